@@ -1,4 +1,4 @@
-//! Visits of the blocks that are not resources: evaluate a variable, an output or a check in every instance of its module.
+//! Visits of the blocks that are not resources: evaluation in every instance of their module.
 
 use std::sync::Arc;
 
@@ -39,6 +39,20 @@ pub fn visit_variable(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str
             of: &Checked::Variable(instance.clone(), name.clone()),
             severity: FailureSeverity::Error,
         })
+    })
+}
+
+/// Evaluates a local value in each instance of its module.
+pub fn visit_local(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>) -> Result<(), Reported> {
+    for_each_instance(evaluator, module, |instance, node| {
+        evaluator.local(instance, node, name).map(|_| ())
+    })
+}
+
+/// Evaluates the repetition arguments of a module call in each instance of the calling module.
+pub fn visit_call(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>) -> Result<(), Reported> {
+    for_each_instance(evaluator, module, |instance, _| {
+        evaluator.call_expansion(instance, name).map(|_| ())
     })
 }
 

@@ -1,4 +1,4 @@
-//! The shape of `connection` blocks: everything any kind of connection understands.
+//! The schema of `connection` blocks, with the arguments of all connection types.
 
 use std::sync::LazyLock;
 

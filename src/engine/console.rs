@@ -1,13 +1,11 @@
-//! Answers about single expressions: what the console asks.
-//!
-//! A [`Console`] stands in the root module of a configuration, with the objects of a state or those of a plan. Everything
-//! the configuration computes is evaluated at the start, so that what is wrong with it is told once and at once; what
-//! failed is unknown afterwards, and expressions can still be asked.
+//! Evaluation of single expressions for the console. A [`Console`] evaluates in the root module of a configuration, with the
+//! objects of a state or of a plan. It evaluates the whole configuration at the start and reports the errors once. Values that
+//! failed are unknown in expressions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use addrs::{AbsResource, Module, ModuleInstance};
+use addrs::{AbsResource, ModuleInstance};
 use config::Config;
 use cty::{Marks, Type, Value};
 use lang::eval::{Context, evaluate};
@@ -25,10 +23,10 @@ use crate::plan::{Action, Plan};
 use crate::state_objects::stored_objects;
 use provider::Schemas;
 
-/// The name that messages give to what was typed.
+/// The file name of console input in diagnostics.
 pub const INPUT_NAME: &str = "<console-input>";
 
-/// The providers whose functions an expression in the root module calls.
+/// The providers whose functions an expression calls.
 #[must_use]
 pub fn function_providers(config: &Config, text: &str) -> BTreeSet<addrs::Provider> {
     let (expr, _) = syntax::parse_expression(INPUT_NAME, text, Pos::default());
@@ -39,27 +37,27 @@ pub fn function_providers(config: &Config, text: &str) -> BTreeSet<addrs::Provid
         .collect()
 }
 
-/// Answers about expressions. See the module's documentation.
+/// Evaluates expressions. See the module's documentation.
 pub struct Console<'a> {
     evaluator: Evaluator<'a>,
     blocks: Blocks,
     schemas: &'a Schemas,
 }
 
-/// What expressions can see: everything beside the configuration.
+/// What expressions can refer to beside the configuration.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// The objects there are; after planning, as planning has found them.
+    /// The state; with a plan, the prior state.
     pub state: &'a State,
-    /// The plan whose outcome is to be seen, if there is one.
+    /// The plan, if expressions see its planned values.
     pub plan: Option<&'a Plan>,
-    /// What the plugins that manage the objects said about themselves.
+    /// The schemas of the providers of the objects.
     pub schemas: &'a Schemas,
     /// The values of the root variables, converted, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
-    /// The functions of providers. More of them may be started while the console is there.
+    /// The functions of providers. More can be started later.
     pub functions: &'a Functions,
-    /// Workspace, paths, and how functions behave.
+    /// The evaluation environment.
     pub environment: &'a EvaluationEnvironment,
 }
 
@@ -97,8 +95,8 @@ impl ObjectSource for PlanOutcome<'_> {
 }
 
 impl<'a> Console<'a> {
-    /// A console in the root module of a configuration. The problems are those of the configuration, and do not keep
-    /// expressions from being asked; `None` where its blocks refer to one another in a circle.
+    /// A console in the root module of a configuration, with the diagnostics of the configuration. `None` if its blocks have a
+    /// cycle.
     #[must_use]
     pub fn new(config: &'a Config, view: View<'a>) -> (Option<Console<'a>>, Diagnostics) {
         let (blocks, mut problems) = Blocks::build_with_errors(config, view.schemas, &[]);
@@ -129,7 +127,7 @@ impl<'a> Console<'a> {
             match change.action {
                 _ if change.deposed.is_some() => {}
                 Action::Delete | Action::Forget => {
-                    // The object must be loaded before it can be taken away.
+                    // The objects of the resource must be loaded before one is removed.
                     let _ = evaluator.object(&change.address);
                     evaluator.remove_object(&change.address);
                 }
@@ -137,7 +135,7 @@ impl<'a> Console<'a> {
             }
         }
         for node in order {
-            // A failure has been reported, and what depends on it fails without words.
+            // A failure has been reported, and references to it report nothing.
             let _: Result<(), Reported> = visit(&evaluator, &blocks.graph[node]);
         }
         problems.extend(evaluator.take_diagnostics());
@@ -182,18 +180,11 @@ impl<'a> Console<'a> {
 }
 
 fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
-    let each = |module: &Module, f: &dyn Fn(&ModuleInstance, &config::ModuleNode) -> Result<(), Reported>| {
-        block_visits::for_each_instance(evaluator, module, |instance, node| f(instance, node))
-    };
     match block {
         Block::Variable(module, name) => block_visits::visit_variable(evaluator, module, name),
-        Block::Local(module, name) => each(module, &|instance, node| {
-            evaluator.local(instance, node, name).map(|_| ())
-        }),
+        Block::Local(module, name) => block_visits::visit_local(evaluator, module, name),
         Block::Output(module, name) => block_visits::visit_output(evaluator, module, name, FailureSeverity::Error),
-        Block::Call(module, name) => each(module, &|instance, _| {
-            evaluator.call_expansion(instance, name).map(|_| ())
-        }),
+        Block::Call(module, name) => block_visits::visit_call(evaluator, module, name),
         Block::Check(..) | Block::Provider(_) | Block::Resource(_) => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 
-use crate::block_visits::{for_each_instance, visit_output, visit_variable};
+use crate::block_visits::{for_each_instance, visit_call, visit_local, visit_output, visit_variable};
 use crate::blocks::{Block, Blocks};
 use crate::eval::checks::FailureSeverity;
 use crate::eval::{Evaluator, Reported};
@@ -53,18 +53,14 @@ impl<'a> DependencyEvaluation<'a> {
                 Block::Variable(module, name) => for_each_instance(evaluator, module, |instance, node| {
                     evaluator.variable(instance, node, name).map(|_| ())
                 }),
-                Block::Local(module, name) => for_each_instance(evaluator, module, |instance, node| {
-                    evaluator.local(instance, node, name).map(|_| ())
-                }),
+                Block::Local(module, name) => visit_local(evaluator, module, name),
                 Block::Output(module, name) if self.conditions => {
                     visit_output(evaluator, module, name, FailureSeverity::Error)
                 }
                 Block::Output(module, name) => for_each_instance(evaluator, module, |instance, node| {
                     evaluator.output(instance, node, name).map(|_| ())
                 }),
-                Block::Call(module, name) => for_each_instance(evaluator, module, |instance, _| {
-                    evaluator.call_expansion(instance, name).map(|_| ())
-                }),
+                Block::Call(module, name) => visit_call(evaluator, module, name),
                 Block::Provider(_) | Block::Resource(_) | Block::Check(..) => Ok(()),
             };
             if result.is_err() || self.depends_on_failed(node) {

@@ -1,4 +1,4 @@
-//! What the engine tells while it works.
+//! Progress events of the engine.
 
 use std::sync::Arc;
 
@@ -6,89 +6,89 @@ use addrs::AbsResourceInstance;
 
 use crate::plan::Action;
 
-/// Something happened.
+/// An event.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// An object is being looked for, to be imported.
+    /// The import of an object starts.
     ImportStart {
-        /// The address it will have.
+        /// The address of the object.
         address: AbsResourceInstance,
-        /// The identifier by which it is looked for.
+        /// The import ID.
         id: Arc<str>,
     },
-    /// An object that was found in planning becomes part of the state.
+    /// An imported object is in the state.
     Imported {
-        /// The address it has.
+        /// The address of the object.
         address: AbsResourceInstance,
-        /// The identifier by which it was found.
+        /// The import ID.
         id: Arc<str>,
     },
-    /// An object is being read to see what it is now. The identity is a short text such as `id=abc`, if there is one.
+    /// The refresh of an object starts.
     RefreshStart {
         /// The object.
         address: AbsResourceInstance,
-        /// Name and value of the attribute that identifies it.
+        /// The name and value of the identifying attribute, such as `id=abc`.
         id: Option<(String, String)>,
     },
-    /// That is done.
+    /// The refresh of an object is complete.
     RefreshComplete {
         /// The object.
         address: AbsResourceInstance,
-        /// Name and value of the attribute that identifies it.
+        /// The name and value of the identifying attribute.
         id: Option<(String, String)>,
     },
-    /// A data source is being read, or an object created, updated or destroyed.
+    /// An operation starts: a data source is read, or an object created, updated or destroyed.
     OperationStart {
         /// The object.
         address: AbsResourceInstance,
-        /// Which deposed object, if it is not the current one.
+        /// The key of the deposed object, if it is not the current one.
         deposed: Option<Arc<str>>,
-        /// What is done: read, create, update or delete.
+        /// The action: read, create, update or delete.
         action: Action,
-        /// Name and value of the attribute that identifies it.
+        /// The name and value of the identifying attribute.
         id: Option<(String, String)>,
     },
-    /// That is done.
+    /// An operation is complete.
     OperationComplete {
         /// The object.
         address: AbsResourceInstance,
-        /// Which deposed object, if it is not the current one.
+        /// The key of the deposed object, if it is not the current one.
         deposed: Option<Arc<str>>,
-        /// What was done.
+        /// The action.
         action: Action,
-        /// Name and value of the attribute that identifies it.
+        /// The name and value of the identifying attribute.
         id: Option<(String, String)>,
-        /// How long it took.
+        /// The duration.
         elapsed: std::time::Duration,
     },
-    /// That failed.
+    /// An operation has failed.
     OperationFailed {
         /// The object.
         address: AbsResourceInstance,
-        /// Which deposed object, if it is not the current one.
+        /// The key of the deposed object, if it is not the current one.
         deposed: Option<Arc<str>>,
-        /// What was tried.
+        /// The action.
         action: Action,
-        /// How long it took.
+        /// The duration.
         elapsed: std::time::Duration,
     },
-    /// A provisioner begins.
+    /// A provisioner starts.
     ProvisionStart {
         /// The object.
         address: AbsResourceInstance,
         /// The type of the provisioner.
         provisioner: Arc<str>,
     },
-    /// A provisioner printed something.
+    /// Output of a provisioner.
     ProvisionOutput {
         /// The object.
         address: AbsResourceInstance,
         /// The type of the provisioner.
         provisioner: Arc<str>,
-        /// What it printed.
+        /// The output.
         output: String,
     },
-    /// A provisioner has ended well.
+    /// A provisioner is complete.
     ProvisionComplete {
         /// The object.
         address: AbsResourceInstance,
@@ -102,65 +102,65 @@ pub enum Event {
         /// The type of the provisioner.
         provisioner: Arc<str>,
     },
-    /// An ephemeral resource is not opened while planning, because its configuration is not known yet.
+    /// The opening of an ephemeral resource is deferred to apply, because its configuration is unknown.
     EphemeralDeferred {
         /// The instance.
         address: AbsResourceInstance,
     },
-    /// An ephemeral resource is being opened, renewed or closed.
+    /// The opening, renewal or closing of an ephemeral resource starts.
     EphemeralStart {
         /// The instance.
         address: AbsResourceInstance,
-        /// What is done.
+        /// The action.
         action: EphemeralAction,
     },
-    /// That is done.
+    /// An action on an ephemeral resource is complete.
     EphemeralComplete {
         /// The instance.
         address: AbsResourceInstance,
-        /// What was done.
+        /// The action.
         action: EphemeralAction,
-        /// How long it took.
+        /// The duration.
         elapsed: std::time::Duration,
     },
-    /// That failed.
+    /// An action on an ephemeral resource has failed.
     EphemeralFailed {
         /// The instance.
         address: AbsResourceInstance,
-        /// What was tried.
+        /// The action.
         action: EphemeralAction,
-        /// How long it took.
+        /// The duration.
         elapsed: std::time::Duration,
     },
-    /// The number of instances planned so far and known to be planned in all, for a progress display.
+    /// The number of planned instances or completed operations, for a progress display.
     Progress {
-        /// So many are done.
+        /// The number that is done.
         done: usize,
-        /// So many are known.
+        /// The number in all, as far as it is known.
         total: usize,
     },
-    /// An interrupt was received; running operations are being asked to stop.
+    /// An interrupt was received; running operations are requested to stop.
     Stopping,
 }
 
-/// What is done with an ephemeral resource.
+/// An action on an ephemeral resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EphemeralAction {
-    /// It is opened.
+    /// Open.
     Open,
-    /// It is kept open.
+    /// Renew.
     Renew,
-    /// It is closed.
+    /// Close.
     Close,
 }
 
-/// Where events go. Called from several tasks at once, and must not block for long.
+/// The receiver of events. Called from several tasks concurrently; must not block for long.
 pub trait EventSink: Send + Sync {
-    /// Takes one event.
+    /// Receives an event.
     fn event(&self, event: Event);
 }
 
-/// Drops every event.
+/// Discards all events.
 pub struct NoEvents;
 
 impl EventSink for NoEvents {

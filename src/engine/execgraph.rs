@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Action;
 
-/// One operation. The numbers are indexes into the plan's changes.
+/// One operation. The numbers are indices of the plan's changes, or of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
     /// The beginning of a group.
@@ -60,13 +60,13 @@ pub struct ExecGraph {
 pub struct Planned {
     /// The resource it belongs to.
     pub resource: ConfigResource,
-    /// What is done.
+    /// Its action.
     pub action: Action,
-    /// Whether a deletion belongs to the group that is destroyed last.
+    /// Whether a deletion is in the group *destroy last*.
     pub destroy_last: bool,
     /// Whether the object is deposed.
     pub deposed: bool,
-    /// The provider configuration that does it.
+    /// The provider configuration that applies it.
     pub provider: AbsProviderConfig,
     /// The dependencies of the prior object: resources whose objects must be destroyed after it.
     pub state_dependencies: Arc<[ConfigResource]>,
@@ -97,7 +97,7 @@ enum Priority {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum GroupKind {
     Change,
     DestroyFirst,
     DestroyLast,
@@ -107,12 +107,12 @@ enum Phase {
 /// An edge between two groups, and the priority it has where constraints make a cycle.
 type Constraint = (u32, u32, Priority);
 
-/// What the order of the groups depends on, by resource.
+/// The facts by resource that decide the order of the groups.
 #[derive(Default)]
 struct GroupFacts<'p> {
     /// The resources that the destroyed objects depend on, and that must be destroyed after them. Deposed objects are separate.
     destroyed_before: BTreeMap<(&'p ConfigResource, bool), BTreeSet<&'p ConfigResource>>,
-    /// The provider configurations that carry the changes out.
+    /// The provider configurations that apply the changes.
     providers: BTreeMap<&'p ConfigResource, BTreeSet<&'p AbsProviderConfig>>,
     /// The dependencies that the state records for the changed objects.
     recorded: BTreeMap<&'p ConfigResource, BTreeSet<&'p ConfigResource>>,
@@ -121,7 +121,7 @@ struct GroupFacts<'p> {
 #[derive(Default)]
 struct Builder<'p> {
     graph: ExecGraph,
-    groups: BTreeMap<(&'p ConfigResource, Phase), (u32, u32)>,
+    groups: BTreeMap<(&'p ConfigResource, GroupKind), (u32, u32)>,
 }
 
 impl<'p> Builder<'p> {
@@ -130,8 +130,8 @@ impl<'p> Builder<'p> {
         u32::try_from(self.graph.nodes.len() - 1).unwrap_or(u32::MAX)
     }
 
-    fn group(&mut self, resource: &'p ConfigResource, phase: Phase) -> (u32, u32) {
-        if let Some(group) = self.groups.get(&(resource, phase)) {
+    fn group(&mut self, resource: &'p ConfigResource, kind: GroupKind) -> (u32, u32) {
+        if let Some(group) = self.groups.get(&(resource, kind)) {
             return *group;
         }
         let number = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
@@ -140,19 +140,19 @@ impl<'p> Builder<'p> {
             self.node(Operation::GroupEnd(number)),
         );
         self.graph.edges.push(group);
-        self.groups.insert((resource, phase), group);
+        self.groups.insert((resource, kind), group);
         group
     }
 
-    fn member(&mut self, resource: &'p ConfigResource, phase: Phase, operation: Operation) -> u32 {
-        let (start, end) = self.group(resource, phase);
+    fn member(&mut self, resource: &'p ConfigResource, kind: GroupKind, operation: Operation) -> u32 {
+        let (start, end) = self.group(resource, kind);
         let node = self.node(operation);
         self.graph.edges.push((start, node));
         self.graph.edges.push((node, end));
         node
     }
 
-    /// Adds the operations of all changes to their groups, and gathers what the order of the groups depends on.
+    /// Adds the operations of all changes to their groups, and collects the facts for the order of the groups.
     fn add_members(&mut self, changes: &'p [Planned]) -> GroupFacts<'p> {
         let mut facts = GroupFacts::default();
         for (i, change) in changes.iter().enumerate() {
@@ -174,27 +174,27 @@ impl<'p> Builder<'p> {
             match change.action {
                 Action::NoOp => continue,
                 Action::Create | Action::Read | Action::Update => {
-                    self.member(r, Phase::Change, Operation::Change(i));
+                    self.member(r, GroupKind::Change, Operation::Change(i));
                     continue;
                 }
                 Action::Delete | Action::Forget => {
-                    let phase = if change.deposed {
-                        Phase::Deposed
+                    let kind = if change.deposed {
+                        GroupKind::Deposed
                     } else if change.destroy_last {
-                        Phase::DestroyLast
+                        GroupKind::DestroyLast
                     } else {
-                        Phase::DestroyFirst
+                        GroupKind::DestroyFirst
                     };
-                    self.member(r, phase, Operation::Destroy(i));
+                    self.member(r, kind, Operation::Destroy(i));
                 }
                 Action::DeleteThenCreate => {
-                    let destroy = self.member(r, Phase::DestroyFirst, Operation::Destroy(i));
-                    let create = self.member(r, Phase::Change, Operation::Change(i));
+                    let destroy = self.member(r, GroupKind::DestroyFirst, Operation::Destroy(i));
+                    let create = self.member(r, GroupKind::Change, Operation::Change(i));
                     self.graph.edges.push((destroy, create));
                 }
                 Action::CreateThenDelete => {
-                    let create = self.member(r, Phase::Change, Operation::Change(i));
-                    let destroy = self.member(r, Phase::DestroyLast, Operation::Destroy(i));
+                    let create = self.member(r, GroupKind::Change, Operation::Change(i));
+                    let destroy = self.member(r, GroupKind::DestroyLast, Operation::Destroy(i));
                     self.graph.edges.push((create, destroy));
                 }
             }
@@ -204,18 +204,18 @@ impl<'p> Builder<'p> {
         facts
     }
 
-    fn group_of(&self, resource: &'p ConfigResource, phase: Phase) -> Option<(u32, u32)> {
-        self.groups.get(&(resource, phase)).copied()
+    fn group_of(&self, resource: &'p ConfigResource, kind: GroupKind) -> Option<(u32, u32)> {
+        self.groups.get(&(resource, kind)).copied()
     }
 
-    /// The order between the groups.
+    /// The constraints between the groups.
     fn constraints(&self, facts: &GroupFacts<'p>, dependencies: &'p Dependencies) -> Vec<Constraint> {
         let mut out = Vec::new();
-        for ((r, phase), group) in &self.groups {
-            if *phase == Phase::Change {
+        for ((r, kind), group) in &self.groups {
+            if *kind == GroupKind::Change {
                 self.constrain_change(r, *group, facts, dependencies, &mut out);
             } else {
-                self.constrain_destroy((r, *phase), *group, facts, dependencies, &mut out);
+                self.constrain_destroy((r, *kind), *group, facts, dependencies, &mut out);
             }
         }
         out
@@ -231,13 +231,13 @@ impl<'p> Builder<'p> {
         out: &mut Vec<Constraint>,
     ) {
         for d in dependencies.resources.get(r).into_iter().flatten().filter(|d| *d != r) {
-            if let Some((_, end_d)) = self.group_of(d, Phase::Change) {
+            if let Some((_, end_d)) = self.group_of(d, GroupKind::Change) {
                 out.push((end_d, start, Priority::Firm));
             }
-            if let Some((_, end_d)) = self.group_of(d, Phase::DestroyFirst) {
+            if let Some((_, end_d)) = self.group_of(d, GroupKind::DestroyFirst) {
                 out.push((end_d, start, Priority::Firm));
             }
-            for (start_d, _) in [Phase::DestroyLast, Phase::Deposed]
+            for (start_d, _) in [GroupKind::DestroyLast, GroupKind::Deposed]
                 .iter()
                 .filter_map(|p| self.group_of(d, *p))
             {
@@ -255,7 +255,7 @@ impl<'p> Builder<'p> {
     /// Rules 2, 6 and 7: the destruction of objects of a resource.
     fn constrain_destroy(
         &self,
-        (r, phase): (&'p ConfigResource, Phase),
+        (r, kind): (&'p ConfigResource, GroupKind),
         (start, end): (u32, u32),
         facts: &GroupFacts<'p>,
         dependencies: &'p Dependencies,
@@ -270,32 +270,32 @@ impl<'p> Builder<'p> {
             .collect();
         let mut all = facts
             .destroyed_before
-            .get(&(r, phase == Phase::Deposed))
+            .get(&(r, kind == GroupKind::Deposed))
             .cloned()
             .unwrap_or_default();
         all.extend(&needed);
         for d in all.into_iter().filter(|d| *d != r) {
             let by_provider = needed.contains(d);
-            let changed = self.group_of(d, Phase::Change);
+            let changed = self.group_of(d, GroupKind::Change);
             let priority = if own == facts.providers.get(d) {
                 Priority::Firm
             } else {
                 Priority::BetweenProviders
             };
-            if let Some((start_d, _)) = self.group_of(d, Phase::DestroyLast) {
+            if let Some((start_d, _)) = self.group_of(d, GroupKind::DestroyLast) {
                 out.push((end, start_d, priority));
             }
-            if let Some((start_d, _)) = self.group_of(d, Phase::Deposed) {
+            if let Some((start_d, _)) = self.group_of(d, GroupKind::Deposed) {
                 out.push((end, start_d, Priority::Deposed));
             }
-            match (self.group_of(d, Phase::DestroyFirst), changed) {
+            match (self.group_of(d, GroupKind::DestroyFirst), changed) {
                 (Some(_), Some(_)) if by_provider => {}
                 (Some((start_d, _)), _) => out.push((end, start_d, priority)),
                 (None, _) => {}
             }
             match changed {
                 Some((_, end_d)) if by_provider => out.push((end_d, start, Priority::Firm)),
-                Some((start_d, _)) if phase == Phase::DestroyFirst => {
+                Some((start_d, _)) if kind == GroupKind::DestroyFirst => {
                     out.push((end, start_d, Priority::BeforeChange));
                 }
                 Some((_, end_d)) => out.push((end_d, start, Priority::BeforeChange)),
@@ -306,8 +306,8 @@ impl<'p> Builder<'p> {
 }
 
 impl ExecGraph {
-    /// Builds the graph of these changes. In destroy mode the dependencies of the configuration order the destruction of
-    /// objects, beside those that the state records.
+    /// Builds the graph of these changes. In destroy mode, the dependencies of the configuration order the destruction of
+    /// objects in addition to the recorded ones.
     #[must_use]
     pub fn build(changes: &[Planned], dependencies: &Dependencies, destroy_mode: bool) -> ExecGraph {
         let mut builder = Builder::default();
@@ -361,7 +361,7 @@ impl ExecGraph {
             .collect()
     }
 
-    /// How many operations on objects there are.
+    /// The number of operations on objects.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.nodes
@@ -370,7 +370,7 @@ impl ExecGraph {
             .count()
     }
 
-    /// The same as a graph to walk.
+    /// The graph in the form for a walk.
     #[must_use]
     pub fn to_walk(&self) -> DiGraph<Operation, ()> {
         let mut graph = DiGraph::with_capacity(self.nodes.len(), self.edges.len());
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn creation_follows_dependencies_and_destruction_goes_against_them() {
+    fn creation_in_dependency_order_and_destruction_in_reverse() {
         let deps = depends(&[("b", &["a"])]);
         let graph = ExecGraph::build(
             &[planned("b", Action::Create, &[]), planned("a", Action::Create, &[])],
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn replacement_that_destroys_first_takes_dependents_down_before_and_up_after() {
+    fn destroy_first_replacement_destroys_dependents_before_and_creates_them_after() {
         let deps = depends(&[("b", &["a"])]);
         let replace = Action::DeleteThenCreate;
         let graph = ExecGraph::build(
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn replacement_that_creates_first_destroys_after_dependents_have_changed() {
+    fn create_before_destroy_destroys_old_object_after_dependents_change() {
         let deps = depends(&[("b", &["a"])]);
         let graph = ExecGraph::build(
             &[
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_for_good_goes_before_what_it_depended_on_is_changed() {
+    fn deletion_precedes_change_of_dependency_unless_destroyed_last() {
         let update = planned("a", Action::Update, &[]);
         let graph = ExecGraph::build(
             &[update.clone(), planned("b", Action::Delete, &["a"])],
@@ -508,8 +508,8 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_destroyed_through_what_their_provider_will_be() {
-        // `b` is managed by a provider that is made of `a`, and refers to `a`, too; `a` is replaced, `b` goes.
+    fn deletion_follows_change_of_provider_configuration_dependency() {
+        // The provider configuration of `b` refers to `a`, as does `b`; `a` is changed, `b` deleted.
         for action in [Action::Update, Action::DeleteThenCreate, Action::CreateThenDelete] {
             let mut deps = depends(&[]);
             deps.providers.insert(provider("q"), [res("a")].into());
@@ -527,8 +527,8 @@ mod tests {
     }
 
     #[test]
-    fn conflicting_rules_give_way() {
-        // x was created after r, r after d; the provider of x is made of d, which is updated; x and r go.
+    fn cycle_of_constraints_leaves_out_lowest_priority() {
+        // Recorded: x depends on r, r on d. The provider configuration of x refers to d, which is updated; x and r are deleted.
         let mut deps = depends(&[]);
         deps.providers.insert(provider("q"), [res("d")].into());
         let x = Planned {
@@ -550,8 +550,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_turned_around_is_replaced_all_the_same() {
-        // `b` was made with `a`; by now `a` refers to `b`, which creates first. Both are replaced.
+    fn replacement_with_reversed_dependency_has_no_cycle() {
+        // Recorded: `b` depends on `a`. Configured: `a` on `b`, with create_before_destroy of `b`. Both are replaced.
         let deps = depends(&[("a", &["b"])]);
         let graph = ExecGraph::build(
             &[
@@ -567,8 +567,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_behind_goes_by_what_it_was_made_with() {
-        // The deposed object of `b` was made with `a`, which was made again with the `b` that is in use.
+    fn deposed_object_is_destroyed_by_its_recorded_dependencies() {
+        // The deposed object of `b` depends on `a`, whose current object depends on the current object of `b`.
         let left = Planned {
             deposed: true,
             ..planned("b", Action::Delete, &["a"])
@@ -588,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_grow_with_instances_only_linearly() {
+    fn number_of_edges_is_linear_in_instances() {
         let deps = depends(&[("b", &["a"])]);
         let many: Vec<_> = (0..2000)
             .map(|i| planned(if i % 2 == 0 { "a" } else { "b" }, Action::Create, &[]))

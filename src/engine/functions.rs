@@ -1,10 +1,6 @@
-//! Functions of providers, called while expressions are evaluated.
-//!
-//! Evaluation is synchronous: a value is computed where it is asked for, whoever asks. A provider answers when it
-//! likes. So a call is handed to the runtime as a task of its own, and the thread that evaluates waits for it, having
-//! said so to the runtime, which moves other work elsewhere. Functions have no effects, so each call is made once: the
-//! answer is kept by function and arguments, and a digest of it goes into the plan, for apply to see whether the function
-//! still says the same.
+//! Functions of providers, called by expressions. Evaluation is synchronous, and calls to providers are not: a call is a task
+//! of the runtime, for which the evaluating thread blocks (`block_in_place`). Functions are pure, so results are cached by
+//! function and arguments. The plan contains a digest of each result, which apply compares.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
@@ -23,7 +19,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use provider::ProviderSource;
 
-/// The signature of a function of which nothing is known.
+/// The signature of a function of an unavailable provider.
 fn anything() -> Signature {
     Signature {
         parameters: Vec::new(),
@@ -37,28 +33,28 @@ fn anything() -> Signature {
     }
 }
 
-/// What functions said, by what they were asked: digests of both, in hexadecimal.
+/// Digests of function results, by digests of function and arguments, in hexadecimal.
 pub type FunctionResults = BTreeMap<String, String>;
 
-type Answer = Result<Value, CallError>;
+type CallResult = Result<Value, CallError>;
 
-/// The providers whose functions a configuration calls: processes of their own, which are never configured.
+/// The providers whose functions a configuration calls. Their processes are never configured.
 #[derive(Default)]
 pub struct Functions {
-    running: RwLock<HashMap<Provider, Arc<Source>>>,
-    /// Providers that could not be started, which has been reported: calls of their functions are not followed up.
+    running: RwLock<HashMap<Provider, Arc<RunningProvider>>>,
+    /// Providers that could not be started, which has been reported: their functions return unknown values.
     unavailable: RwLock<BTreeSet<Provider>>,
-    answers: Mutex<HashMap<[u8; 32], Answer>>,
+    cache: Mutex<HashMap<[u8; 32], CallResult>>,
     results: Mutex<FunctionResults>,
 }
 
-struct Source {
+struct RunningProvider {
     process: Arc<dyn provider::Provider>,
     signatures: BTreeMap<Arc<str>, Arc<Signature>>,
 }
 
 impl Functions {
-    /// Takes the functions of a running provider.
+    /// Adds the functions of a running provider.
     pub(crate) fn add(&self, provider: Provider, process: Arc<dyn provider::Provider>, schema: &ProviderSchema) {
         let signatures = schema
             .functions
@@ -66,10 +62,10 @@ impl Functions {
             .map(|(name, function)| (name.clone(), Arc::new(signature(function))))
             .collect();
         let mut running = self.running.write().unwrap_or_else(PoisonError::into_inner);
-        running.insert(provider, Arc::new(Source { process, signatures }));
+        running.insert(provider, Arc::new(RunningProvider { process, signatures }));
     }
 
-    /// Takes note of a provider that could not be started, which has been reported.
+    /// Records that a provider could not be started, which has been reported.
     pub(crate) fn add_unavailable(&self, provider: Provider) {
         let mut unavailable = self.unavailable.write().unwrap_or_else(PoisonError::into_inner);
         unavailable.insert(provider);
@@ -80,7 +76,7 @@ impl Functions {
         unavailable.contains(provider)
     }
 
-    /// Starts those of these providers that do not run yet.
+    /// Starts the providers that are not running yet.
     pub async fn start(
         &self,
         source: &dyn ProviderSource,
@@ -104,29 +100,29 @@ impl Functions {
         problems
     }
 
-    /// Ends the processes.
+    /// Closes the processes.
     pub async fn close(&self) {
         let processes = self.processes();
         futures::future::join_all(processes.iter().map(|p| p.close())).await;
     }
 
-    /// The processes.
+    /// The running processes.
     pub(crate) fn processes(&self) -> Vec<Arc<dyn provider::Provider>> {
         let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
         running.values().map(|s| s.process.clone()).collect()
     }
 
-    fn source(&self, provider: &Provider) -> Option<Arc<Source>> {
+    fn source(&self, provider: &Provider) -> Option<Arc<RunningProvider>> {
         let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
         running.get(provider).cloned()
     }
 
-    /// From now on, answers must be those that were given during planning.
+    /// Sets the results of planning, which calls must return again.
     pub fn expect(&self, planned: &FunctionResults) {
         self.results().clone_from(planned);
     }
 
-    /// What the functions said so far.
+    /// The results so far.
     #[must_use]
     pub fn take_results(&self) -> FunctionResults {
         self.results().clone()
@@ -136,7 +132,7 @@ impl Functions {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The provider that a module means by a local name, and the function.
+    /// The signature of a function, by the local name of its provider in a module.
     pub(crate) fn signature(
         &self,
         module: &ModuleNode,
@@ -164,8 +160,8 @@ impl Functions {
         })
     }
 
-    /// Calls a function with arguments that fit its signature.
-    pub(crate) fn call(&self, module: &ModuleNode, local: &str, function: &str, arguments: &[Value]) -> Answer {
+    /// Calls a function with arguments that conform to its signature.
+    pub(crate) fn call(&self, module: &ModuleNode, local: &str, function: &str, arguments: &[Value]) -> CallResult {
         let signature = self.signature(module, local, function)?;
         let source = module
             .module
@@ -179,26 +175,32 @@ impl Functions {
             }
             return Err(CallError::Failed("the provider is not running".into()));
         };
-        let asked = digest(&format!("{provider}::{function}"), arguments);
-        let kept = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = asked.and_then(|key| kept.get(&key)) {
+        let call_digest = digest(&format!("{provider}::{function}"), arguments);
+        let cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = call_digest.and_then(|key| cached.get(&key)) {
             return answer.clone();
         }
-        drop(kept);
-        let answer = self.ask(&source.process, function, arguments, &signature.result);
-        let Some(key) = asked else { return answer };
+        drop(cached);
+        let answer = self.request(&source.process, function, arguments, &signature.result);
+        let Some(key) = call_digest else { return answer };
         if let Ok(value) = &answer
             && arguments.iter().all(Value::is_wholly_known)
             && value.is_wholly_known()
         {
             self.verify(&key, value)?;
         }
-        let mut kept = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(key, answer.clone());
+        let mut cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.insert(key, answer.clone());
         answer
     }
 
-    fn ask(&self, process: &Arc<dyn provider::Provider>, function: &str, arguments: &[Value], result: &Type) -> Answer {
+    fn request(
+        &self,
+        process: &Arc<dyn provider::Provider>,
+        function: &str,
+        arguments: &[Value],
+        result: &Type,
+    ) -> CallResult {
         let (process, name, arguments) = (process.clone(), function.to_owned(), arguments.to_vec());
         let answer = wait(async move { process.call_function(&name, arguments).await });
         match answer {
@@ -226,15 +228,15 @@ impl Functions {
         }
     }
 
-    /// An answer must be what the same question was answered with before.
-    fn verify(&self, asked: &[u8; 32], value: &Value) -> Result<(), CallError> {
-        let Some(said) = digest("", std::slice::from_ref(value)) else {
+    /// Checks that a call has the same result as the earlier call with the same arguments.
+    fn verify(&self, call: &[u8; 32], value: &Value) -> Result<(), CallError> {
+        let Some(result_digest) = digest("", std::slice::from_ref(value)) else {
             return Ok(());
         };
-        let said = hex(&said);
+        let result_digest = hex(&result_digest);
         let mut results = self.results();
-        let before = results.entry(hex(asked)).or_insert_with(|| said.clone());
-        if *before == said {
+        let before = results.entry(hex(call)).or_insert_with(|| result_digest.clone());
+        if *before == result_digest {
             return Ok(());
         }
         Err(CallError::Failed(
@@ -263,7 +265,7 @@ fn signature(function: &FunctionSchema) -> Signature {
     }
 }
 
-/// A digest of values under a name; `None` for what cannot be written down.
+/// A digest of values under a name; `None` for values that cannot be encoded.
 fn digest(name: &str, values: &[Value]) -> Option<[u8; 32]> {
     let mut sum = Sha256::new();
     let mut add = |bytes: &[u8]| {
@@ -281,18 +283,18 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Runs a future elsewhere and waits for it, wherever this is called.
+/// Runs a future to completion, from within a runtime or without one.
 fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Option<T> {
     match Handle::try_current() {
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
             let (send, receive) = std::sync::mpsc::sync_channel(1);
             handle.spawn(async move {
-                // Nobody waits any more only when the thread that asked is gone.
+                // Receiving fails only if the evaluating thread has ended.
                 let _: Result<(), _> = send.send(future.await);
             });
             tokio::task::block_in_place(|| receive.recv().ok())
         }
-        // This thread is the one that drives everything, and must not be needed by the call.
+        // The thread of a single-threaded runtime must not block on its own task.
         _ => std::thread::spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.ok().map(|runtime| runtime.block_on(future))

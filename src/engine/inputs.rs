@@ -14,8 +14,7 @@ use crate::plan::Mode;
 use crate::stop::Stop;
 use provider::ProviderSource;
 
-/// What expressions depend on beside the configuration, the variables and the objects: the values of `path` and `terraform`,
-/// and the behaviour of functions.
+/// The evaluation environment: the values of `path` and `terraform`, and the behaviour of functions.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationEnvironment {
     /// The selected workspace.
@@ -24,16 +23,16 @@ pub struct EvaluationEnvironment {
     pub cwd: String,
     /// The value of `terraform.applying`. Apply sets it.
     pub applying: bool,
-    /// How functions behave.
+    /// The function environment.
     pub functions: FunctionSettings,
 }
 
-/// The inputs that every operation has.
+/// The inputs of every operation.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     /// The configuration.
     pub config: &'a Config,
-    /// The state before.
+    /// The state before the operation.
     pub state: &'a State,
     /// The values of the root variables, converted, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
@@ -45,7 +44,7 @@ pub struct Inputs<'a> {
     pub events: &'a dyn EventSink,
     /// The cancellation token.
     pub stop: &'a Stop,
-    /// How many operations on objects may run at a time.
+    /// The limit of concurrent operations on objects.
     pub parallelism: usize,
 }
 

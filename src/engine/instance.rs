@@ -1,4 +1,4 @@
-//! What planning and applying one object have in common: stored objects and their values, problems and their places.
+//! Common parts of planning and applying one object: stored objects and their values, diagnostics and their positions.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use state::{Attributes, Object, ObjectStatus};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
 
-/// An object of the state as a value.
+/// A stored object, decoded.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredObject {
     /// The object, without marks.
     pub value: Value,
-    /// The marks it was stored with.
+    /// The marks that the state records.
     pub marks: Vec<(Path, Marks)>,
-    /// The provider's own data.
+    /// The private data of the provider.
     pub private: Vec<u8>,
-    /// Everything else about it.
+    /// The object as the state has it.
     pub object: Arc<Object>,
 }
 
-impl Stored {
-    /// The value with the marks it was stored with and those of its schema.
+impl StoredObject {
+    /// The value with the recorded marks and those of its schema.
     #[must_use]
     pub fn marked(&self, schema: &Schema) -> Value {
         with_marks(self.value.clone(), &self.marks, schema)
@@ -51,7 +51,7 @@ pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Val
     mark_sensitive(&schema.block, value)
 }
 
-/// Sensitive paths of a stored object, as marks.
+/// The recorded sensitive paths of an object, as marks.
 #[must_use]
 pub fn stored_marks(object: &Object) -> Vec<(Path, Marks)> {
     object
@@ -61,14 +61,14 @@ pub fn stored_marks(object: &Object) -> Vec<(Path, Marks)> {
         .collect()
 }
 
-/// Brings a stored object to the current version of its schema, by asking its provider.
+/// Upgrades a stored object to the current version of its schema.
 pub async fn upgrade(
     provider: &dyn Provider,
     schema: &Schema,
     ty: &str,
     object: &Arc<Object>,
     address: &dyn Display,
-) -> Result<Stored, Diagnostics> {
+) -> Result<StoredObject, Diagnostics> {
     if object.schema_version > schema.version {
         return Err(Diagnostic::error(
             "Resource instance managed by newer provider version",
@@ -93,7 +93,7 @@ pub async fn upgrade(
     if !problems.is_empty() {
         return Err(problems);
     }
-    Ok(Stored {
+    Ok(StoredObject {
         value: answer.value,
         marks: stored_marks(object),
         private: object.private.clone(),
@@ -101,7 +101,7 @@ pub async fn upgrade(
     })
 }
 
-/// What is wrong with the object that an upgrade gave.
+/// The errors in an upgraded object.
 fn upgrade_problems(value: &Value, schema: &Schema, address: &dyn Display) -> Diagnostics {
     let mut wrong = Vec::new();
     if value.is_null() {
@@ -122,7 +122,7 @@ fn upgrade_problems(value: &Value, schema: &Schema, address: &dyn Display) -> Di
     each.collect()
 }
 
-/// Where a value is unknown.
+/// The paths of unknown values.
 fn unknown_paths(value: &Value) -> Vec<Path> {
     let mut found = Vec::new();
     if value.is_wholly_known() {
@@ -137,7 +137,7 @@ fn unknown_paths(value: &Value) -> Vec<Path> {
     found
 }
 
-/// An error for each place where an object that must be wholly known is not. `problem` gives summary and detail for a path.
+/// An error for each unknown value in an object that must be wholly known. `problem` returns summary and detail for a path.
 pub fn unknowns(
     value: &Value,
     address: &dyn Display,
@@ -150,7 +150,7 @@ pub fn unknowns(
     each.collect()
 }
 
-/// What is wrong with an object that a provider has read. `when` says what it was doing, as in "while reading the object".
+/// The errors in an object that a provider has read. `when` is a clause such as "while reading the object".
 #[must_use]
 pub fn read_problems(
     value: &Value,
@@ -177,7 +177,7 @@ pub fn read_problems(
     problems
 }
 
-/// What is wrong with the object of a data source that a provider has read.
+/// The errors in the object of a data source that a provider has read.
 #[must_use]
 pub fn data_problems(value: &Value, schema: &Schema, provider: &addrs::Provider, address: &dyn Display) -> Diagnostics {
     if value.is_null() {
@@ -190,11 +190,11 @@ pub fn data_problems(value: &Value, schema: &Schema, provider: &addrs::Provider,
     read_problems(value, schema, provider, "while reading the data source", address)
 }
 
-/// How every complaint about a provider ends.
+/// The end of error messages about defects of providers.
 pub const PROVIDER_BUG: &str = "This is a defect of the provider; please report it to its maintainers.";
 
-/// Reads a stored object that is at the current version of its schema.
-pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> Result<Stored, Diagnostics> {
+/// Decodes a stored object that is at the current version of its schema.
+pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> Result<StoredObject, Diagnostics> {
     let value = object.attributes.decode(&schema.implied_type()).map_err(|e| {
         Diagnostics::from(
             Diagnostic::error(
@@ -204,7 +204,7 @@ pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> R
             .about(address),
         )
     })?;
-    Ok(Stored {
+    Ok(StoredObject {
         value,
         marks: stored_marks(object),
         private: object.private.clone(),
@@ -212,7 +212,7 @@ pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> R
     })
 }
 
-/// The object to store for a value (marked, wholly known), with what else belongs to it taken from `like`.
+/// Encodes a value (marked, wholly known) for the state. The other facts are those of `like`.
 pub fn encode(schema: &Schema, value: &Value, private: Vec<u8>, like: Object) -> Result<Object, Diagnostics> {
     let sensitive_paths = value
         .paths_with_marks()
@@ -238,7 +238,7 @@ pub fn encode(schema: &Schema, value: &Value, private: Vec<u8>, like: Object) ->
     })
 }
 
-/// Problems a plugin reported, with the place in the configuration and the address of the object.
+/// The diagnostics of a plugin, with the position in the configuration and the address of the object.
 pub fn located(
     problems: Vec<PluginDiagnostic>,
     written: Option<(&Body, &Schema)>,
@@ -265,7 +265,7 @@ pub fn located(
         .collect()
 }
 
-/// Problems of a call that came to nothing, with the same.
+/// The errors of a failed call, with position and address.
 pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, address: &dyn Display) -> Diagnostics {
     let plain = |diagnostic| PluginDiagnostic {
         diagnostic,
@@ -274,7 +274,7 @@ pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, addr
     located(problems.into_iter().map(plain).collect(), written, address)
 }
 
-/// An error for each ephemeral value in an argument that is kept.
+/// An error for each ephemeral value in an argument that is stored.
 #[must_use]
 pub fn forbidden_ephemeral(config: &Value, schema: &Schema, body: &Body, address: &dyn Display) -> Diagnostics {
     if !config.deep_marks().is_ephemeral() {
@@ -302,7 +302,7 @@ pub fn forbidden_ephemeral(config: &Value, schema: &Schema, body: &Body, address
     each.collect()
 }
 
-/// An error for each write-only attribute that a provider gave back. `when` says what it was doing.
+/// An error for each write-only attribute with a value that a provider returned. `when` says in which call.
 #[must_use]
 pub fn returned_write_only(
     value: &Value,
@@ -326,7 +326,7 @@ pub fn returned_write_only(
     each.collect()
 }
 
-/// The attribute by which people recognise an object, for progress lines: `id`, or failing that a name.
+/// The identifying attribute of an object in progress lines: `id` or `name`.
 #[must_use]
 pub fn identity(value: &Value) -> Option<(String, String)> {
     ["id", "name"].iter().find_map(|name| {
@@ -341,7 +341,7 @@ pub fn identity(value: &Value) -> Option<(String, String)> {
     })
 }
 
-/// Marks of ephemeral values never reach a plan; this is what remains of a configuration's marks.
+/// The marks without ephemeral ones, which plans do not contain.
 #[must_use]
 pub fn without_ephemeral_marks(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> {
     marks
@@ -351,8 +351,8 @@ pub fn without_ephemeral_marks(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> 
         .collect()
 }
 
-/// The schema version that states and plans record for a resource. What a data source read is never upgraded, only read
-/// again: it has no version there, whatever its schema says, and Terraform refuses to show one that has.
+/// The schema version that states and plans record for a resource. Results of data sources are never upgraded, so they have
+/// version 0; Terraform rejects others.
 #[must_use]
 pub fn recorded_version(mode: addrs::Mode, schema: &Schema) -> u64 {
     match mode {
@@ -361,7 +361,7 @@ pub fn recorded_version(mode: addrs::Mode, schema: &Schema) -> u64 {
     }
 }
 
-/// What was read, as the state has it.
+/// Encodes the result of a data source for the state.
 pub fn encode_data(schema: &Schema, value: &Value) -> Result<Object, Diagnostics> {
     let version = recorded_version(addrs::Mode::Data, schema);
     let empty = Object::new(version, Attributes::Flat(Arc::default()));
@@ -372,7 +372,7 @@ pub fn encode_data(schema: &Schema, value: &Value) -> Result<Object, Diagnostics
     })
 }
 
-/// The object of a data source that is read during apply: as configured, and unknown where only reading can tell.
+/// The object of a data source that is read during apply: the configuration, with unknown computed attributes.
 #[must_use]
 pub fn not_read_yet(schema: &Schema, config: &Value) -> Value {
     block_not_read(&schema.block, config)
@@ -421,7 +421,7 @@ fn attribute_not_read(schema: &AttributeSchema, value: &Value) -> Value {
     }
 }
 
-/// The value with null where it is unknown.
+/// The value with null in place of unknown values.
 #[must_use]
 pub fn nulls_for_unknowns(value: &Value) -> Value {
     if value.is_wholly_known() {

@@ -1,7 +1,6 @@
 //! The engine: evaluate, plan, apply.
 //!
-//! - *Evaluate* (`eval`) knows the language and nothing of changes: it expands modules and resources into instances and
-//!   evaluates their expressions.
+//! - *Evaluate* (`eval`): expands modules and resources to instances and evaluates expressions. It has no part in planning.
 //! - *Plan* compares the configuration with the prior state, calls providers, and decides every action with its reason, as
 //!   data: a [`plan::Plan`]. Its execution graph contains all ordering.
 //! - *Apply* carries that graph out, and evaluates again only what was unknown.

@@ -1,4 +1,4 @@
-//! A plan: what will be done, decided once, as data.
+//! Plans: the decided actions with their reasons, as data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,83 +7,83 @@ use addrs::{AbsProviderConfig, AbsResourceInstance, Target};
 use cty::{Path, Value};
 use serde::{Deserialize, Serialize};
 
-/// What kind of plan this is.
+/// The mode of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
-    /// Make the objects match the configuration.
+    /// Changes that make the objects match the configuration.
     #[default]
     Normal,
-    /// Destroy everything.
+    /// The destruction of all objects.
     Destroy,
-    /// Only update the state to what the objects are.
+    /// The update of the state to the refreshed objects.
     RefreshOnly,
 }
 
-/// What will be done to one object.
+/// The action on one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Action {
-    /// Nothing.
+    /// No change.
     NoOp,
-    /// Create it.
+    /// Create.
     Create,
-    /// Read it (data sources whose reading waits for apply).
+    /// Read a data source during apply.
     Read,
-    /// Change it in place.
+    /// Update in place.
     Update,
-    /// Destroy it.
+    /// Destroy.
     Delete,
-    /// Replace it: destroy, then create.
+    /// Replace: destroy the old object, then create the new one.
     DeleteThenCreate,
-    /// Replace it: create, then destroy.
+    /// Replace: create the new object, then destroy the old one.
     CreateThenDelete,
-    /// Drop it from the state without destroying it.
+    /// Remove from the state without destroying.
     Forget,
 }
 
 impl Action {
-    /// Whether one object is destroyed and another created.
+    /// Whether the old object is destroyed and a new one created.
     #[must_use]
     pub fn is_replace(self) -> bool {
         matches!(self, Action::DeleteThenCreate | Action::CreateThenDelete)
     }
 }
 
-/// Why an action was chosen, where the action alone does not say it.
+/// The reason for an action, if the action does not imply it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
-    /// Nothing to add.
+    /// None.
     #[default]
     None,
     /// The provider cannot update in place.
     ReplaceBecauseCannotUpdate,
     /// The object is tainted.
     ReplaceBecauseTainted,
-    /// `-replace` asked for it.
+    /// `-replace` names the object.
     ReplaceByRequest,
-    /// `replace_triggered_by` asked for it.
+    /// `replace_triggered_by` names a changed object.
     ReplaceByTriggers,
-    /// The resource is not in the configuration any more.
+    /// The configuration has no such resource.
     DeleteBecauseNoResourceConfig,
-    /// The resource has `count` or `for_each` where the object has no such key, or the other way round.
+    /// The kind of the instance key does not match the repetition argument of the resource.
     DeleteBecauseWrongRepetition,
     /// The index is beyond `count`.
     DeleteBecauseCountIndex,
     /// The key is not in `for_each`.
     DeleteBecauseEachKey,
-    /// The module instance does not exist any more.
+    /// The configuration has no such module instance.
     DeleteBecauseNoModule,
-    /// The target of a move is not in the configuration.
+    /// The configuration does not have the target of a move.
     DeleteBecauseNoMoveTarget,
-    /// The configuration of the data source is not known yet.
+    /// The configuration of the data source is unknown.
     ReadBecauseConfigUnknown,
-    /// Something the data source depends on will change.
+    /// A dependency of the data source has planned changes.
     ReadBecauseDependencyPending,
     /// The data source belongs to a check block.
     ReadBecauseCheckNested,
 }
 
 impl Reason {
-    /// The word used for it in JSON, if it has one.
+    /// The name in JSON output, if it has one.
     #[must_use]
     pub fn as_json(self) -> Option<&'static str> {
         Some(match self {
@@ -105,102 +105,101 @@ impl Reason {
     }
 }
 
-/// What will be done to one object, and why.
+/// A planned change of one object.
 #[derive(Clone, Debug)]
 pub struct ResourceChange {
-    /// The object's address.
+    /// The address of the object.
     pub address: AbsResourceInstance,
-    /// The address it had before a move, if that differs.
+    /// The address before a move, if it differs.
     pub previous_address: Option<AbsResourceInstance>,
-    /// Which deposed object, if it is not the current one.
+    /// The key of the deposed object, if it is not the current one.
     pub deposed: Option<Arc<str>>,
-    /// The provider configuration that will carry it out.
+    /// The provider configuration that applies the change.
     pub provider: AbsProviderConfig,
-    /// What will be done.
+    /// The action.
     pub action: Action,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The object as it is: null if there is none. Sensitive parts are marked.
+    /// The prior object: null if there is none. Sensitive values are marked.
     pub before: Value,
-    /// The object as it will be: null if there will be none. Sensitive parts are marked, unknown ones unknown.
+    /// The planned object: null if it is destroyed. Sensitive values are marked.
     pub after: Value,
-    /// The paths whose change asks for a new object.
+    /// The paths whose changes require replacement.
     pub replace_paths: Vec<Path>,
-    /// The provider's own data for apply.
+    /// The private data of the provider for apply.
     pub private: Vec<u8>,
-    /// Whether the whole configuration of the object was known: then apply need not ask the provider to plan again.
+    /// Whether the configuration was wholly known. If it was not, apply has the provider plan again.
     pub config_known: bool,
-    /// The object is being imported under this identifier.
+    /// The import ID, if the object is imported.
     pub importing: Option<Arc<str>>,
 }
 
-/// What will become of a root output value.
+/// A planned change of a root output value.
 #[derive(Clone, Debug)]
 pub struct OutputChange {
-    /// What will be done: no-op, create, update or delete.
+    /// The action: no-op, create, update or delete.
     pub action: Action,
-    /// The value as it is: null if there is none.
+    /// The prior value: null if there is none.
     pub before: Value,
-    /// The value as it will be: null if there will be none; perhaps unknown.
+    /// The planned value: null if it is deleted; may be unknown.
     pub after: Value,
-    /// Whether the output is (or was) declared sensitive.
+    /// Whether the output is declared as sensitive, or was.
     pub sensitive: bool,
 }
 
 /// A plan.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What kind of plan.
+    /// The mode.
     pub mode: Mode,
-    /// When it was made, RFC 3339, UTC.
+    /// The time of planning: RFC 3339, UTC.
     pub timestamp: String,
-    /// The root variables as they were given, converted; ephemeral ones are null with their mark.
+    /// The values of the root variables, converted; ephemeral ones are null with their mark.
     pub variables: BTreeMap<Arc<str>, Value>,
-    /// The root variables as they were given, before conversion, for showing; ephemeral ones are left out. Whoever took
-    /// them from people fills this in.
+    /// The values of the root variables before conversion, for display, without ephemeral ones. The caller sets this.
     pub given_variables: BTreeMap<Arc<str>, Value>,
-    /// What `-target` selected; empty for everything.
+    /// The targets; empty for the whole configuration.
     pub targets: Vec<Target>,
-    /// What `-exclude` left out.
+    /// The excludes.
     pub excludes: Vec<Target>,
-    /// What `-replace` asked for.
+    /// The objects of `-replace`.
     pub force_replace: Vec<AbsResourceInstance>,
-    /// What will be done to objects, no-ops included, in the order of addresses.
+    /// The changes of objects, no-ops included, sorted by address.
     pub changes: Vec<ResourceChange>,
-    /// What changed outside: the state as it was against the objects as they are, in the order of addresses.
+    /// Drift: the differences between the stored objects and the refreshed ones, sorted by address.
     pub drift: Vec<ResourceChange>,
-    /// What will become of the root outputs.
+    /// The changes of root outputs.
     pub outputs: BTreeMap<Arc<str>, OutputChange>,
     /// The state before planning.
     pub previous_state: state::State,
-    /// The state with the objects as they are now.
+    /// The prior state: the state with refreshed objects.
     pub prior_state: state::State,
-    /// The order in which the changes will be carried out.
+    /// The execution graph of the changes.
     pub graph: crate::execgraph::ExecGraph,
     /// Attributes whose values the changes depend on: (resource instance or resource, path), for the drift display.
     pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
-    /// What functions of providers said.
+    /// The digests of the results of provider functions.
     pub function_results: crate::functions::FunctionResults,
-    /// How everything with conditions turned out, in the order of addresses.
+    /// The results of all conditions, sorted by address.
     pub checks: Vec<state::CheckResult>,
-    /// The blocks that were written for imports that had none.
+    /// The generated blocks of imported objects.
     pub generated_config: BTreeMap<AbsResourceInstance, String>,
-    /// When everything goes: what was read of data sources, which leaves the state once nothing there needs it.
+    /// In a destroy plan: the data sources of the state, which apply drops when no object depends on them.
     pub dropped_data: Vec<AbsResourceInstance>,
-    /// Whether planning ended with errors: the plan is partial and must not be applied.
+    /// Whether planning failed: the plan is incomplete and must not be applied.
     pub errored: bool,
-    /// Whether it was read from a file: whoever applies it may not have seen what was warned of when it was made.
+    /// Whether the plan was read from a file. Users who apply it may not have seen the warnings of planning.
     pub saved: bool,
 }
 
 impl Plan {
-    /// Whether the plan is for a part of the configuration only.
+    /// Whether the plan has `-target` or `-exclude`.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         !(self.targets.is_empty() && self.excludes.is_empty())
     }
 
-    /// Whether applying would do anything.
+    /// Whether apply would change anything.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         self.changes
@@ -209,8 +208,7 @@ impl Plan {
             || self.outputs.values().any(|o| o.action != Action::NoOp)
     }
 
-    /// Whether looking at the objects has changed anything that the state says of them. That they were brought to a newer
-    /// version of their schema does not count.
+    /// Whether the refresh has changed a managed object. An upgrade to a newer schema version does not count.
     fn refreshes(&self) -> bool {
         let managed = |state: &'_ state::State| -> Vec<(AbsResourceInstance, state::InstanceState)> {
             state
@@ -231,13 +229,13 @@ impl Plan {
             })
     }
 
-    /// Whether the plan may be applied: there is something to do, and nothing went wrong.
+    /// Whether the plan can be applied: it has changes, and no errors.
     #[must_use]
     pub fn is_applyable(&self) -> bool {
         !self.errored
             && match self.mode {
                 Mode::RefreshOnly => {
-                    // What is not known yet cannot be kept.
+                    // Unknown outputs cannot be stored.
                     let news = |o: &OutputChange| o.action != Action::NoOp && o.after.is_wholly_known();
                     self.refreshes() || self.outputs.values().any(news)
                 }

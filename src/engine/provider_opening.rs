@@ -1,4 +1,4 @@
-//! Opening a provider configuration: evaluate its block, let the provider validate the value, start and configure a process.
+//! Opens provider configurations: evaluates the block, has the provider validate the value, starts and configures a process.
 
 use addrs::{AbsProviderConfig, InstanceKey, ModuleInstance};
 use config::Config;
@@ -23,7 +23,7 @@ pub fn provider_config_value(
     let Some((source, block)) = source.and_then(|s| Some((s, s.block?))) else {
         return Ok(empty_object(&schema.block));
     };
-    // Modules with provider configurations of their own cannot be repeated, so there is one instance, without keys.
+    // Modules with provider configurations of their own cannot have `count` or `for_each`, so they have one instance.
     let instance = source.node.path.0.iter().fold(ModuleInstance::root(), |m, name| {
         m.child(name.clone(), InstanceKey::None)
     });
@@ -32,8 +32,8 @@ pub fn provider_config_value(
     Ok(value.unmark_deep().0)
 }
 
-/// Whether a provider configuration exists: it has a block, or it is a default configuration of the root module, which needs
-/// none.
+/// Whether a provider configuration exists: it has a block, or it is a default configuration of the root module, which does not
+/// require one.
 #[must_use]
 pub fn is_declared(config: &Config, address: &AbsProviderConfig) -> bool {
     (address.module.is_root() && address.alias.is_none())

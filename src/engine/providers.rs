@@ -1,4 +1,4 @@
-//! The running plugins of one operation: schemas asked once, configurations opened when first needed.
+//! The running plugins of one operation: schemas are loaded once, and configurations opened before their first use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -27,14 +27,14 @@ pub struct Providers<'s> {
     functions: Functions,
 }
 
-/// The plugins that could be started, and what is wrong with the others.
+/// The plugins that could be started, and the errors of the others.
 pub(crate) struct Started<'s> {
     pub providers: Providers<'s>,
     pub diagnostics: Diagnostics,
 }
 
 impl<'s> Started<'s> {
-    /// Every plugin, or why there is not every one; those that run are ended then.
+    /// All plugins, or the errors. If there are errors, the running plugins are closed.
     async fn all_or_errors(self) -> Result<Providers<'s>, Diagnostics> {
         if self.diagnostics.has_errors() {
             self.providers.close().await;
@@ -45,7 +45,7 @@ impl<'s> Started<'s> {
 }
 
 impl<'s> Providers<'s> {
-    /// Starts every plugin that a configuration and a state need.
+    /// Starts all plugins that a configuration and a state require.
     pub async fn start_required(
         source: &'s dyn ProviderSource,
         config: &Config,
@@ -57,7 +57,7 @@ impl<'s> Providers<'s> {
             .await
     }
 
-    /// The same, without the plugins that cannot be started or asked; what is wrong with them is given, too.
+    /// Starts the required plugins that can be started, and returns the errors of the others.
     pub(crate) async fn start_available_of(
         source: &'s dyn ProviderSource,
         config: &Config,
@@ -69,8 +69,8 @@ impl<'s> Providers<'s> {
         Providers::start_available(source, providers, provisioners, functions).await
     }
 
-    /// Starts every provider and provisioner named, side by side, and asks for their schemas. Those whose functions are
-    /// called are started once more for that: such a process is never configured.
+    /// Starts these providers and provisioners concurrently, and loads their schemas. Providers whose functions are called have
+    /// a second process, which is never configured.
     #[cfg(test)]
     pub async fn start(
         source: &'s dyn ProviderSource,
@@ -145,7 +145,7 @@ impl<'s> Providers<'s> {
             }
         }
         drop((starting, starting_provisioners));
-        // The order in which plugins answered is of no interest.
+        // The order of responses must not matter.
         diagnostics
             .0
             .sort_by(|a, b| (&a.summary, &a.detail).cmp(&(&b.summary, &b.detail)));
@@ -160,7 +160,7 @@ impl<'s> Providers<'s> {
         Started { providers, diagnostics }
     }
 
-    /// What the plugins say about themselves.
+    /// The schemas of the plugins.
     #[must_use]
     pub fn schemas(&self) -> &Schemas {
         &self.schemas
@@ -172,7 +172,7 @@ impl<'s> Providers<'s> {
         &self.functions
     }
 
-    /// A process of this provider that needs no configuration: for validation and for upgrading stored objects.
+    /// A process of this provider without configuration: for validation and for upgrades of stored objects.
     pub async fn unconfigured(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
         if let Some(running) = self.idle.lock().await.get(provider) {
             return Ok(running.clone());
@@ -191,8 +191,8 @@ impl<'s> Providers<'s> {
         Ok(running)
     }
 
-    /// Opens a provider configuration: a process of its own, configured with this value (marks removed). Gives the
-    /// diagnostics of configuring, too.
+    /// Opens a provider configuration: starts a process and configures it with this value (without marks). Returns the
+    /// diagnostics of the configure call.
     pub async fn configure(
         &self,
         address: &AbsProviderConfig,
@@ -228,7 +228,7 @@ impl<'s> Providers<'s> {
         self.provisioners.get(name)
     }
 
-    /// Asks every plugin to end what it is doing soon.
+    /// Requests all plugins to stop.
     pub async fn stop(&self) {
         let providers: Vec<_> = self.open.lock().await.values().cloned().collect();
         let providers = futures::future::join_all(providers.iter().map(|p| p.stop()));
@@ -245,7 +245,7 @@ impl<'s> Providers<'s> {
         }
     }
 
-    /// Ends every plugin.
+    /// Closes all plugins.
     pub async fn close(&self) {
         let mut all: Vec<_> = self.idle.lock().await.drain().map(|(_, p)| p).collect();
         all.extend(std::mem::take(&mut *self.open.lock().await).into_values());

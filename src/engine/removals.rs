@@ -1,4 +1,4 @@
-//! `removed` blocks: what the configuration says of resources that are no longer in it.
+//! `removed` blocks: resources that are destroyed or forgotten, and their destroy-time provisioners.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::plan::{Action, Plan};
 
-/// All `removed` blocks, by what they speak of.
+/// All `removed` blocks, by their addresses.
 #[derive(Debug, Default)]
 pub struct Removals<'c> {
     resources: HashMap<ConfigResource, &'c Removed>,
@@ -16,7 +16,7 @@ pub struct Removals<'c> {
 }
 
 impl<'c> Removals<'c> {
-    /// Gathers the blocks of a configuration.
+    /// The blocks of a configuration.
     #[must_use]
     pub fn new(config: &'c Config) -> Removals<'c> {
         let mut out = Removals::default();
@@ -31,7 +31,7 @@ impl<'c> Removals<'c> {
                         let resource = resource.resource.in_module(&below(&resource.module));
                         out.resources.insert(resource, removed);
                     }
-                    // The address of a block has no keys.
+                    // The addresses of the blocks have no instance keys.
                     Target::ModuleInstance(_) | Target::Resource(_) | Target::ResourceInstance(_) => {}
                 }
             }
@@ -39,7 +39,7 @@ impl<'c> Removals<'c> {
         out
     }
 
-    /// Errors for what is said to be removed but is still declared.
+    /// The errors for removed resources and modules that are still declared.
     #[must_use]
     pub fn still_declared(&self, config: &Config) -> Diagnostics {
         let problem = |kind: &str, what: &dyn std::fmt::Display, range: &syntax::Range| {
@@ -66,13 +66,13 @@ impl<'c> Removals<'c> {
         out
     }
 
-    /// The block that speaks of a resource itself, not of a module around it.
+    /// The block that names a resource itself, not its module.
     #[must_use]
     pub fn of_resource(&self, address: &ConfigResource) -> Option<&'c Removed> {
         self.resources.get(address).copied()
     }
 
-    /// Whether the objects of a resource leave the state without being destroyed.
+    /// Whether the objects of a resource are forgotten.
     #[must_use]
     pub fn forgets(&self, address: &ConfigResource) -> bool {
         if self.resources.get(address).is_some_and(|r| !r.destroy) {
@@ -86,7 +86,7 @@ impl<'c> Removals<'c> {
     }
 }
 
-/// The warning that names what a plan forgets.
+/// The warning that lists the forgotten objects of a plan.
 #[must_use]
 pub fn warning(plan: &Plan) -> Option<Diagnostic> {
     let forgotten: Vec<String> = plan

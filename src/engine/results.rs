@@ -1,18 +1,17 @@
-//! Where the results of an apply go as soon as they are there.
-//!
-//! Each one says all that one instance has now, so whoever keeps them needs no copy of the whole state: it follows its own.
+//! The results of an apply, as soon as they are available. A result contains all objects of one instance, so a receiver can
+//! update its own copy of the state.
 
 use addrs::{AbsProviderConfig, AbsResourceInstance};
 use state::InstanceState;
 
-/// Takes results while an apply is running. Called from several tasks at once, and must not block.
+/// The receiver of results. Called from several tasks concurrently; must not block.
 pub trait ResultSink: Send + Sync {
-    /// The objects of an instance have changed. Results of one instance come in their order; no objects means that the state
-    /// has no entry for it any more.
+    /// Receives the objects of a changed instance. The results of one instance arrive in order. `None` means that the state has
+    /// no entry for it.
     fn instance(&self, address: &AbsResourceInstance, provider: &AbsProviderConfig, objects: Option<InstanceState>);
 }
 
-/// Drops every result: for those who only want the state at the end.
+/// Discards all results.
 pub struct NoResults;
 
 impl ResultSink for NoResults {

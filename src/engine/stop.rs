@@ -1,11 +1,12 @@
-//! The request to end early, in two degrees: stop (complete what is running) and cancel (wait for nothing more).
+//! The cancellation token of an operation. It has two levels: a graceful stop completes running operations, and a cancellation
+//! drops them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// A request to stop that many tasks can see. Clones are the same request.
+/// A cancellation token. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Inner>);
 
@@ -17,37 +18,37 @@ struct Inner {
 }
 
 impl Stop {
-    /// A request that nobody has made yet.
+    /// A token without a request.
     #[must_use]
     pub fn new() -> Stop {
         Stop::default()
     }
 
-    /// Makes the request.
+    /// Requests a graceful stop.
     pub fn request(&self) {
         self.0.requested.store(true, Ordering::SeqCst);
         self.0.notify.notify_waiters();
     }
 
-    /// Whether the request was made.
+    /// Whether a stop was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.0.requested.load(Ordering::SeqCst)
     }
 
-    /// Asks to end at once: what is running is not waited for.
+    /// Requests cancellation.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::SeqCst);
         self.request();
     }
 
-    /// Whether it was asked to end at once.
+    /// Whether cancellation was requested.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Waits until it is asked to end at once.
+    /// Waits for cancellation.
     pub async fn cancelled(&self) {
         loop {
             let notified = self.0.notify.notified();
@@ -58,7 +59,7 @@ impl Stop {
         }
     }
 
-    /// Waits until the request is made.
+    /// Waits for a request to stop.
     pub async fn requested(&self) {
         loop {
             let notified = self.0.notify.notified();

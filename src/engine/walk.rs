@@ -1,4 +1,4 @@
-//! A walk over a graph of things that wait for one another. Knows no word of the rest of the house.
+//! A domain-independent walk of a dependency graph.
 
 use std::future::Future;
 
@@ -7,21 +7,21 @@ use futures::stream::FuturesUnordered;
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-/// How the visit of a node ended.
+/// The result of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Those that wait for the node may go on.
+    /// Dependents can be visited.
     Done,
-    /// Those that wait for the node, directly or not, are skipped.
+    /// Direct and indirect dependents are skipped.
     Failed,
-    /// Not visited, because something it waits for failed or was skipped.
+    /// The node was not visited, because a dependency failed or was skipped.
     Skipped,
 }
 
-/// Visits every node once all that it waits for (the sources of its incoming edges) are done; at most `limit` visits run
-/// at a time. Gives the outcome of every node by index.
+/// Visits every node after its dependencies (the sources of its incoming edges), at most `limit` nodes at a time. Returns the
+/// outcome of every node by index.
 ///
-/// The graph must have no cycle; nodes on one are reported as skipped.
+/// The graph must not have cycles; nodes on a cycle are skipped.
 pub async fn walk<N, F, Fut>(graph: &DiGraph<N, ()>, limit: usize, visit: F) -> Vec<Outcome>
 where
     F: Fn(NodeIndex) -> Fut,
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nodes_wait_for_their_dependencies_and_failures_skip_dependents() {
+    async fn walk_visits_dependencies_first_and_skips_dependents_of_failures() {
         let graph = chain(&[(0, 1), (1, 3), (0, 2), (2, 4)]);
         let order = RefCell::new(Vec::new());
         let outcomes = walk(&graph, 4, |n| {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_than_the_limit_run_at_once() {
+    async fn walk_limits_concurrent_visits() {
         let graph = chain(&[(0, 99)]);
         let (now, most) = (Cell::new(0), Cell::new(0));
         walk(&graph, 7, |_| async {

@@ -1,4 +1,4 @@
-//! Reading a data source that had to wait for apply.
+//! Reads data sources whose read was deferred to apply.
 
 use std::sync::Arc;
 use std::time::Instant;

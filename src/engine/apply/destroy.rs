@@ -1,4 +1,4 @@
-//! Destroying an object.
+//! Destroys objects.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use super::provision::Provisioners;
 use super::{Applier, ObjectOperation, without_response};
 use crate::eval::{Repetition, Reported};
 use crate::events::Event;
-use crate::instance::{Stored, decode, encode, identity, located};
+use crate::instance::{StoredObject, decode, encode, identity, located};
 use crate::plan::Action;
 
 impl Applier<'_> {
@@ -68,7 +68,7 @@ impl Applier<'_> {
     async fn destroy_object(
         &self,
         s: &ObjectOperation<'_>,
-        stored: &Stored,
+        stored: &StoredObject,
         deposed: Option<&DeposedKey>,
     ) -> Result<(), Reported> {
         let resource = s.address.config();
@@ -140,12 +140,12 @@ impl Applier<'_> {
         Err(Reported)
     }
 
-    /// Records the object that a failed destroy operation returned: it may differ from the stored one, and no other object
-    /// takes its place any more. Null together with an error is no result.
+    /// Records the object that a failed destroy operation returned: it may differ from the stored one. Null together with an
+    /// error means that nothing is known to have changed.
     fn record_remaining(
         &self,
         s: &ObjectOperation<'_>,
-        stored: &Stored,
+        stored: &StoredObject,
         deposed: Option<&DeposedKey>,
         left: Value,
         private: Vec<u8>,
@@ -168,7 +168,7 @@ impl Applier<'_> {
     }
 
     /// Has the provider plan the destruction of an object, if it has that capability. Returns the private data for apply.
-    async fn plan_destruction(&self, s: &ObjectOperation<'_>, stored: &Stored) -> Result<Vec<u8>, Reported> {
+    async fn plan_destruction(&self, s: &ObjectOperation<'_>, stored: &StoredObject) -> Result<Vec<u8>, Reported> {
         let schemas = &self.context.providers.schemas().providers;
         let schema = schemas.get(&s.change.provider.provider);
         if !schema.is_some_and(|p| p.capabilities.plan_destroy) {

@@ -14,7 +14,7 @@ use crate::instance::nulls_for_unknowns;
 use crate::plan::{Action, Mode};
 
 impl Applier<'_> {
-    /// What remains to be done after the last operation. Gives the problems so far.
+    /// Evaluates what depends on the results of all operations. Returns the diagnostics so far.
     pub(super) async fn finish(&self) -> Diagnostics {
         let mut diagnostics = self.context.evaluator.take_diagnostics();
         if self.context.inputs.stop.is_requested() {
@@ -32,8 +32,7 @@ impl Applier<'_> {
         diagnostics
     }
 
-    /// Evaluates the check blocks, now that everything is what it is. Only where all was planned: what was left out may be
-    /// missing.
+    /// Evaluates the check blocks with the final values. In a plan with targets, values may be missing.
     async fn checks(&self) {
         if !self.plan.targets.is_empty() {
             return;
@@ -49,7 +48,7 @@ impl Applier<'_> {
                 if self.openings.open_ephemerals(&block).await.is_err() {
                     continue;
                 }
-                // Nothing that goes wrong here matters to anything else.
+                // A failure is a result of the check alone.
                 let prepared = self.dependency_evaluation.evaluate(self.context.evaluator, &block);
                 let _: Result<(), Reported> = prepared.and_then(|()| {
                     block_visits::visit_check(self.context.evaluator, &node.path, name, |at| {
@@ -60,8 +59,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Evaluates the conditions that could not be evaluated when the plan was made, as far as nothing that was carried out
-    /// has.
+    /// Evaluates the conditions that the plan left unknown and that no operation has evaluated.
     async fn late_conditions(&self) {
         let failed = self.results.failed().clone();
         let unknown = |address: &str| {
@@ -107,7 +105,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Evaluates what a block needs, when all operations are done.
+    /// Evaluates the dependencies of a block after all operations.
     async fn prepare_late(&self, block: &Block) -> Result<(), Reported> {
         self.openings.open_ephemerals(block).await?;
         self.dependency_evaluation.evaluate(self.context.evaluator, block)
@@ -125,13 +123,13 @@ impl Applier<'_> {
         evaluator.check_postconditions(instance, evaluator.object(address), FailureSeverity::Error)
     }
 
-    /// Brings the root outputs up to date. Those that depend on something that failed keep their old value.
+    /// Updates the root outputs. Those that depend on a failed operation keep their old values.
     async fn outputs(&self, diagnostics: &mut Diagnostics) {
         let failed = self.results.failed().clone();
         let root = &self.context.inputs.config.root;
         let refresh_only = self.plan.mode == Mode::RefreshOnly;
         if refresh_only && !self.plan.is_applyable() {
-            // What is known of them is as good as what could be found out.
+            // The state has the known ones already.
             return;
         }
         let severity = if refresh_only {
@@ -168,7 +166,7 @@ impl Applier<'_> {
                 state.outputs.insert(
                     name.clone(),
                     OutputValue {
-                        // What a missing object would say is not known where nothing is created.
+                        // Attributes of missing objects stay unknown where nothing is created.
                         value: nulls_for_unknowns(&value),
                         sensitive: declared.is_some_and(|o| o.sensitive),
                     },

@@ -1,4 +1,4 @@
-//! Creating and updating an object.
+//! Creates and updates objects.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,7 +37,7 @@ struct ChangeValues {
 }
 
 impl Applier<'_> {
-    /// Creates an object (that of a replacement, too) or updates it.
+    /// Creates an object (also the new object of a replacement) or updates it.
     pub(super) async fn change(&self, index: u32, s: &ObjectOperation<'_>) -> Result<(), Reported> {
         let evaluator = self.context.evaluator;
         let Some(block) = self.context.inputs.config.resource(&s.address.config()) else {
@@ -53,7 +53,7 @@ impl Applier<'_> {
         let values = self.change_values(s, instance).await?;
         let update = s.change.action == Action::Update;
         let value = if update && values.planned == values.prior {
-            // Only sensitivity changes, or unknown values turned out to be the same: the provider has nothing to do.
+            // Only sensitivity changes, or unknown values turned out to be unchanged: no call to the provider is needed.
             let value = with_marks(values.planned, &values.marks, s.schema);
             self.store(s, value.clone(), values.private, false)?;
             if s.change.before.paths_with_marks() != value.paths_with_marks() {
@@ -176,7 +176,7 @@ impl Applier<'_> {
         });
     }
 
-    /// The configuration of an object, without marks, wholly known; and its marks.
+    /// The configuration of an object without marks, which must be wholly known; and its marks.
     fn known_config(
         &self,
         s: &ObjectOperation<'_>,
@@ -203,7 +203,7 @@ impl Applier<'_> {
         Ok((config, marks))
     }
 
-    /// Sends the events of an update that changes only sensitivity: it was planned, so it is counted.
+    /// Sends the events of an update that changes only sensitivity: the plan counts it as an update.
     fn report_mark_update(&self, s: &ObjectOperation<'_>, id: Option<(String, String)>, value: &Value) {
         let (address, deposed, action) = (s.address.clone(), None, Action::Update);
         self.context.inputs.events.event(Event::OperationStart {
@@ -221,7 +221,7 @@ impl Applier<'_> {
         });
     }
 
-    /// The current object as it is stored.
+    /// The current object of the state.
     fn current(&self, s: &ObjectOperation<'_>) -> Result<Value, Reported> {
         let object = self.state().current(s.address).cloned();
         match object {
@@ -349,7 +349,7 @@ impl Applier<'_> {
         }
         self.context.evaluator.report(problems);
         if state.is_null() {
-            // A failed update leaves the object as it was; a failed creation leaves nothing.
+            // After a failed update the state keeps the old object; after a failed creation there is none.
             return Err(Reported);
         }
         let value = with_marks(state, &values.marks, s.schema);
@@ -358,7 +358,7 @@ impl Applier<'_> {
         if failed { Err(Reported) } else { Ok(value) }
     }
 
-    /// Records an object in the state.
+    /// Sets an object in the state.
     pub(super) fn store(
         &self,
         s: &ObjectOperation<'_>,

@@ -1,9 +1,6 @@
-//! Apply: carry out the execution graph of a plan.
-//!
-//! Nothing is decided here. Each operation evaluates its object's configuration again, asks the provider to plan again
-//! only where the configuration was not wholly known, applies, and writes what came of it into the state, whatever came:
-//! an operation that fails still leaves the truth behind. Operations whose dependencies failed are skipped, all others go
-//! on.
+//! Apply: carries out the execution graph of a plan. Apply decides nothing. An operation evaluates the configuration of its
+//! object again, has the provider plan again if the configuration was not wholly known, calls the provider, and records the
+//! result in the state, also after a failure. Operations whose dependencies failed are skipped.
 
 mod data;
 mod destroy;
@@ -47,19 +44,19 @@ use openings::Openings;
 use tally::Tally;
 pub use tally::{Completion, UnfinishedOperation};
 
-/// What came of an apply.
+/// The result of an apply.
 #[derive(Debug)]
 pub struct ApplyResult {
-    /// What exists now, with or without errors.
+    /// The resulting state, with or without errors.
     pub state: State,
-    /// What went wrong.
+    /// All diagnostics.
     pub diagnostics: Diagnostics,
-    /// How far it has come.
+    /// How many operations were completed.
     pub completion: Completion,
 }
 
-/// Carries out a plan. The state is what became of it, with or without errors; `results` gets each result on the way. The
-/// inputs' state is not read: the plan has its own. When the inputs' stop is cancelled, running operations are dropped.
+/// Carries out a plan. `results` receives the result of each operation. The state of the inputs is not read: the plan has its
+/// own. When the cancellation token of the inputs is cancelled, running operations are dropped.
 pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) -> ApplyResult {
     let tally = Tally::new(plan);
     let unchanged = |diagnostics| ApplyResult {
@@ -82,7 +79,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
             result = &mut work => result,
             () = inputs.stop.requested() => {
                 inputs.events.event(Event::Stopping);
-                // Running operations are asked to end soon, and waited for; no new ones begin.
+                // Running operations are requested to stop, and waited for; no others start.
                 let stop = async {
                     tokio::select! {
                         () = providers.stop() => {}
@@ -94,7 +91,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
             }
         }
     };
-    // Plugins that are not closed are killed.
+    // Plugins that are not closed here are killed.
     tokio::select! {
         () = providers.close() => {}
         () = inputs.stop.cancelled() => {}
@@ -230,8 +227,8 @@ fn operations_by_resource(plan: &Plan) -> HashMap<ConfigResource, usize> {
     operations
 }
 
-/// How conditions turned out before anything was carried out. Of data sources, only those that are read now have results:
-/// what was found when the plan was made may have been read of what has changed since.
+/// The results of conditions before apply. Those of data sources become unknown: apply reads them again, as their dependencies
+/// may have changed.
 fn checks_before(plan: &Plan) -> Vec<state::CheckResult> {
     let mut results = plan.checks.clone();
     for result in &mut results {
@@ -252,7 +249,7 @@ fn checks_before(plan: &Plan) -> Vec<state::CheckResult> {
     results
 }
 
-/// Drops what was read of data sources that go, unless an object that is still there was made with it.
+/// Drops the data sources of the plan that are to be dropped, unless an object of the state depends on them.
 fn drop_data(plan: &Plan, state: &mut State) {
     let needed: HashSet<ConfigResource> = state
         .instances()
@@ -285,7 +282,7 @@ impl StoredFacts {
         });
         StoredFacts {
             dependencies: dependencies.collect(),
-            // The next plan may be one of everything, so resources count that this plan leaves out.
+            // All resources count, also those that a partial plan leaves out: the next plan may include them.
             create_before_destroy: create_before_destroy_resources(inputs.config, &managed, |_| true),
         }
     }
@@ -344,7 +341,7 @@ struct Applier<'a> {
     total: usize,
 }
 
-/// What an operation on an object needs.
+/// An operation on an object.
 struct ObjectOperation<'s> {
     change: &'s ResourceChange,
     address: &'s AbsResourceInstance,
@@ -376,24 +373,24 @@ impl Applier<'_> {
         self.results.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the objects of the instance that a change is about, and passes the result on.
+    /// Changes the objects of the changed instance in the state, and passes them to the result sink.
     fn update<T>(&self, change: &ResourceChange, update: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let result = update(&mut state);
         let objects = state.instance(&change.address).cloned();
-        // With the lock held, so that the results of an instance come in their order.
+        // With the lock held, so that results of an instance arrive in order.
         self.results.sink.instance(&change.address, &change.provider, objects);
         result
     }
 
-    /// Makes this the current object of the instance that a change is about.
+    /// Sets the current object of the changed instance.
     fn update_current(&self, change: &ResourceChange, object: Option<Arc<Object>>) {
         self.update(change, |state| {
             state.set_current(&change.address, &change.provider, object)
         });
     }
 
-    /// Makes this one of the deposed objects of the instance that a change is about.
+    /// Sets a deposed object of the changed instance.
     fn update_deposed(&self, change: &ResourceChange, key: DeposedKey, object: Option<Arc<Object>>) {
         self.update(change, |state| {
             state.set_deposed(&change.address, &change.provider, key, object);
@@ -488,7 +485,7 @@ impl Applier<'_> {
         }
     }
 
-    /// The facts stored with an object of this resource, beside its value.
+    /// The facts that the state records for an object of this resource, without its value.
     fn record(&self, address: &AbsResourceInstance, schema: &Schema) -> Object {
         let resource = address.config();
         Object {

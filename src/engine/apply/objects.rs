@@ -23,8 +23,7 @@ pub(super) fn object_source<'a>(
     }
 }
 
-/// The objects of the state. Each is replaced when its operation has been carried out, before anything that refers to its
-/// resource is evaluated.
+/// The objects of the state. An operation replaces its object before dependents are evaluated.
 struct AppliedObjects<'a>(StateObjects<'a>);
 
 impl ObjectSource for AppliedObjects<'_> {
@@ -37,7 +36,7 @@ impl ObjectSource for AppliedObjects<'_> {
     }
 }
 
-/// The refreshed objects of the state. Nothing is created or destroyed, so the instances are those that exist.
+/// The refreshed objects of the state. Nothing is created or destroyed, so the instances are those with an object.
 struct RefreshedObjects<'a> {
     state: StateObjects<'a>,
     config: &'a Config,

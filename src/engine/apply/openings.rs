@@ -1,4 +1,4 @@
-//! Providers and ephemeral resources that operations need: each is opened before the first operation that needs it.
+//! Providers and ephemeral resources that operations depend on: each is opened before the first such operation.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,10 +14,10 @@ use crate::ephemeral::Ephemerals;
 use crate::eval::Reported;
 use crate::provider_opening;
 
-/// The result of one opening, which several callers may wait for.
+/// One opening, with its result when it is complete.
 type Opening = Arc<OnceCell<Result<(), Reported>>>;
 
-/// The results of openings, by what was opened. Concurrent callers wait for the first one.
+/// The openings by what is opened. Concurrent callers wait for the first.
 struct OpenOnce<K>(Mutex<HashMap<K, Opening>>);
 
 impl<K: Clone + Eq + Hash> OpenOnce<K> {
@@ -25,7 +25,7 @@ impl<K: Clone + Eq + Hash> OpenOnce<K> {
         OpenOnce(Mutex::new(HashMap::new()))
     }
 
-    /// Opens, unless that was done before; returns the result of the first opening.
+    /// Opens, unless that has been done; returns the result of the one opening.
     async fn open<F>(&self, key: &K, open: impl FnOnce() -> F) -> Result<(), Reported>
     where
         F: Future<Output = Result<(), Reported>>,
@@ -38,19 +38,19 @@ impl<K: Clone + Eq + Hash> OpenOnce<K> {
     }
 }
 
-/// What has been opened.
+/// The providers and ephemeral resources that have been opened.
 pub(super) struct Openings<'a> {
     context: OperationContext<'a>,
     ephemerals: &'a Ephemerals<'a>,
     dependency_evaluation: &'a DependencyEvaluation<'a>,
     providers: OpenOnce<AbsProviderConfig>,
     ephemeral_resources: OpenOnce<ConfigResource>,
-    /// The ephemeral resources that blocks use, as far as they were needed.
+    /// The ephemeral resources that blocks use, as far as they have been requested.
     ephemerals_before: Mutex<HashMap<Block, Arc<[ConfigResource]>>>,
 }
 
 impl<'a> Openings<'a> {
-    /// Nothing has been opened.
+    /// With nothing opened yet.
     pub(super) fn new(
         context: OperationContext<'a>,
         ephemerals: &'a Ephemerals<'a>,

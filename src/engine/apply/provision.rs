@@ -1,4 +1,4 @@
-//! Running provisioners.
+//! Runs provisioners.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::eval::{Repetition, Reported};
 use crate::events::Event;
 use crate::instance::located;
 
-/// The provisioners of a resource, as its block has them, or the block that says it was removed.
+/// The provisioners of a resource block or of a `removed` block.
 #[derive(Clone, Copy)]
 pub(super) struct Provisioners<'p> {
     list: &'p [Provisioner],
@@ -116,7 +116,7 @@ impl Applier<'_> {
                 .evaluator
                 .scope_with(module, repetition.clone(), Some(value.clone()))
         };
-        // The module may no longer exist; then a destroy-time provisioner can refer to its own object alone.
+        // If the configuration has no such module any more, a destroy-time provisioner can refer to `self` only.
         let Some(scope) = scope(&s.address.module).or_else(|| scope(&addrs::ModuleInstance::root())) else {
             return Ok(());
         };

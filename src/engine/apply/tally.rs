@@ -1,4 +1,4 @@
-//! How far the operations of an apply have come.
+//! Completion of the operations of an apply.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -14,7 +14,7 @@ const FAILED: u8 = 3;
 
 /// The status of every operation of a plan.
 pub(super) struct Tally {
-    /// Two for each change: that of its destroy operation comes second.
+    /// Two for each change: the status of its change operation, and that of its destroy operation.
     status: Vec<AtomicU8>,
 }
 
@@ -23,27 +23,27 @@ pub(super) struct Tally {
 pub struct UnfinishedOperation {
     /// The object.
     pub address: AbsResourceInstance,
-    /// What was to be done: create, update, delete, read or forget.
+    /// What it does: create, update, delete, read or forget.
     pub action: Action,
 }
 
-/// How far an apply has come.
+/// How many operations of an apply were completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// How many operations there are.
+    /// The number of operations.
     pub total: usize,
-    /// How many of them were completed.
+    /// The number of completed operations.
     pub done: usize,
-    /// How many failed: each of them has been reported.
+    /// The number of failed operations, which have been reported.
     pub failed: usize,
-    /// Those that were running when the apply was cancelled: nobody knows what became of them.
+    /// Operations that were running when the apply was cancelled: their results are unknown.
     pub aborted: Vec<UnfinishedOperation>,
-    /// Those that were not begun, because of a failure or of an interrupt.
+    /// Operations that were not started, because of a failure or an interrupt.
     pub not_begun: Vec<UnfinishedOperation>,
 }
 
 impl Completion {
-    /// Whether everything was done.
+    /// Whether all operations were completed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.done == self.total
@@ -86,7 +86,7 @@ impl Tally {
         Begun(status)
     }
 
-    /// What has become of the operations of this plan.
+    /// The completion of the operations of this plan.
     pub fn completion(&self, plan: &Plan) -> Completion {
         let mut completion = Completion::default();
         for operation in &plan.graph.nodes {

@@ -1,4 +1,4 @@
-//! Blocks that wait for one another in a circle.
+//! Cycles of blocks.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -39,14 +39,14 @@ impl Blocks {
         out
     }
 
-    /// The blocks that wait for one another in circles, by circle.
+    /// The strongly connected components with a cycle.
     fn loops(&self) -> Vec<Vec<NodeIndex>> {
         let mut all = petgraph::algo::kosaraju_scc(&self.graph);
         all.retain(|component| component.len() > 1 || self.connected.contains(&(component[0], component[0])));
         all
     }
 
-    /// Opens every circle: afterwards, blocks of one do not wait for one another. Gives those blocks.
+    /// Removes the edges within cycles. Returns the blocks of the cycles.
     pub(crate) fn break_cycles(&mut self) -> Vec<Block> {
         let mut of: HashMap<NodeIndex, usize> = HashMap::new();
         for (at, component) in self.loops().into_iter().enumerate() {
@@ -102,7 +102,7 @@ impl Blocks {
     }
 }
 
-/// Where a block is written.
+/// The position of a block.
 fn declared_at(root: &Config, block: &Block) -> Option<Range> {
     let find = |path: &Module| root.node(path);
     match block {

@@ -31,7 +31,7 @@ pub(super) struct Edges<'a> {
 pub(super) fn whole_module<'c>(config: &'c ModuleNode, reference: &Reference) -> Option<&'c ModuleNode> {
     match &reference.subject {
         Referenceable::Module(name) | Referenceable::ModuleInstance(name, _) => config.children.get(name),
-        // Instances by name may be written with a dot, too.
+        // An attribute of a module call with `for_each` may be an instance key.
         Referenceable::ModuleOutput(name, addrs::InstanceKey::None, _) => {
             let call = config.module.module_calls.get(name)?;
             (call.count.is_some() || call.for_each.is_some()).then(|| config.children.get(name))?
@@ -289,7 +289,7 @@ impl<'a> Edges<'a> {
             (Repetition::Count | Repetition::ForEach, false, Some(TraversalStep::Attribute { .. })) => {
                 Some(missing_key(&block.address, repetition, &reference.range))
             }
-            // A splat, or all instances.
+            // A splat, or the value of all instances.
             (Repetition::Count | Repetition::ForEach, false, _) => None,
             _ => {
                 let provider = self.root.provider_for(&block.address.in_module(&config.path)).provider;

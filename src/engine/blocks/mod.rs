@@ -1,8 +1,6 @@
-//! The graph of the configuration's blocks: who refers to whom, before anything is evaluated.
-//!
-//! A node is a block of a module, whatever number of instances the module or the block has: the graph grows with the
-//! configuration, never with `count`. Resources that only the state still has are nodes, too. An edge leads from a block
-//! to one that needs its result, so that a walk visits results first. Cycles and references to nothing are found here.
+//! The graph of the configuration's blocks, built from references before evaluation. A node is a block of a module, not an
+//! instance: the size of the graph does not depend on `count`. Resources that only the state has are nodes, too. An edge leads
+//! from a block to one that depends on it. Building the graph finds cycles and undeclared references.
 
 mod cycles;
 mod edges;
@@ -34,9 +32,9 @@ pub enum Block {
     Local(Module, Arc<str>),
     /// An output value.
     Output(Module, Arc<str>),
-    /// A module call: which instances the module it calls has. The module is the calling one.
+    /// A module call, named by the calling module: its repetition arguments.
     Call(Module, Arc<str>),
-    /// A provider configuration, written or implied.
+    /// A provider configuration, with a block or implied.
     Provider(AbsProviderConfig),
     /// A resource of the configuration, or one that only the state has.
     Resource(ConfigResource),
@@ -45,7 +43,7 @@ pub enum Block {
 }
 
 impl Block {
-    /// The module it stands in; that of a provider configuration is not asked for.
+    /// The module that contains it; none for provider configurations.
     pub(crate) fn module(&self) -> Option<&Module> {
         match self {
             Block::Variable(module, _)
@@ -83,20 +81,19 @@ impl fmt::Display for Block {
 /// The graph.
 #[derive(Debug, Default)]
 pub struct Blocks {
-    /// Blocks; an edge leads to the one that waits.
+    /// Blocks; an edge leads from a dependency to a dependent.
     pub graph: DiGraph<Block, ()>,
     index: HashMap<Block, NodeIndex>,
-    /// The edges: a provider configuration has as many as there are resources, too many to look through for each.
+    /// The edges, to find duplicates: a provider configuration has an edge to each of its resources.
     connected: HashSet<(NodeIndex, NodeIndex)>,
     resources_below: BTreeMap<Module, Vec<NodeIndex>>,
 }
 
-/// A resource that exists in the state: where it is, and which provider configuration manages it.
+/// A resource of the state, with the provider configuration that manages it.
 pub type StateResource = (ConfigResource, AbsProviderConfig);
 
 impl Blocks {
-    /// Builds the graph. Errors are references to what is not declared, references of a kind that is not allowed, and
-    /// cycles.
+    /// Builds the graph. Errors are undeclared references, references of a kind that is not allowed, and cycles.
     pub fn build(config: &Config, schemas: &Schemas, in_state: &[StateResource]) -> Result<Blocks, Diagnostics> {
         let (blocks, diagnostics) = Blocks::build_with_errors(config, schemas, in_state);
         diagnostics.into_result(blocks)
@@ -122,7 +119,7 @@ impl Blocks {
         blocks.add_nodes(&config.root);
         for (resource, provider) in in_state {
             let node = blocks.node(Block::Resource(resource.clone()));
-            // What the configuration has is managed as the configuration says.
+            // The configuration decides the provider configuration of configured resources.
             if config.resource(resource).is_none() {
                 let provider = blocks.node(Block::Provider(provider.clone()));
                 blocks.connect(provider, node);
@@ -139,7 +136,7 @@ impl Blocks {
         (blocks, diagnostics)
     }
 
-    /// What is wrong with the references of an expression that stands in a module, but not in its files.
+    /// The errors in the references of an expression that is evaluated in a module, without being a part of its files.
     pub(crate) fn check_references(
         &mut self,
         config: &Config,
@@ -177,10 +174,11 @@ impl Blocks {
         }
     }
 
-    /// What refers to a module as a whole waits for everything in it, as it does in Terraform, and not only for the outputs:
-    /// except where something in the module needs it, which Terraform refuses and nothing is wrong with.
+    /// Makes a block with a reference to a whole module depend on all resources in it, as in Terraform, and not only on the
+    /// outputs. A resource in the module that depends on that block would make a cycle, which Terraform reports; then these
+    /// edges are left out.
     fn connect_whole(&mut self, config: &Config, references: &BTreeSet<(Module, NodeIndex)>) {
-        // What only the state still has of a module goes, and nobody waits for it.
+        // Resources that only the state has are destroyed, and references cannot depend on them.
         let inside = |blocks: &Blocks, module: &Module| -> Vec<NodeIndex> {
             let below = blocks.resources_below.get(module).into_iter().flatten().copied();
             let stays = |n: &NodeIndex| matches!(&blocks.graph[*n], Block::Resource(r) if config.resource(r).is_some());
@@ -212,7 +210,7 @@ impl Blocks {
         }
     }
 
-    /// Where a block stands in the graph.
+    /// The node of a block.
     #[must_use]
     pub fn find(&self, block: &Block) -> Option<NodeIndex> {
         self.index.get(block).copied()

@@ -1,4 +1,4 @@
-//! What is asked of the graph once it is drawn: who needs whom, directly or not.
+//! Queries of the graph: direct and indirect dependencies.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
@@ -8,7 +8,7 @@ use petgraph::graph::NodeIndex;
 
 use super::{Block, Blocks};
 
-/// A set of numbers: words of 64 bits that are not zero, by their place, in order.
+/// A sparse bit set: the nonzero words of 64 bits with their indices, sorted.
 #[derive(Clone, Default)]
 struct Bits(Vec<(usize, u64)>);
 
@@ -50,8 +50,8 @@ impl Bits {
 }
 
 impl Blocks {
-    /// For each resource all resources it depends on, directly or not, itself not included. Only managed resources
-    /// count, unless `with_others`.
+    /// The direct and indirect resource dependencies of each resource, without itself. With `with_others`, data sources and
+    /// ephemeral resources count, too.
     #[must_use]
     pub fn resource_dependencies(&self, with_others: bool) -> BTreeMap<ConfigResource, BTreeSet<ConfigResource>> {
         let resources: Vec<NodeIndex> = self
@@ -63,8 +63,8 @@ impl Blocks {
         for (i, n) in resources.iter().enumerate() {
             number[n.index()] = i;
         }
-        // One bit a resource, handed on along the edges in topological order. Most depend on few of all there are, which stand
-        // near one another: only words with a bit in them are kept.
+        // One bit for each resource, propagated along the edges in topological order. Most resources depend on few others with
+        // near indices, so sparse sets are small.
         let mut above: Vec<Bits> = vec![Bits::default(); self.graph.node_count()];
         for n in petgraph::algo::toposort(&self.graph, None).unwrap_or_default() {
             let mut own = Bits::default();
@@ -94,10 +94,10 @@ impl Blocks {
             .collect()
     }
 
-    /// All resources a block depends on, directly or not.
+    /// The direct and indirect resource dependencies of a block.
     #[must_use]
     pub fn resources_before(&self, block: &Block) -> BTreeSet<ConfigResource> {
-        // This is asked for each of very many blocks, most of which need few others.
+        // This is called for very many blocks, most of which have few dependencies.
         let mut seen = HashSet::new();
         let mut queue: VecDeque<_> = self.find(block).into_iter().collect();
         let mut out = BTreeSet::new();
@@ -114,9 +114,8 @@ impl Blocks {
         out
     }
 
-    /// For each ephemeral resource the blocks that may use it while they are worked on, directly or through what is only
-    /// evaluated, provider configurations and ephemeral resources included. What is behind a managed resource or a data
-    /// source has to do with that.
+    /// For each ephemeral resource, the blocks that can use it: directly, or through blocks without objects, provider
+    /// configurations and ephemeral resources. Uses behind a managed resource or a data source are uses of that resource.
     #[must_use]
     pub fn ephemeral_users(&self) -> Vec<(ConfigResource, Vec<Block>)> {
         let mut out = Vec::new();
@@ -133,7 +132,7 @@ impl Blocks {
         out
     }
 
-    /// The ephemeral resources that a block may use while it is worked on, inner ones first.
+    /// The ephemeral resources that a block can use, in dependency order.
     #[must_use]
     pub fn ephemeral_before(&self, block: &Block) -> Vec<ConfigResource> {
         let found = self.find(block).map(|n| self.reach(n, Direction::Incoming));
@@ -146,8 +145,8 @@ impl Blocks {
         resources.collect()
     }
 
-    /// What can be reached from a node without going through a managed resource or a data source: each after one that
-    /// leads to it, and after all that do if the graph has no cycles. Itself not included.
+    /// The nodes that are reachable from a node without passing a managed resource or a data source, without itself: in reverse
+    /// postorder, which is topological if the graph has no cycles.
     fn reach(&self, start: NodeIndex, direction: Direction) -> Vec<NodeIndex> {
         let stands = |n: NodeIndex| match &self.graph[n] {
             Block::Resource(r) => r.resource.mode != Mode::Ephemeral,
@@ -171,7 +170,7 @@ impl Blocks {
                 }
             }
         }
-        // What is left last was come to by all the others.
+        // Postorder lists a node after all nodes that are reachable from it.
         order.reverse();
         order
     }
@@ -194,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_a_set_of_numbers_in_order() {
+    fn sparse_bit_sets_iterate_in_order() {
         let set = |numbers: &[usize]| {
             let mut bits = Bits::default();
             numbers.iter().for_each(|n| bits.insert(*n));

@@ -15,20 +15,20 @@ use syntax::{Diagnostic, Diagnostics};
 use super::{Evaluator, ModuleScope, Reported};
 use crate::blocks::Block;
 
-/// How a condition turned out.
+/// The result of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It holds.
+    /// The condition holds.
     Pass,
-    /// It does not hold; the message says why, unless it is empty, because there is none to be shown.
+    /// The condition does not hold. The message is empty if it must not be shown.
     Fail(String),
-    /// It cannot be said yet.
+    /// The condition is unknown.
     Unknown,
-    /// It could not be evaluated, which has been reported.
+    /// The condition could not be evaluated, which has been reported.
     Error,
 }
 
-/// What a condition belongs to: decides what a failure is called.
+/// The kind of a condition, which decides the summary of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionKind {
     /// A `validation` of a variable.
@@ -55,7 +55,7 @@ impl ConditionKind {
     }
 }
 
-/// How a condition that does not hold, or cannot be evaluated, is reported.
+/// How a failed condition is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureSeverity {
     /// As an error, which fails the block.
@@ -64,7 +64,7 @@ pub enum FailureSeverity {
     Warning,
 }
 
-/// Something that has conditions.
+/// An object with conditions.
 #[derive(Clone, Debug)]
 pub enum Checked {
     /// An input variable.
@@ -93,7 +93,7 @@ impl fmt::Display for Checked {
 }
 
 impl Checked {
-    /// The block of the configuration it is an instance of.
+    /// The block that it is an instance of.
     fn block(&self) -> Block {
         match self {
             Checked::Variable(module, name) => Block::Variable(module.module(), name.clone()),
@@ -104,14 +104,14 @@ impl Checked {
     }
 }
 
-/// How the conditions of one object turned out: the worst of them, and what the failed ones say.
+/// The results of the conditions of one object: the worst status, and the messages of failed conditions.
 #[derive(Clone, Debug)]
 struct ObjectResult {
     status: CheckStatus,
     messages: Vec<Arc<str>>,
 }
 
-/// How all conditions turned out, by block and object.
+/// The results of all conditions, by block and object.
 #[derive(Debug, Default)]
 pub(super) struct Results(BTreeMap<Block, BTreeMap<String, ObjectResult>>);
 
@@ -157,7 +157,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Reports problems with what a check looks at: warnings. An error among them is a failure of the check.
+    /// Reports problems of a check's data source as warnings. Errors among them are a failure of the check.
     pub fn report_of_check(&self, check: &Checked, mut problems: Diagnostics) {
         let errors: Vec<String> = problems
             .iter()
@@ -185,7 +185,7 @@ impl Evaluator<'_> {
         self.report(problems);
     }
 
-    /// Remembers how a condition of something turned out.
+    /// Records the result of a condition.
     pub fn record(&self, of: &Checked, status: &Status) {
         let (status, message) = match status {
             Status::Pass => (CheckStatus::Pass, None),
@@ -210,8 +210,8 @@ impl Evaluator<'_> {
         object.messages.extend(message);
     }
 
-    /// How everything with conditions turned out, in the order of addresses. What was not evaluated now counts as it did
-    /// `before`; `visited` says whether all there is of a block was looked at.
+    /// The results of all conditions, sorted by address. Objects without a result have the one of `before`; `visited` returns
+    /// whether all objects of a block have been evaluated.
     pub fn check_results(&self, before: &[CheckResult], visited: impl Fn(&Block) -> bool) -> Vec<CheckResult> {
         let results = self.results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let before: BTreeMap<&str, &CheckResult> = before.iter().map(|r| (&*r.config_addr, r)).collect();
@@ -406,7 +406,7 @@ fn invalid(rule: &CheckRule, detail: &str) -> Diagnostic {
     Diagnostic::error("Invalid condition result", detail).at(rule.condition.range())
 }
 
-/// The blocks of a configuration that have conditions, and what states call their kind.
+/// The blocks of a configuration with conditions, with their kinds as states name them.
 fn with_conditions(config: &Config) -> Vec<(Block, &'static str)> {
     let mut out = Vec::new();
     for node in config.nodes() {

@@ -79,8 +79,8 @@ fn slot<K: Clone + Eq + std::hash::Hash, T>(memo: &RwLock<HashMap<K, Slot<T>>>, 
 }
 
 impl<'a> Evaluator<'a> {
-    /// An evaluator of a configuration with these values of its root variables (converted, without marks) and the objects
-    /// of this source.
+    /// An evaluator of a configuration with these values of its root variables (converted, without marks) and the objects of
+    /// this source.
     pub fn new(
         config: &'a Config,
         environment: EvaluationEnvironment,
@@ -127,18 +127,18 @@ impl<'a> Evaluator<'a> {
             .extend(diagnostics);
     }
 
-    /// The problems reported so far; none are left.
+    /// Takes the diagnostics reported so far.
     pub fn take_diagnostics(&self) -> Diagnostics {
         std::mem::take(&mut *self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The scope of a module instance, where nothing is repeated.
+    /// The scope of a module instance, without `count`, `each` and `self`.
     #[must_use]
     pub fn scope(&self, module: &ModuleInstance) -> Option<ModuleScope<'_>> {
         self.scope_with(module, Repetition::default(), None)
     }
 
-    /// The scope of one instance of something repeated, and of `self` if there is one.
+    /// The scope of one instance of a block, with `self` if there is such an object.
     #[must_use]
     pub fn scope_with(
         &self,
@@ -157,23 +157,23 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The scope in which the validations of a variable are evaluated while nothing is known: only its own value is, if a
-    /// module call says it.
+    /// The scope of the validations of a variable in static evaluation: the variable has the value that the module call passes
+    /// in, if it is known.
     #[must_use]
-    pub fn validation_scope(&self, module: &ModuleInstance, name: &Arc<str>, given: Value) -> Option<ModuleScope<'_>> {
+    pub fn validation_scope(&self, module: &ModuleInstance, name: &Arc<str>, value: Value) -> Option<ModuleScope<'_>> {
         let scope = self.scope(module)?;
         Some(ModuleScope {
-            own_value: Some((name.clone(), given)),
+            own_value: Some((name.clone(), value)),
             ..scope
         })
     }
 
-    /// Evaluates an expression; problems are reported.
+    /// Evaluates an expression and reports its diagnostics.
     pub fn evaluate(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Value, Reported> {
         let (value, diagnostics) = evaluate(expr, Context::new(scope));
         let failed = diagnostics.has_errors();
         self.report(diagnostics);
-        // A reference to something that failed gives an error without words: it has been reported where it arose.
+        // A reference to a value that failed makes an empty error, as that failure has been reported.
         if failed { Err(Reported) } else { Ok(value) }
     }
 
@@ -181,10 +181,10 @@ impl<'a> Evaluator<'a> {
         slot(&self.memo, key).get_or_init(compute).clone()
     }
 
-    /// Says that a block of a module instance cannot be evaluated, which has been reported.
+    /// Marks a block of a module instance as failed, which has been reported.
     pub(crate) fn mark_reported(&self, module: &ModuleInstance, block: &Block) {
         let name_in = |name: &Arc<str>| (module.clone(), name.clone());
-        // Nobody has asked yet, so the slots are empty.
+        // Nothing has been evaluated yet, so the slots are empty.
         match block {
             Block::Local(_, name) => {
                 let (module, name) = name_in(name);
@@ -224,7 +224,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value that an input variable is given.
+    /// The value that is passed to an input variable.
     pub fn input_value(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         let variable = node.module.variables.get(name).ok_or(Reported)?;
         let value = match module.parent() {
@@ -240,7 +240,7 @@ impl<'a> Evaluator<'a> {
         Ok(value.with_marks(declared_marks(variable)))
     }
 
-    /// Where the value of an input variable comes from: the argument of the module call, else the declaration.
+    /// The position of the value of an input variable: that of the argument in the module call, or that of the declaration.
     pub fn input_range(&self, module: &ModuleInstance, name: &str) -> Option<Range> {
         let argument = module.parent().and_then(|(parent, step)| {
             let call = self
@@ -257,7 +257,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value that a module call gives to a variable of the module it calls.
+    /// The value that a module call passes to a variable.
     fn module_input(
         &self,
         parent: &ModuleInstance,
@@ -318,7 +318,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value of an output value, marked as it is declared.
+    /// The value of an output value, with the marks of its declaration.
     pub fn output(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         self.memo(&Key::Output(module.clone(), name.clone()), || {
             let Some(output) = node.module.outputs.get(name) else {
@@ -373,8 +373,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value of a module call: an object of outputs, or a tuple or object of them. With `only`, the objects hold only
-    /// that output, and no other is evaluated.
+    /// The value of a module call: an object of outputs, or a tuple or object of such objects. With `only`, the objects have
+    /// only that output, and no other is evaluated.
     fn module_value(
         &self,
         module: &ModuleInstance,
@@ -391,12 +391,12 @@ impl<'a> Evaluator<'a> {
                 // In static evaluation, the instance without key represents all instances.
                 let key = if self.is_static() { InstanceKey::None } else { key };
                 let instance = module.child(call.clone(), key);
-                let wanted = child
+                let names = child
                     .module
                     .outputs
                     .keys()
                     .filter(|name| only.is_none_or(|only| only == *name));
-                let outputs: Result<Vec<_>, Reported> = wanted
+                let outputs: Result<Vec<_>, Reported> = names
                     .map(|name| Ok((name.clone(), self.output(&instance, child, name)?)))
                     .collect();
                 Ok(Value::object(outputs?))
@@ -427,8 +427,8 @@ impl<'a> Evaluator<'a> {
         });
     }
 
-    /// Removes the object of an instance. Initial objects that are not loaded yet are not loaded for this: the state does not
-    /// contain the object any more when they are.
+    /// Removes the object of an instance. If the objects of the resource are not loaded yet, they are loaded later from a state
+    /// without this object.
     pub fn remove_object(&self, address: &AbsResourceInstance) {
         if let Some(objects) = write(&self.objects).get_mut(&address.containing_resource()) {
             objects.remove(&address.resource.key);
@@ -444,7 +444,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// The marks that the declaration of a variable puts on its values.
+/// The marks of a variable's declaration.
 fn declared_marks(variable: &Variable) -> Marks {
     let mut marks = Marks::NONE;
     if variable.sensitive {
@@ -456,7 +456,7 @@ fn declared_marks(variable: &Variable) -> Marks {
     marks
 }
 
-/// A value given to a variable by a module call, with the defaults of its type, converted. The error is a sentence.
+/// Converts the value that a module call passes to a variable, with the defaults of its type. The error is a sentence.
 fn converted_input(variable: &Variable, value: Value) -> Result<Value, String> {
     let (value, marks) = value.unmark();
     let value = variable.defaults.apply(value);

@@ -1,4 +1,4 @@
-//! Object sources: what an operation knows of the objects of resources, and which instances references see.
+//! Object sources: the objects of resources, and which instances references see.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::{Evaluator, Expansion, Reported};
 pub type Objects = BTreeMap<InstanceKey, Value>;
 
 /// What one operation knows of the objects of resources. The implementations are beside the operations: validation has no
-/// objects, a plan those that it plans, apply those of the state, the console those of the state and of a plan. Operations that
-/// create nothing use [`StateObjects`](crate::state_objects::StateObjects).
+/// objects, a plan has planned ones, apply those of the state, the console those of the state with a plan's changes. Destroy
+/// plans and partial plans share theirs with their applies ([`crate::state_objects`]).
 pub trait ObjectSource: Send + Sync {
     /// Whether evaluation is static: each block is evaluated once, for every value of the input variables and for all
     /// instances of its module. Input variables are unknown then, a `count` or `for_each` may be unknown, and the
@@ -88,7 +88,7 @@ impl ReferencedResource<'_> {
         expansion.gather_present(&self.objects())
     }
 
-    /// The value of the instances that have an object, whatever the values of `count` and `for_each` are.
+    /// The value of the instances that have an object, independent of the values of `count` and `for_each`.
     #[must_use]
     pub fn existing_instances(&self) -> Value {
         self.empty_expansion().gather_existing(self.objects())

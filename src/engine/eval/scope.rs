@@ -14,7 +14,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::objects::ReferencedResource;
 use super::{Evaluator, Expansion, Repetition, Reported};
 
-/// What expressions in a module instance can refer to.
+/// The scope of a module instance.
 pub struct ModuleScope<'e> {
     pub(super) evaluator: &'e Evaluator<'e>,
     pub(super) module: ModuleInstance,
@@ -45,7 +45,7 @@ impl ModuleScope<'_> {
                     Expansion::Count(_) => ("count", format!("{subject}[count.index]")),
                     _ => ("for_each", format!("{subject}[each.key]")),
                 };
-                // `for_each` objects may be read by attribute where the key is a name.
+                // Instances of a module with `for_each` may be selected by attribute.
                 if let Expansion::ForEach(items) = expansion
                     && items.contains_key(name)
                     && what == "module"

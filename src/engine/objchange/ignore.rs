@@ -1,4 +1,4 @@
-//! `ignore_changes`: prior values put into the configuration before planning.
+//! `ignore_changes`: prior values take the place of configured ones before planning.
 
 use config::IgnoreChanges;
 use cty::{Kind, Path, Step, Type, Value};
@@ -6,7 +6,7 @@ use schema::BlockSchema;
 
 use super::attribute;
 
-/// Which changes are ignored.
+/// The ignored changes.
 #[derive(Clone, Debug)]
 pub enum Ignore<'p> {
     /// Every argument.
@@ -27,7 +27,7 @@ pub fn with_ignored_changes(schema: &BlockSchema, prior: &Value, config: &Value,
     }
 }
 
-/// The configuration with prior values in the ignored places. Without a prior object nothing is ignored.
+/// The configuration with the prior values at the ignored paths. Without a prior object nothing is ignored.
 pub fn ignore_changes(schema: &BlockSchema, prior: &Value, config: &Value, ignore: &Ignore<'_>) -> Value {
     if !prior.is_present() || !config.is_present() {
         return config.clone();
@@ -40,7 +40,7 @@ pub fn ignore_changes(schema: &BlockSchema, prior: &Value, config: &Value, ignor
     }
 }
 
-/// The whole prior object, without what only the provider can have set: that may not stand in a configuration.
+/// The whole prior object, without values that only the provider can set: a configuration cannot contain them.
 fn ignore_all(schema: &BlockSchema, prior: &Value) -> Value {
     Value::object(
         schema
@@ -59,13 +59,13 @@ fn ignore_all(schema: &BlockSchema, prior: &Value) -> Value {
     )
 }
 
-/// `config` with the part at `path` taken from `prior`. A map key that only one side has is added or removed.
+/// `config` with the part at `path` taken from `prior`. A map key that only one of them has is added or removed.
 fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
     let Some((step, rest)) = path.split_first() else {
         return prior.clone();
     };
     if let (Step::Index(key), Type::Map(element), true) = (step, config.ty(), rest.is_empty()) {
-        // A single element of a map, which either side may lack; a null or absent map stands for an empty one.
+        // An element of a map that one of them may lack; a null map is the same as an empty one.
         let Some(key) = key.as_str() else { return config.clone() };
         if !config.is_known() {
             return config.clone();
@@ -89,7 +89,7 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
         }
         return Value::map((**element).clone(), items).with_marks(config.marks());
     }
-    // What is written as an index may be the attribute of an object, where the type is only known by its value.
+    // An index step may select an attribute of an object if the type is dynamic.
     let attribute = match (step, config.ty()) {
         (Step::Index(key), Type::Object(_)) => key.as_arc_str().map(|name| Step::Attribute(name.clone())),
         _ => None,

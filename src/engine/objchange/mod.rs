@@ -1,6 +1,5 @@
-//! Pure rules about the values of objects: what to propose to a provider, and what it may answer.
-//!
-//! Nothing here asks a provider or knows an address. Values carry no marks here: callers remove them before.
+//! Pure rules for the values of objects: the proposed new object, and valid responses of providers. There are no calls to
+//! providers here, and no addresses. Values have no marks: callers remove them.
 
 mod compatible;
 mod ignore;
@@ -15,12 +14,12 @@ pub use proposed::proposed_new;
 use cty::{Path, Type, Value};
 use schema::{BlockSchema, NestedBlock, Nesting};
 
-/// A rule that an answer of a provider breaks: where, and how.
+/// A rule that a response of a provider breaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// Where in the object.
+    /// The path in the object.
     pub path: Path,
-    /// What is wrong there, without naming values.
+    /// The rule, without values.
     pub message: String,
 }
 
@@ -33,7 +32,7 @@ impl Problem {
     }
 }
 
-/// The object of a schema in which nothing is set: attributes null, collections of blocks empty, group blocks filled.
+/// The object of a schema without arguments: null attributes, empty collections of blocks, group blocks with their attributes.
 pub fn empty_object(schema: &BlockSchema) -> Value {
     let attributes = schema
         .attributes
@@ -76,7 +75,7 @@ fn attribute(object: &Value, name: &str) -> Value {
     })
 }
 
-/// Values of one length as a sequence of the same kind as `like`: a list stays a list, a tuple a tuple.
+/// A sequence of these values of the same kind as `like`: a list stays a list, a tuple a tuple.
 fn rebuild_seq(like: &Value, items: Vec<Value>) -> Value {
     match like.ty() {
         Type::List(e) if items.iter().all(|i| i.ty() == &**e) => Value::list((**e).clone(), items),
@@ -85,7 +84,7 @@ fn rebuild_seq(like: &Value, items: Vec<Value>) -> Value {
     }
 }
 
-/// Named values as a map or an object, whichever `like` is.
+/// A map or object of these values, of the same kind as `like`.
 fn rebuild_map(like: &Value, items: Vec<(std::sync::Arc<str>, Value)>) -> Value {
     match like.ty() {
         Type::Map(e) if items.iter().all(|(_, i)| i.ty() == &**e) => {

@@ -1,4 +1,4 @@
-//! What a provider may plan.
+//! The rules for planned objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,9 +8,8 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObj
 
 use super::{Problem, at_index, at_key, attribute};
 
-/// The rules a planned object breaks, given the prior object and the configuration: arguments set in the configuration
-/// must be planned as set there or as they were, those not set must be null unless the provider computes them, and
-/// blocks must correspond one to one.
+/// The rules that a planned object breaks, for the prior object and the configuration: configured arguments are planned as
+/// configured or keep their prior values, others are null unless they are computed, and blocks correspond one to one.
 pub fn plan_problems(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     block(schema, prior, config, planned, &Path::root(), &mut problems);
@@ -158,13 +157,13 @@ fn value(
         return;
     }
     if planned == prior && !prior.is_null() && !config.is_null() {
-        // The provider may keep a prior value that means the same as the configured one.
+        // The provider may keep a prior value that is equivalent to the configured one.
         return;
     }
     if config.is_null() {
         if schema.computed {
-            // Computed, and not set: anything goes. (An object with nested attributes may still hold configured ones
-            // only if it is configured, so there is nothing to compare with.)
+            // Computed and not configured: any value is valid. (An object with nested attributes has configured ones only if it
+            // is configured itself.)
             return;
         }
         if schema.sensitive {
@@ -198,10 +197,10 @@ fn value(
     }
 }
 
-/// Whether a planned value says the same as a configured one, leaving out what the configuration does not know yet.
+/// Whether a planned value is equal to a configured one, apart from unknown values of the configuration.
 fn same_where_known(config: &Value, planned: &Value) -> bool {
     if !config.is_known() {
-        // The provider may say more about an unknown value, or leave it unknown.
+        // The provider may refine an unknown value, or leave it unknown.
         return true;
     }
     if config.is_wholly_known() {

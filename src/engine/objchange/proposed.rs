@@ -1,4 +1,4 @@
-//! The proposed new object: the configuration merged with what computed attributes were before.
+//! The proposed new object: the configuration merged with the prior values of computed attributes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObj
 
 use super::{attribute, empty_object, rebuild_map, rebuild_seq};
 
-/// Merges prior object and configuration: what is set in the configuration is taken from there, what is computed and not
-/// set keeps its prior value. Nested objects are matched by index, by key, or (in sets) by content.
+/// Merges the prior object and the configuration: configured values take precedence, and computed attributes that are not
+/// configured keep their prior values. Nested objects are matched by index, by key, or (in sets) by content.
 pub fn proposed_new(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
     let merged = if prior.is_null() {
         merge_block(schema, &empty_object(schema), config)
     } else {
         merge_block(schema, prior, config)
     };
-    // Blocks that are new are taken from the configuration as they are.
+    // New blocks have no prior values.
     without_write_only(schema, &merged)
 }
 
@@ -84,8 +84,8 @@ fn merge_attributes(
         .collect()
 }
 
-/// Whether a prior value of an optional and computed nested attribute holds something only the configuration can have
-/// set; then its absence from the configuration means that it was removed.
+/// Whether a prior value of an optional and computed nested attribute contains a value that only the configuration can have
+/// set. Then it was configured before, and removing it from the configuration removes it.
 fn was_configured(schema: &AttributeSchema, prior: &Value) -> bool {
     let AttributeType::Nested(nested) = &schema.ty else {
         return false;
@@ -174,8 +174,8 @@ fn merge_set(
         return config.clone();
     };
     let before = prior.as_seq().unwrap_or_default();
-    // Equal elements first. Both sides are in canonical order, so that equal ones come in the same order and one walk
-    // along both finds those of a large unchanged set; only the rest is matched by trial.
+    // Equal elements first: both sides are in canonical order, so one pass finds the equal elements of large sets. Only the
+    // others are compared pairwise.
     let mut used = vec![false; before.len()];
     let mut next = 0;
     let mut matched: Vec<Option<usize>> = items
@@ -246,7 +246,7 @@ fn nested_could_come_from(
     }
     match nesting {
         Nesting::Single | Nesting::Group => prior.is_present() && config.is_present() && test(prior, config),
-        // The elements of a set inside a set cannot be paired reliably: only equal ones count.
+        // Elements of a set in a set cannot be matched reliably: only equal ones are.
         Nesting::Set => false,
         Nesting::List => match (prior.as_seq(), config.as_seq()) {
             (Some(p), Some(c)) => p.len() == c.len() && p.iter().zip(c).all(|(p, c)| p == c || test(p, c)),

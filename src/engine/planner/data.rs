@@ -1,4 +1,4 @@
-//! Planning one instance of a data source: read it now, or leave it to apply.
+//! Plans an instance of a data source: reads it, or defers the read to apply.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -247,9 +247,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether something that `depends_on` names, here or on the way to the module, will change, or a managed resource that
-    /// the configuration refers to, even if what it refers to is known: who looks at what a resource makes wants it made.
-    /// Where the data source has conditions of its own, whether anything it refers to, however indirectly, will.
+    /// Whether the read must wait for planned changes: of what `depends_on` names (here or in the calls of the module), and of
+    /// the managed resources that the configuration refers to, even if the references are known, because the data source may
+    /// read what these resources create. With conditions, changes of all direct and indirect dependencies count.
     fn dependencies_pending(&self, p: &PlannedResource<'_>) -> bool {
         let Some(block) = p.block else { return false };
         let results = self.results();

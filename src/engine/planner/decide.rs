@@ -11,11 +11,11 @@ use syntax::{Diagnostic, Diagnostics};
 use super::import::instance_key;
 use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
-use crate::instance::{PROVIDER_BUG, Stored, located, unanswered};
+use crate::instance::{PROVIDER_BUG, StoredObject, located, unanswered};
 use crate::objchange::{Problem, plan_problems, proposed_new, with_ignored_changes};
 use crate::plan::{Action, Reason};
 
-/// What a provider planned, checked and compared.
+/// The result of a planning call, with the action that follows from it.
 pub(super) struct Decision {
     pub(super) action: Action,
     pub(super) reason: Reason,
@@ -31,12 +31,12 @@ impl Planner<'_> {
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         repetition: &Repetition,
-        stored: Option<&Stored>,
+        stored: Option<&StoredObject>,
         config: &Value,
     ) -> Result<Decision, Reported> {
         let block = p.block.ok_or(Reported)?;
         let null = Value::null(p.schema.implied_type());
-        let tainted = stored.is_some_and(Stored::is_tainted);
+        let tainted = stored.is_some_and(StoredObject::is_tainted);
         // A tainted object is replaced in any case, so the change is planned as a creation.
         let prior = match stored {
             Some(stored) if !tainted => stored.value.clone(),
@@ -57,7 +57,7 @@ impl Planner<'_> {
         };
         let create_before_destroy = self.is_create_before_destroy(p.address);
         let triggered = self.triggered(p, address, repetition)?;
-        // A trigger takes precedence over other reasons, also for new objects.
+        // A trigger is the reason that is shown, also if there are others, and also for new objects.
         let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
         if stored.is_none() {
             return Ok(Decision {
@@ -95,7 +95,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
             });
         };
-        // The new object starts from nothing: computed attributes have no prior value, and nothing is ignored.
+        // The new object has no prior object: computed attributes have no prior value, and `ignore_changes` has no effect.
         let second = self.provider_plan(p, address, &null, config, first.private).await?;
         Ok(Decision {
             action: replace(create_before_destroy),
@@ -106,7 +106,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Refuses a plan that names an attribute as the reason to replace, and no object has such a one.
+    /// Rejects a planned change whose required replacement is for a path that neither object has.
     fn check_replace_paths(
         &self,
         p: &PlannedResource<'_>,
@@ -132,8 +132,8 @@ impl Planner<'_> {
         self.context.report(problems.collect())
     }
 
-    /// Whether something that `replace_triggered_by` names will be updated or replaced; where it names an attribute,
-    /// whether that will change.
+    /// Whether a `replace_triggered_by` argument applies: the resource or instance it names is updated or replaced; the
+    /// attribute it names changes.
     fn triggered(
         &self,
         p: &PlannedResource<'_>,
@@ -160,7 +160,8 @@ impl Planner<'_> {
         Ok(false)
     }
 
-    /// What a trigger names: a resource, perhaps one instance of it, perhaps an attribute of that.
+    /// What a `replace_triggered_by` expression refers to: a resource, perhaps one instance of it, perhaps an attribute of that
+    /// instance.
     fn trigger(
         &self,
         expr: &Expr,
@@ -202,13 +203,13 @@ impl Planner<'_> {
             })?);
         }
         if found.is_none() && !path.0.is_empty() {
-            // An attribute of a resource that is there once.
+            // An attribute of a resource without `count` and `for_each`.
             found = Some(InstanceKey::None);
         }
         Ok(Some((resource.absolute(&address.module), found, path)))
     }
 
-    /// One planning call, its answer checked.
+    /// Calls the provider to plan a change, and validates the response.
     async fn provider_plan(
         &self,
         p: &PlannedResource<'_>,
@@ -268,7 +269,7 @@ fn effective_replace_paths(prior: &Value, change: &PlannedChange) -> Vec<Path> {
         .collect()
 }
 
-/// Whether a value has a part at a path, or may have: what is unknown may have any.
+/// Whether a value has a part at a path. Unknown values may have any part.
 fn leads_somewhere(path: &Path, value: &Value) -> bool {
     let mut at = value;
     for step in &path.0 {

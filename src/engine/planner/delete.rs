@@ -1,4 +1,4 @@
-//! Planning the end of objects: those that nothing asks for any more, and those that were to be destroyed earlier.
+//! Plans the destruction of objects: of instances that are not configured, and of deposed objects.
 
 use provider::{PlanRequest, ReadRequest};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use syntax::Diagnostic;
 use super::managed::Refreshed;
 use super::{PlannedResource, Planner};
 use crate::eval::Reported;
-use crate::instance::{Stored, located, upgrade};
+use crate::instance::{StoredObject, located, upgrade};
 use crate::plan::{Action, Reason, ResourceChange};
 
 impl Planner<'_> {
-    /// Plans the end of an instance that should not be there.
+    /// Plans the destruction of an instance that is not configured.
     pub(super) async fn delete(
         &self,
         p: &PlannedResource<'_>,
@@ -34,19 +34,19 @@ impl Planner<'_> {
             return Ok(());
         };
         if self.spec.kind.is_refresh_only() {
-            // It stays, and those that refer to its resource see it.
+            // A refresh-only plan destroys nothing, so references see the refreshed object.
             self.context.evaluator.set_object(address, stored.marked(p.schema));
             return Ok(());
         }
-        // What is shown of it is what the last apply left, as in Terraform; what changed outside is shown as that. The object
-        // as it is now is what gets destroyed.
+        // The plan shows the stored object, and changes outside of it as drift, as Terraform does. A destroy plan shows the
+        // refreshed object, as it has no drift.
         let shown = if self.spec.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
-        // The change itself stands, whatever is found to speak against it: people see in the plan what is meant.
+        // The change stays in the plan, so that users see what prevent_destroy forbids.
         self.check_prevent_destroy(p, address)
     }
 
-    /// Plans the end of an object that was to be destroyed earlier.
+    /// Plans the destruction of a deposed object.
     pub(super) async fn delete_deposed(
         &self,
         p: &PlannedResource<'_>,
@@ -83,7 +83,7 @@ impl Planner<'_> {
                 .map_err(|d| self.context.fail(d))?;
             self.context.report(located(answer.diagnostics, None, address))?;
             if answer.value.0.is_null() {
-                // It has gone by itself.
+                // The object does not exist any more.
                 self.prior().set_deposed(address, &p.provider_address, key, None);
                 return Ok(());
             }
@@ -95,12 +95,12 @@ impl Planner<'_> {
             .await
     }
 
-    /// Whether the objects of a resource are only forgotten, because a `removed` block says so.
+    /// Whether a `removed` block forgets the objects of a resource.
     fn is_forgotten(&self, p: &PlannedResource<'_>) -> bool {
         self.spec.kind.compares_with_configuration() && p.block.is_none() && self.spec.removals.forgets(p.address)
     }
 
-    /// Plans to drop an object from the state. Nobody looks at it any more.
+    /// Plans to forget an object. It is not refreshed.
     async fn forget(
         &self,
         p: &PlannedResource<'_>,
@@ -138,8 +138,8 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        stored: &Stored,
-        shown: &Stored,
+        stored: &StoredObject,
+        shown: &StoredObject,
         deposed: Option<DeposedKey>,
         reason: Reason,
     ) -> Result<(), Reported> {

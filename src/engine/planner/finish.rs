@@ -1,4 +1,4 @@
-//! From what was found to the plan: the order of the changes, the results of checks, the state that they start from.
+//! Makes the plan from the results of the walk: sorted changes, the execution graph, check results, the prior state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::{Planner, relevance, targets};
 use crate::removals;
 
 impl Planner<'_> {
-    /// Root outputs that are known already belong to the state that apply begins with.
+    /// Sets the known root outputs in the prior state, from which apply starts.
     pub(super) fn keep_known_outputs(&self, outputs: &BTreeMap<Arc<str>, crate::plan::OutputChange>) {
         if self.spec.kind.is_destroy() {
             return;
@@ -149,7 +149,7 @@ impl Planner<'_> {
         (Some(plan), diagnostics)
     }
 
-    /// When everything goes: what the state has of the data sources that are selected.
+    /// In a destroy plan: the selected data sources of the state.
     fn dropped_data(&self) -> Vec<AbsResourceInstance> {
         if !self.spec.kind.is_destroy() {
             return Vec::new();
@@ -166,7 +166,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// All outputs of all module instances but the root module.
+    /// The outputs of all module instances except the root module.
     fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
         let mut out = Vec::new();
         if self.spec.kind.is_destroy() {
@@ -185,11 +185,11 @@ impl Planner<'_> {
         out
     }
 
-    /// How everything with conditions turned out.
+    /// The results of all conditions.
     fn check_results(&self, skipped: impl Fn(&Block) -> bool) -> Vec<state::CheckResult> {
         let destroy = self.spec.kind.is_destroy();
         if destroy {
-            // Of what goes, only the outputs of the root module are spoken of.
+            // A destroy plan has results of the outputs of the root module only.
             let root = &self.context.inputs.config.root.module;
             for (name, _) in root.outputs.iter().filter(|(_, o)| !o.preconditions.is_empty()) {
                 let of = Checked::Output(addrs::ModuleInstance::root(), name.clone());
@@ -201,7 +201,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Lays down the order of the changes.
+    /// Builds the execution graph.
     fn order(&self, planned: &[Planned]) -> ExecGraph {
         let used: BTreeSet<&AbsProviderConfig> = planned.iter().map(|p| &p.provider).collect();
         let before = |p: &AbsProviderConfig| self.context.blocks.resources_before(&Block::Provider(p.clone()));
@@ -214,13 +214,13 @@ impl Planner<'_> {
             if graph.cycle().is_none() {
                 return graph;
             }
-            // The configuration contradicts what the objects were created with, which counts.
+            // The configuration reverses dependencies that the state records. The objects were created with the recorded ones.
             let graph = ExecGraph::build(planned, &dependencies, false);
             if graph.cycle().is_none() {
                 return graph;
             }
-            // So do the records themselves, which a refresh has completed by what is configured now. Nobody must be unable to
-            // destroy what exists.
+            // The recorded dependencies make a cycle: the refresh adds those of the configuration to them. Objects must be
+            // destroyable nevertheless.
             let planned = without_circles(planned, &dependencies);
             return ExecGraph::build(&planned, &dependencies, false);
         }
@@ -245,8 +245,8 @@ fn cyclic(plan: &Plan, cycle: &[crate::execgraph::Operation]) -> Diagnostic {
     )
 }
 
-/// The same destructions where no two resources depend on one another: of what makes a circle, that goes which the
-/// configuration has now, and if that is not enough, all.
+/// The same destructions without cycles of recorded dependencies. Of a cycle, the dependencies that the configuration has are
+/// left out first, and if it remains, all.
 fn without_circles(planned: &[Planned], dependencies: &Dependencies) -> Vec<Planned> {
     let mut planned = planned.to_vec();
     for configured_only in [true, false] {
@@ -255,7 +255,7 @@ fn without_circles(planned: &[Planned], dependencies: &Dependencies) -> Vec<Plan
         let mut node = |graph: &mut DiGraph<_, _>, r: &ConfigResource| {
             *index.entry(r.clone()).or_insert_with(|| graph.add_node(r.clone()))
         };
-        // Instances of a resource depend on much the same.
+        // Instances of a resource have mostly the same dependencies.
         let mut drawn: HashSet<(&ConfigResource, &ConfigResource)> = HashSet::new();
         for p in &planned {
             for d in p.state_dependencies.iter().filter(|d| drawn.insert((&p.resource, *d))) {

@@ -1,7 +1,6 @@
-//! Configuration for objects that are imported but that nobody has written a resource block for.
-//!
-//! Such a resource is planned with an empty block in its place. Once the object has been imported, the block is written
-//! from it: as text, which is then read like any other, so that what is planned is what the file says.
+//! Generated configuration for imported objects without a resource block. First the resource is planned with an empty block in
+//! its place. After the import, the block is generated from the object as text and parsed, so that the plan is that of the
+//! generated file.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -22,7 +21,7 @@ pub(super) fn subject(import: &Import) -> Option<&AbsResourceInstance> {
         .filter(|to| import.for_each.is_none() && to.module.is_root() && to.resource.key.is_none())
 }
 
-/// The configuration with empty blocks for all imports that have none.
+/// The configuration with empty blocks for all imports that have no resource block.
 pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
     let mut out = config.clone();
     for import in &config.root.module.imports {
@@ -62,7 +61,7 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
     out
 }
 
-/// The block for an object: its text, and the same as it is read.
+/// The generated block of an object: its text, and the parsed block.
 pub(super) fn block(
     address: &AbsResourceInstance,
     schema: &Schema,
@@ -100,7 +99,7 @@ pub(super) fn block(
     (text.trim_end().to_owned(), block, problems)
 }
 
-/// Whether an attribute is left out: only providers set it, or nobody should.
+/// Whether an attribute is left out: providers set it, or it is deprecated.
 fn left_out(attribute: &AttributeSchema) -> bool {
     !(attribute.required || attribute.optional) || attribute.deprecated
 }
@@ -111,7 +110,7 @@ fn part<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 
 fn body(out: &mut String, schema: &BlockSchema, value: &Value, outermost: bool) {
     for (name, attribute) in &schema.attributes {
-        // Old SDKs have an identifier that can be set, but must not be.
+        // In the legacy SDK `id` is optional, but must not be set.
         let implied = outermost && &**name == "id" && attribute.optional && attribute.computed;
         if left_out(attribute) || implied {
             continue;
@@ -132,7 +131,7 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
     let _ = write!(out, "{name} = ");
     match value {
         Some(value) if schema.sensitive || !value.marks().is_empty() => out.push_str("null # sensitive"),
-        // Old SDKs have no null for texts.
+        // The legacy SDK has no null strings.
         Some(value) if schema.optional && value.as_str() == Some("") => out.push_str("null"),
         Some(value) => match value.as_str().and_then(structure) {
             Some(structure) => {
@@ -147,7 +146,7 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
     out.push('\n');
 }
 
-/// What a text holds if it is the JSON of something with parts.
+/// The value of a string that is a JSON array or object.
 fn structure(text: &str) -> Option<Value> {
     let json: serde_json::Value = serde_json::from_str(text).ok()?;
     if !(json.is_array() || json.is_object()) {
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_written_from_an_object() {
+    fn generated_block_has_arguments_of_object() {
         let inner = BlockSchema {
             attributes: [("port".into(), plain(Type::Number, false))].into_iter().collect(),
             ..BlockSchema::default()

@@ -1,4 +1,4 @@
-//! `import` blocks: objects that exist already and become part of the state.
+//! `import` blocks: existing objects that become part of the state.
 
 use provider::ReadRequest;
 use std::collections::{HashMap, HashSet};
@@ -16,22 +16,22 @@ use super::{PlannedResource, Planner};
 use crate::blocks::Block;
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
-use crate::instance::{PROVIDER_BUG, Stored, encode, located, read_problems, returned_write_only};
+use crate::instance::{PROVIDER_BUG, StoredObject, encode, located, read_problems, returned_write_only};
 
-/// An object to be imported.
+/// An imported object.
 pub(super) struct Imported {
-    pub(super) stored: Stored,
+    pub(super) stored: StoredObject,
     pub(super) id: Arc<str>,
 }
 
-/// The instances of a resource that are to be imported.
+/// The instances of a resource that are to be imported, with their blocks and the value of `each` in them.
 pub(super) type Imports<'c> = HashMap<AbsResourceInstance, (&'c Import, Repetition)>;
 
 fn no_configuration(detail: String) -> Diagnostic {
     Diagnostic::error("Configuration for import target does not exist", detail)
 }
 
-/// The instance key that a value stands for.
+/// The instance key for a value.
 pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
     match (key.as_arc_str(), key.as_number().and_then(cty::Number::to_i64)) {
         (Some(text), _) => Some(InstanceKey::String(text.clone())),
@@ -41,7 +41,7 @@ pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
 }
 
 impl Planner<'_> {
-    /// Which instances of a resource are to be imported, each with its block and what `each` is there.
+    /// The instances of a resource that are to be imported.
     pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Reported> {
         let mut out = Imports::new();
         let blocks = &self.context.inputs.config.root.module.imports;
@@ -58,13 +58,13 @@ impl Planner<'_> {
         for import in blocks {
             for repetition in self.import_repetitions(import)? {
                 let target = self.import_target(import, &repetition)?;
-                let wanted = modules.contains(&target.module)
+                let is_configured = modules.contains(&target.module)
                     && self
                         .context
                         .evaluator
                         .resource_expansion(&target.module, &resource.resource)?
                         .has(&target.resource.key);
-                if !wanted {
+                if !is_configured {
                     let problem = no_configuration(format!(
                         "There is no instance {target} in the configuration, which an import block names. Every object that \
                          is imported needs an instance of a resource block."
@@ -113,7 +113,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The identifier under which an instance is to be imported, if some block says so.
+    /// The import ID of an instance, if an import block has it as its target.
     pub(super) fn import_id(
         &self,
         p: &PlannedResource<'_>,
@@ -151,7 +151,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The text of an address whose keys may be expressions.
+    /// Writes the text of an address whose keys may be expressions.
     fn address_text(&self, expr: &Expr, scope: &ModuleScope<'_>, out: &mut String) -> Result<(), Reported> {
         let invalid = |range: &Range, detail: &str| {
             self.context
@@ -221,7 +221,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Imports the object of a plan that does nothing else. Returns whether this is such a plan.
+    /// Imports the object of a plan that is for one import only. Returns whether this is such a plan.
     pub(super) async fn import_only(
         &self,
         p: &PlannedResource<'_>,
@@ -232,12 +232,12 @@ impl Planner<'_> {
             .options
             .import
             .as_ref()
-            .filter(|(wanted, _)| wanted == address)
+            .filter(|(imported, _)| imported == address)
         else {
             return Ok(false);
         };
         let imported = self.import(p, address, id.clone()).await?;
-        // What it depends on is recorded when it is applied: until then its configuration has had no part in it.
+        // Apply records the dependencies: the configuration had no part in creating the object.
         let object = Object {
             dependencies: Arc::default(),
             ..(*imported.stored.object).clone()
@@ -331,7 +331,7 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         value: Value,
         private: Vec<u8>,
-    ) -> Result<Stored, Reported> {
+    ) -> Result<StoredObject, Reported> {
         let record = Object {
             dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
@@ -340,7 +340,7 @@ impl Planner<'_> {
         let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.context.fail(d))?);
         self.prior()
             .set_current(address, &p.provider_address, Some(object.clone()));
-        Ok(Stored {
+        Ok(StoredObject {
             value,
             marks: Vec::new(),
             private,
@@ -348,7 +348,7 @@ impl Planner<'_> {
         })
     }
 
-    /// What objects of a resource depend on, as the state records it.
+    /// The dependencies of the objects of a resource, in the order of the state.
     pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
         let mut out: Vec<_> = self
             .context
@@ -363,7 +363,7 @@ impl Planner<'_> {
 
 const INVALID_ID: &str = "Invalid import id argument";
 
-/// The identifier that the value of an `id` argument is, if that is known.
+/// The import ID for the value of an `id` argument; none if that is unknown.
 pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>, Diagnostics> {
     let wrong = |extra: Extra, detail: &str| -> Diagnostics {
         let mut diagnostic = Diagnostic::error(INVALID_ID, detail).at(range);

@@ -3,7 +3,7 @@
 use crate::eval::checks::FailureSeverity;
 use crate::plan::Mode;
 
-/// What one run of the planner plans.
+/// The kind of one run of the planner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlanKind {
     /// The changes that make the objects match the configuration.

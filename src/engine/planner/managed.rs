@@ -1,4 +1,4 @@
-//! Planning one object of a managed resource.
+//! Plans an instance of a managed resource.
 
 use provider::ReadRequest;
 use std::collections::BTreeSet;
@@ -15,23 +15,23 @@ use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
 use crate::instance::{
-    Stored, decode, encode, forbidden_ephemeral, identity, located, read_problems, unanswered, upgrade, with_marks,
-    without_ephemeral_marks,
+    StoredObject, decode, encode, forbidden_ephemeral, identity, located, read_problems, unanswered, upgrade,
+    with_marks, without_ephemeral_marks,
 };
 use crate::object_config;
 use crate::plan::{Action, Reason, ResourceChange};
 
-/// An object of the state, refreshed.
+/// A stored object and the refreshed one.
 pub(super) struct Refreshed {
-    /// As it is now.
-    pub(super) now: Stored,
-    /// As it was stored, in the current version of its schema.
-    pub(super) was: Stored,
+    /// The refreshed object.
+    pub(super) now: StoredObject,
+    /// The stored object, upgraded to the current version of its schema.
+    pub(super) was: StoredObject,
 }
 
-/// Whether the record of an object lacks what its schema says is sensitive: it was written by an earlier release, or for another
-/// type or version of the schema. Peers count that as a change.
-fn learns_marks(was: &Stored, now: &Stored, schema: &Schema) -> bool {
+/// Whether the stored object lacks sensitive paths of its schema: an earlier release has written it, or the schema has changed.
+/// Terraform plans an update for that.
+fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool {
     if now.value.is_null() {
         return false;
     }
@@ -50,7 +50,7 @@ fn learns_marks(was: &Stored, now: &Stored, schema: &Schema) -> bool {
 }
 
 impl Planner<'_> {
-    /// Plans an instance that the configuration asks for.
+    /// Plans a configured instance.
     pub(super) async fn managed(
         &self,
         p: &PlannedResource<'_>,
@@ -120,21 +120,21 @@ impl Planner<'_> {
         evaluator.check_postconditions(instance, Some(after), severity)
     }
 
-    /// Adds the change of an object. An error means that its destruction is not allowed; the change is in the plan then, too.
+    /// Adds the change of an object. An error means that `prevent_destroy` forbids it; the change is in the plan nevertheless.
     fn add_change(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        stored: Option<&Stored>,
+        stored: Option<&StoredObject>,
         mut change: ResourceChange,
     ) -> Result<(), Reported> {
         if change.action == Action::NoOp && change.before.paths_with_marks() != change.after.paths_with_marks() {
-            // Only sensitivity changes: the state must be written again.
+            // Only sensitivity changes: apply must write the state.
             change.action = Action::Update;
         }
         let state_dependencies = stored.map(|s| s.object.dependencies.clone()).unwrap_or_default();
         if change.action == Action::NoOp && change.importing.is_none() {
-            // No operation records the dependencies of the configuration.
+            // No operation follows that would record the dependencies of the configuration.
             self.record(p, address, p.dependencies.clone());
         }
         let action = change.action;
@@ -146,14 +146,15 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Makes the refreshed object known to the evaluator, and evaluates its conditions: all that a refresh-only plan does.
+    /// The part of planning that a refresh-only plan has: sets the refreshed object in the evaluator and evaluates the
+    /// conditions.
     fn refreshed_only(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         block: &config::Resource,
         repetition: Repetition,
-        stored: Option<&Stored>,
+        stored: Option<&StoredObject>,
     ) -> Result<(), Reported> {
         let value = match stored {
             Some(stored) => stored.marked(p.schema),
@@ -211,7 +212,7 @@ impl Planner<'_> {
         self.record(p, address, both.into());
     }
 
-    /// Records what an object depends on, and which provider configuration manages it.
+    /// Records the dependencies of an object, and the provider configuration that manages it.
     fn record(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, dependencies: Arc<[ConfigResource]>) {
         let mut prior = self.prior();
         let Some(object) = prior.current(address) else { return };
@@ -243,12 +244,12 @@ impl Planner<'_> {
             .report(forbidden_ephemeral(config, p.schema, &block.body, address))
     }
 
-    /// Writes the block for an imported object that has none.
+    /// Generates the block of an imported object.
     fn generate(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        stored: &Stored,
+        stored: &StoredObject,
     ) -> Result<config::Resource, Reported> {
         let like = p.block.ok_or(Reported)?;
         let (text, block, problems) = super::generate::block(address, p.schema, like, &stored.marked(p.schema));
@@ -262,7 +263,7 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-    ) -> Result<Option<Stored>, Reported> {
+    ) -> Result<Option<StoredObject>, Reported> {
         Ok(self.refreshed(p, address).await?.map(|refreshed| refreshed.now))
     }
 
@@ -324,7 +325,7 @@ impl Planner<'_> {
             address: address.clone(),
             id,
         });
-        let now = Stored {
+        let now = StoredObject {
             value,
             private,
             ..stored.clone()
@@ -346,8 +347,8 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        now: &Stored,
-        was: Option<&Stored>,
+        now: &StoredObject,
+        was: Option<&StoredObject>,
     ) -> Result<(), Reported> {
         // A destroy plan shows no drift.
         let records_drift = !self.spec.kind.is_destroy();

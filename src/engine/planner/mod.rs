@@ -49,25 +49,25 @@ use visit::{Limits, PlanSpec, PlannedResource, Planner, Progress, ResourceFacts}
 
 pub(crate) use visit::create_before_destroy_resources;
 
-/// What planning gives.
+/// The result of planning.
 #[derive(Debug)]
 pub struct Planning {
-    /// The plan. With errors there is none, or one marked as errored that shows how far planning came.
+    /// The plan. If there are errors there is none, or one that is marked as errored and shows what was planned until then.
     pub plan: Option<Plan>,
-    /// What the plugins said about themselves, for showing the plan.
+    /// The schemas of the plugins, to render the plan with.
     pub schemas: Schemas,
-    /// Every problem.
+    /// All diagnostics.
     pub diagnostics: Diagnostics,
 }
 
 /// Makes a plan.
 ///
-/// First the configuration is validated as a whole, whatever the plan is about: a mistake in any block is found before an
-/// object is refreshed, a data source read or an ephemeral resource opened.
+/// First the whole configuration is validated, also for a partial plan: errors are found before objects are refreshed, data
+/// sources read or ephemeral resources opened.
 ///
-/// A destroy plan begins with a refresh pass: data sources are read and objects refreshed as in any plan. Where that cannot be
-/// done (a data source is gone; a count depends on what was never created), that is no reason to keep what exists: then the
-/// objects alone are refreshed while their destruction is planned, and what provider configurations need is read.
+/// A destroy plan begins with a refresh pass: data sources are read and objects refreshed as in any plan. If it fails (a data
+/// source does not exist any more; a count depends on an object that was never created), objects are refreshed while their
+/// destruction is planned, and only the data sources that provider configurations need are read.
 pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
     if options.mode == Mode::Destroy && options.refresh && !inputs.state.is_empty() {
         let refresh = PlanOptions {
@@ -98,7 +98,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             refresh: false,
             ..options.clone()
         };
-        // What else was warned of is warned of again where it matters.
+        // The other warnings of the refresh pass recur in the destroy plan if they matter there.
         let mut planning = whole(
             plan_once(inputs, &options, PlanKind::Destroy, Validation::Done).await,
             warned,
@@ -115,12 +115,12 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
     )
 }
 
-/// What came of planning, with what validation warned of, in an earlier pass, too.
+/// Adds the warnings of validation to the result of planning, without duplicates.
 fn whole(result: Result<(Planning, Diagnostics), Planning>, mut warned: Diagnostics) -> Planning {
     match result {
         Ok((planning, more)) => {
             warned.extend(more);
-            // Providers warn of the same places when their resources are planned.
+            // Providers repeat warnings of validation when they plan.
             let known: HashSet<_> = warned.iter().map(same_warning).collect();
             let is_new = |d: &&Diagnostic| d.is_error() || !known.contains(&same_warning(d));
             let new: Vec<_> = planning.diagnostics.iter().filter(is_new).cloned().collect();
@@ -134,7 +134,7 @@ fn whole(result: Result<(Planning, Diagnostics), Planning>, mut warned: Diagnost
     }
 }
 
-/// What makes two warnings the same for people: the instances of a block share what is said of the block.
+/// What makes warnings duplicates: summary, detail and position. The instances of a block share their warnings.
 fn same_warning(d: &Diagnostic) -> (&str, &str, Option<(&str, u32)>) {
     let at = d.subject.as_ref().map(|range| (&*range.file, range.start.byte));
     (&d.summary, &d.detail, at)
@@ -144,7 +144,7 @@ fn same_warning(d: &Diagnostic) -> (&str, &str, Option<(&str, u32)>) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Validation {
     Required,
-    /// An earlier pass has done it.
+    /// An earlier pass has validated it.
     Done,
 }
 
@@ -204,7 +204,7 @@ async fn plan_once(
     }
 }
 
-/// Ends some time after a stop was requested, when the plugins had their chance to end by themselves.
+/// Stops the plugins when a stop is requested. Never returns, so that the plan ends by itself.
 async fn stopped(inputs: Inputs<'_>, providers: &Providers<'_>) {
     inputs.stop.requested().await;
     inputs.events.event(Event::Stopping);
@@ -301,7 +301,7 @@ fn evaluator<'a>(
     Evaluator::new(inputs.config, environment, inputs.variables, source).with_functions(providers.functions())
 }
 
-/// Walks the configuration and makes the plan of what was found.
+/// Walks the configuration, and makes the plan from the results.
 async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<Plan>, Diagnostics) {
     let (inputs, kind) = (planner.context.inputs, planner.spec.kind);
     let blocks = planner.context.blocks;
@@ -323,7 +323,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<
     }
     if !kind.is_destroy() {
         let problems = moves::validate(statements, planner.context.evaluator);
-        // What could not be evaluated has been reported by the walk.
+        // The walk has reported failures of expansion.
         planner.context.evaluator.take_diagnostics();
         if problems.has_errors() {
             // Other errors are probably consequences of invalid moves.
@@ -360,11 +360,11 @@ fn in_order_of_files(mut diagnostics: Diagnostics) -> Diagnostics {
     diagnostics
 }
 
-/// How many blocks are visited at the same time. What is asked of providers is bounded by objects; this bounds what is kept
-/// for blocks that wait for their turn, and is never less than can have one.
+/// The number of blocks that are visited at the same time. Calls to providers are limited by object; this limits the memory of
+/// blocks that wait for a permit.
 fn blocks_at_once(parallelism: usize) -> usize {
     parallelism.max(MIN_BLOCKS_AT_ONCE)
 }
 
-/// Enough for blocks that ask nobody to go on beside many that wait for slow answers.
+/// Enough for blocks without calls to proceed while others wait for slow responses.
 const MIN_BLOCKS_AT_ONCE: usize = 256;

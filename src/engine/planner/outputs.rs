@@ -1,4 +1,4 @@
-//! What will become of the root outputs.
+//! Changes of the root outputs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use super::Planner;
 use crate::blocks::Block;
 use crate::plan::{Action, OutputChange};
 
-/// The changes of all root outputs, as declared and as stored; of a plan with errors, of those that could be evaluated.
+/// The changes of all configured and stored root outputs. In a plan with errors, outputs that could not be evaluated are left
+/// out.
 pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -> BTreeMap<Arc<str>, OutputChange> {
     let stored = &planner.context.inputs.state.outputs;
     let root = &planner.context.inputs.config.root;
@@ -35,13 +36,13 @@ pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -
             let was_sensitive = stored.get(name).map(|o| o.sensitive);
             let (plain_before, plain_after) = (was.clone().unmark_deep().0, after.clone().unmark_deep().0);
             let action = match was_sensitive {
-                // An output that is null is not kept.
+                // The state does not contain outputs that are null.
                 None if plain_after.is_null() => Action::NoOp,
                 None => Action::Create,
                 Some(sensitive) if sensitive == output.sensitive && plain_before == plain_after => Action::NoOp,
                 Some(_) => Action::Update,
             };
-            // What was a secret is one while the plan is shown.
+            // The old value of an output that was sensitive is hidden in the plan.
             let sensitive = output.sensitive || was_sensitive == Some(true);
             let after = if sensitive {
                 after.with_marks(Marks::SENSITIVE)

@@ -1,9 +1,7 @@
-//! Which attributes of which resources the planned changes depend on: so that of all that changed outside, people are told
-//! what matters to the plan.
-//!
-//! From the configuration of everything that changes, references are followed through variables, local values and outputs
-//! to resources, and from the attributes found there through what they are configured with. Nothing is evaluated: the
-//! blocks of a resource's instances say the same, so each block is looked at once for each instance of its module.
+//! Relevant attributes: those that the planned changes depend on. The plan shows drift of these attributes. References in the
+//! configuration of changed resources are followed through variables, local values and outputs to resources, and from the
+//! attributes referred to through their configuration. Nothing is evaluated: the instances of a resource have the same
+//! references, so each block is searched once for each instance of its module.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,10 +16,10 @@ use crate::plan::{Action, Mode, OutputChange, ResourceChange};
 use provider::Schemas;
 use std::sync::Arc;
 
-/// A reference, and what it stands in.
-struct Found {
+/// A reference that has not been followed yet.
+struct PendingReference {
     module: ModuleInstance,
-    /// The resource, for `count` and `each`.
+    /// The resource that contains it, for `count` and `each`.
     within: Option<Resource>,
     reference: Reference,
 }
@@ -30,11 +28,11 @@ struct Search<'s> {
     config: &'s Config,
     schemas: &'s Schemas,
     seen: HashSet<String>,
-    pending: Vec<Found>,
+    pending: Vec<PendingReference>,
     attributes: BTreeMap<String, (AbsResourceInstance, Path)>,
 }
 
-/// The attributes, in the order of their addresses.
+/// The relevant attributes, sorted by address.
 pub(super) fn attributes(
     config: &Config,
     schemas: &Schemas,
@@ -65,7 +63,7 @@ pub(super) fn attributes(
         search.output(&root, name);
     }
     if mode != Mode::Destroy {
-        // Outputs of modules are in no state, so they are always new.
+        // Module outputs are not in the state, so they count as changed.
         for (module, name) in modules {
             search.output(module, name);
         }
@@ -78,7 +76,7 @@ pub(super) fn attributes(
     out.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The steps that a path can have.
+/// The steps of a path that references can have.
 fn path(steps: &[TraversalStep]) -> Path {
     Path(
         steps
@@ -115,7 +113,7 @@ impl Search<'_> {
                 let address = resource.absolute(module).instance(key);
                 self.attributes.insert(format!("{address} {at}"), (address, at));
             }
-            self.pending.push(Found {
+            self.pending.push(PendingReference {
                 module: module.clone(),
                 within,
                 reference,
@@ -135,7 +133,7 @@ impl Search<'_> {
         }
     }
 
-    /// What a resource, or a part of it, is configured with.
+    /// Searches the configuration of a resource, or of the part at these steps.
     fn resource(&mut self, resource: &AbsResource, steps: &[TraversalStep]) {
         let config = self.config;
         let address = resource.config();
@@ -152,7 +150,7 @@ impl Search<'_> {
         self.add(&resource.module, Some(&resource.resource), references);
     }
 
-    fn follow(&mut self, found: &Found) {
+    fn follow(&mut self, found: &PendingReference) {
         let config = self.config;
         let module = &found.module;
         let node = config.node(&module.module());
@@ -201,7 +199,7 @@ impl Search<'_> {
     }
 }
 
-/// The references in the part of a body that steps lead to, as far as the shape of the body tells.
+/// The references in the part of a body at these steps, as far as the steps are known without evaluation.
 fn part(body: &Body, schema: &BlockSchema, steps: &[TraversalStep], out: &mut Vec<Reference>) {
     let name = match steps.first() {
         Some(TraversalStep::Attribute { name, .. }) => name.clone(),
@@ -226,7 +224,7 @@ fn part(body: &Body, schema: &BlockSchema, steps: &[TraversalStep], out: &mut Ve
         .iter()
         .any(|b| &*b.ty == "dynamic" && b.labels.first().is_some_and(|l| *l.text == *name));
     if dynamic {
-        // Which of them it will be is not known before evaluating.
+        // The block cannot be chosen without evaluation.
         let only = BlockSchema {
             attributes: BTreeMap::default(),
             blocks: [(name.clone(), nested.clone())].into_iter().collect(),
@@ -247,7 +245,7 @@ fn part(body: &Body, schema: &BlockSchema, steps: &[TraversalStep], out: &mut Ve
             let inner = rest.get(1..).unwrap_or_default();
             for (i, block) in blocks.enumerate() {
                 match index {
-                    Some(wanted) if i64::try_from(i) != Ok(wanted) => {}
+                    Some(index) if i64::try_from(i) != Ok(index) => {}
                     Some(_) => part(&block.body, &nested.block, inner, out),
                     None => part(&block.body, &nested.block, &[], out),
                 }

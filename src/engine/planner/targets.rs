@@ -1,4 +1,4 @@
-//! What `-target` selects of the graph, or `-exclude` leaves of it.
+//! Selection: the part of the graph that `-target` selects, or `-exclude` leaves.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,15 +12,15 @@ use crate::blocks::{Block, Blocks};
 use crate::inputs::PlanOptions;
 use crate::plan::Mode;
 
-/// The part of the graph that is worked on.
+/// The selected part of the graph.
 pub(super) struct Selection {
     targets: Vec<Target>,
     excludes: Vec<Target>,
-    /// The blocks that are selected; `None` for all.
+    /// The selected blocks; `None` if all are.
     blocks: Option<HashSet<Block>>,
-    /// Resources that are selected as a whole because something selected needs them.
+    /// Resources that are selected with all instances, because a selected block depends on them.
     whole: HashSet<ConfigResource>,
-    /// Provider configurations that some selected resource uses.
+    /// Provider configurations of selected resources.
     providers: HashSet<AbsProviderConfig>,
 }
 
@@ -36,7 +36,7 @@ impl Selection {
         if !options.targets.is_empty() {
             selection.select(blocks, options.mode, state);
         } else if !options.excludes.is_empty() {
-            selection.leave_out(blocks, options.mode);
+            selection.exclude(blocks, options.mode);
         }
         for node in blocks.graph.node_indices() {
             if matches!(blocks.graph[node], Block::Resource(_)) && selection.includes(&blocks.graph[node]) {
@@ -53,7 +53,7 @@ impl Selection {
         selection
     }
 
-    /// The provider configurations that are used may need data sources, which are read even when other things go.
+    /// Selects the data sources that the selected provider configurations depend on: destroy plans read them, too.
     fn select_data_of_providers(&mut self, blocks: &Blocks) {
         let graph = &blocks.graph;
         let mut queue: Vec<NodeIndex> = self
@@ -83,32 +83,38 @@ impl Selection {
         }
     }
 
-    /// Selects what goes with what is named and there: the objects that were made with it. What the configuration says now
-    /// does not count, as nothing is made by it yet.
-    fn take_along(&mut self, blocks: &Blocks, state: &State, named: &[NodeIndex], selected: &mut HashSet<NodeIndex>) {
+    /// In destroy mode, selects the resources with objects that depend on existing targeted objects, by the dependencies that
+    /// the state records. Those of the configuration may not have been applied yet.
+    fn select_dependents(
+        &mut self,
+        blocks: &Blocks,
+        state: &State,
+        named: &[NodeIndex],
+        selected: &mut HashSet<NodeIndex>,
+    ) {
         let graph = &blocks.graph;
-        let made_with = made_with(blocks, state);
-        let mut there: HashSet<ConfigResource> = HashSet::new();
+        let recorded_dependents = recorded_dependents(blocks, state);
+        let mut existing: HashSet<ConfigResource> = HashSet::new();
         for (resource, stored) in &state.resources {
             let r = resource.config();
             let near: Vec<&Target> = self.targets.iter().filter(|t| t.may_select(&r)).collect();
             let selects = |key: &InstanceKey| near.iter().any(|t| t.selects(&resource.instance(key.clone())));
             if !near.is_empty() && stored.instances.keys().any(selects) {
-                there.insert(r);
+                existing.insert(r);
             }
         }
         let mut queue: Vec<NodeIndex> = named
             .iter()
             .copied()
-            .filter(|n| matches!(&graph[*n], Block::Resource(r) if there.contains(r)))
+            .filter(|n| matches!(&graph[*n], Block::Resource(r) if existing.contains(r)))
             .collect();
-        let asked_for: HashSet<NodeIndex> = queue.iter().copied().collect();
+        let targeted: HashSet<NodeIndex> = queue.iter().copied().collect();
         while let Some(n) = queue.pop() {
-            // Of an object, all that it was made with is recorded, whatever lies in between.
+            // The recorded dependencies of an object are transitive.
             if let Block::Resource(r) = &graph[n]
-                && (r.resource.mode == ResourceMode::Managed || asked_for.contains(&n))
+                && (r.resource.mode == ResourceMode::Managed || targeted.contains(&n))
             {
-                for user in made_with.get(r).into_iter().flatten() {
+                for user in recorded_dependents.get(r).into_iter().flatten() {
                     self.whole.insert(user.clone());
                     if let Some(node) = blocks.find(&Block::Resource(user.clone()))
                         && selected.insert(node)
@@ -117,7 +123,7 @@ impl Selection {
                     }
                 }
             }
-            // What is only read or computed of it goes by the configuration.
+            // Data sources and values have no recorded dependencies: those of the configuration count.
             for next in graph.neighbors_directed(n, Direction::Outgoing) {
                 match &graph[next] {
                     Block::Provider(_) => continue,
@@ -132,7 +138,7 @@ impl Selection {
         }
     }
 
-    /// Selects what is named, and everything it depends on; when destroying, everything that was made with it.
+    /// Selects the targets and their dependencies; in destroy mode, also what depends on them.
     fn select(&mut self, blocks: &Blocks, mode: Mode, state: &State) {
         let graph = &blocks.graph;
         let named: Vec<NodeIndex> = graph
@@ -144,7 +150,7 @@ impl Selection {
             .collect();
         let mut selected: HashSet<NodeIndex> = HashSet::new();
         if mode == Mode::Destroy {
-            self.take_along(blocks, state, &named, &mut selected);
+            self.select_dependents(blocks, state, &named, &mut selected);
         } else {
             let mut queue = named.clone();
             while let Some(n) = queue.pop() {
@@ -160,13 +166,13 @@ impl Selection {
         }
         for n in &named {
             if let Block::Resource(r) = &graph[*n] {
-                // What is named is restricted to what was named of it, whoever else needs it.
+                // Only the targeted instances of a targeted resource are selected, even if other selected blocks depend on it.
                 self.whole.remove(r);
             }
         }
         selected.extend(named);
         if mode == Mode::Destroy {
-            // What provider configurations need must be evaluated in any case.
+            // The dependencies of provider configurations are evaluated in any case.
             for n in graph.node_indices().filter(|n| matches!(graph[*n], Block::Provider(_))) {
                 selected.insert(n);
             }
@@ -183,10 +189,10 @@ impl Selection {
         self.blocks = Some(selected.into_iter().map(|n| graph[n].clone()).collect());
     }
 
-    /// Leaves out what is named, and everything that depends on it; when destroying, everything it depends on, which cannot
-    /// go before it. A resource of which only some instances are named stays, without these; but what depends on it goes,
-    /// since it may need just those.
-    fn leave_out(&mut self, blocks: &Blocks, mode: Mode) {
+    /// Leaves out the excluded addresses and everything that depends on them; in destroy mode, also their dependencies, which
+    /// must be destroyed later. A resource with some excluded instances stays selected without these, but what depends on it is
+    /// left out, as it may depend on them.
+    fn exclude(&mut self, blocks: &Blocks, mode: Mode) {
         let graph = &blocks.graph;
         let direction = if mode == Mode::Destroy {
             Direction::Incoming
@@ -207,7 +213,7 @@ impl Selection {
         let mut seen: HashSet<NodeIndex> = HashSet::new();
         while let Some(n) = queue.pop() {
             for next in graph.neighbors_directed(n, direction) {
-                // When destroying, values and provider configurations are evaluated in any case.
+                // In destroy mode, values and provider configurations are evaluated in any case.
                 let goes = mode != Mode::Destroy || matches!(graph[next], Block::Resource(_));
                 if goes {
                     left_out.insert(next);
@@ -221,12 +227,12 @@ impl Selection {
         self.blocks = Some(rest.map(|n| graph[n].clone()).collect());
     }
 
-    /// Whether a block is worked on.
+    /// Whether a block is selected.
     pub(super) fn includes(&self, block: &Block) -> bool {
         self.blocks.as_ref().is_none_or(|blocks| blocks.contains(block))
     }
 
-    /// Whether an instance of a selected resource is worked on.
+    /// Whether an instance of a selected resource is selected.
     pub(super) fn includes_instance(&self, address: &AbsResourceInstance) -> bool {
         if self.targets.is_empty() {
             return !self.excludes.iter().any(|t| t.selects(address));
@@ -234,26 +240,26 @@ impl Selection {
         self.whole.contains(&address.config()) || self.targets.iter().any(|t| t.selects(address))
     }
 
-    /// Whether some selected resource uses a provider configuration.
+    /// Whether a selected resource uses a provider configuration.
     pub(super) fn needs_provider(&self, address: &AbsProviderConfig) -> bool {
         self.providers.contains(address)
     }
 
-    /// The provider configurations that are used.
+    /// The provider configurations that selected resources use.
     pub(super) fn providers(&self) -> impl Iterator<Item = &AbsProviderConfig> {
         self.providers.iter()
     }
 
-    /// Whether everything is selected.
+    /// Whether there is neither `-target` nor `-exclude`.
     pub(super) fn is_everything(&self) -> bool {
         self.blocks.is_none()
     }
 }
 
-/// The outputs of the root module that need resources, and only selected ones. A module call that needs a resource for its
-/// count is left out with what needs it: targeting is the way out where that is not known yet.
+/// The root outputs that depend on resources, all of them selected. An output that depends on a module call with a `count` that
+/// depends on other resources is left out: with -target, such a count may be unknown.
 fn outputs_of(graph: &DiGraph<Block, ()>, selected: &HashSet<NodeIndex>) -> Vec<NodeIndex> {
-    // What each node needs of resources, whatever lies between, inner nodes first.
+    // The resource dependencies of each node, in topological order.
     let mut needs: Vec<Needs> = vec![Needs::default(); graph.node_count()];
     let mut found = Vec::new();
     for n in petgraph::algo::toposort(graph, None).unwrap_or_default() {
@@ -274,17 +280,18 @@ fn outputs_of(graph: &DiGraph<Block, ()>, selected: &HashSet<NodeIndex>) -> Vec<
     found
 }
 
-/// What a node needs of resources.
+/// The resource dependencies of a node.
 #[derive(Clone, Copy, Default)]
 struct Needs {
-    /// Whether it needs any.
+    /// Whether it depends on a resource.
     some: bool,
-    /// Whether it needs one that is not selected.
+    /// Whether it depends on a resource that is not selected.
     left_out: bool,
 }
 
-/// For each resource those whose objects were made with it, or are managed by a provider configuration that needs it.
-fn made_with<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigResource, HashSet<ConfigResource>> {
+/// For each resource, those with objects that depend on it: directly, as the state records it, or through their provider
+/// configuration.
+fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigResource, HashSet<ConfigResource>> {
     let mut out: HashMap<ConfigResource, HashSet<ConfigResource>> = HashMap::new();
     let mut users: HashMap<&'s AbsProviderConfig, HashSet<ConfigResource>> = HashMap::new();
     for (resource, stored) in &state.resources {
@@ -310,7 +317,7 @@ fn made_with<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigResource, H
     out
 }
 
-/// The warning that a plan is partial, if it is.
+/// The warning for a partial plan.
 pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     let option = match (options.targets.is_empty(), options.excludes.is_empty()) {
         (true, true) => return None,
@@ -326,7 +333,7 @@ pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     ))
 }
 
-/// Whether every instance of a resource is selected, whatever keys there are.
+/// Whether every instance of a resource is selected.
 fn selects_whole(target: &Target, resource: &ConfigResource) -> bool {
     match target {
         Target::Module(_) | Target::ConfigResource(_) => target.may_select(resource),

@@ -1,4 +1,4 @@
-//! The objects of one resource: those of the configuration and those of the state, planned concurrently.
+//! The instances of one resource, of the configuration and of the state, planned concurrently.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use super::{PlannedResource, Planner, import};
 
 /// The default of `-parallelism`.
 const USUAL_PARALLELISM: usize = 10;
-/// How many objects of providers that keep them in the state alone are planned at the same time.
+/// The limit of concurrently planned objects of providers that store them in the state alone.
 pub(super) const LOCAL_PARALLELISM: usize = 64;
 
 /// A unit of planning.
 enum Task {
-    /// An instance of the configuration.
+    /// A configured instance.
     Desired(AbsResourceInstance, crate::eval::Repetition),
     /// An instance that only the state has.
     Orphan(AbsResourceInstance, Reason),
@@ -74,8 +74,7 @@ impl Planner<'_> {
             imports,
         };
         let planning = &planning;
-        // The limit protects the services behind providers. There is none behind these, and concurrent calls cost less than
-        // sequential ones.
+        // The limit protects the services behind providers. These providers have none.
         let local = address.resource.mode == ResourceMode::Managed
             && self.context.inputs.parallelism >= USUAL_PARALLELISM
             && self.is_state_only(planning, &address.resource.ty);
@@ -114,11 +113,11 @@ impl Planner<'_> {
                 self.managed(planning, &address, repetition).await
             }
             (Task::Desired(address, repetition), ResourceMode::Data) => self.data(planning, &address, repetition).await,
-            // These are no objects to plan for; see `ephemeral`.
+            // Ephemeral resources are visited by `ephemeral`.
             (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
             (Task::Orphan(address, reason), ResourceMode::Managed) => self.delete(planning, &address, reason).await,
             (Task::Orphan(address, _), _) => {
-                // A destroy plan drops it at the end: objects that are destroyed before may depend on it.
+                // A destroy plan drops it at the end: destroyed objects may depend on it.
                 if !self.spec.kind.is_destroy() {
                     self.prior().remove_instance(&address);
                 }
@@ -128,7 +127,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The tasks for a resource: one for each instance of the configuration, and for each other object that the state has.
+    /// The tasks for a resource: one for each configured instance, and one for each other object of the state.
     fn tasks(
         &self,
         address: &ConfigResource,
@@ -145,7 +144,7 @@ impl Planner<'_> {
                 .evaluate(self.context.evaluator, &Block::Resource(address.clone()))?;
         }
         if for_provider && !self.spec.options.refresh && !in_state.is_empty() {
-            // What was read last time must do.
+            // Without refresh, the stored result is used.
             return Ok(tasks);
         }
         if (!destroy || for_provider) && block.is_some() {

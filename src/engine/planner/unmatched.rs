@@ -1,5 +1,5 @@
-//! Addresses that `-target`, `-exclude` and `-replace` name and that nothing has. Most are typing errors, and a plan that ignores
-//! them does less, or more, than was asked for: so they are errors, with the nearest address there is. Peers ignore them.
+//! Errors for addresses in `-target`, `-exclude` and `-replace` that match nothing. Most are typing errors, so the error
+//! suggests the nearest address. Terraform ignores them.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -10,10 +10,10 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::Planner;
 
-/// Comparing all addresses with a mistake would take long where there are very many.
+/// A limit on the addresses that are compared for a suggestion.
 const MOST_COMPARED: usize = 100_000;
 
-/// The error for an address that nothing has.
+/// The error for an address that matches nothing.
 fn no_match(flag: &str, address: &dyn Display, what: &str, near: Option<&str>) -> Diagnostic {
     let hint = near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
     Diagnostic::error(
@@ -23,15 +23,15 @@ fn no_match(flag: &str, address: &dyn Display, what: &str, near: Option<&str>) -
 }
 
 impl Planner<'_> {
-    /// What the flags name, beside the name of the flag.
-    fn named(&self) -> impl Iterator<Item = (&'static str, &Target)> {
+    /// The targets and excludes, with their flags.
+    fn flag_targets(&self) -> impl Iterator<Item = (&'static str, &Target)> {
         let targets = self.spec.options.targets.iter().map(|target| ("-target", target));
         let excludes = self.spec.options.excludes.iter().map(|target| ("-exclude", target));
-        // An import is a plan of one object, and says itself what there is not.
+        // A plan for one import reports a missing address itself.
         targets.chain(excludes).filter(|_| self.spec.options.import.is_none())
     }
 
-    /// The objects of the state by the addresses that they had before they were moved: these must be named, too.
+    /// The previous addresses of moved objects, which flags must not miss.
     fn moved(&self) -> impl Iterator<Item = &AbsResourceInstance> {
         self.spec.moves.from.values()
     }
@@ -55,35 +55,35 @@ impl Planner<'_> {
     /// The errors for addresses of blocks that neither the configuration nor the state has.
     pub(super) fn unmatched_blocks(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
-        for (flag, target) in self.named() {
+        for (flag, target) in self.flag_targets() {
             match target {
-                Target::Module(m) => self.module_named(flag, m, &mut out),
-                Target::ModuleInstance(m) => self.module_named(flag, &m.module(), &mut out),
-                Target::ConfigResource(r) => self.resource_named(flag, r, &mut out),
-                Target::Resource(r) => self.resource_named(flag, &r.config(), &mut out),
-                Target::ResourceInstance(i) => self.resource_named(flag, &i.config(), &mut out),
+                Target::Module(m) => self.check_module(flag, m, &mut out),
+                Target::ModuleInstance(m) => self.check_module(flag, &m.module(), &mut out),
+                Target::ConfigResource(r) => self.check_resource(flag, r, &mut out),
+                Target::Resource(r) => self.check_resource(flag, &r.config(), &mut out),
+                Target::ResourceInstance(i) => self.check_resource(flag, &i.config(), &mut out),
             }
         }
         for address in &self.spec.options.force_replace {
-            self.resource_named("-replace", &address.config(), &mut out);
+            self.check_resource("-replace", &address.config(), &mut out);
         }
         out
     }
 
-    fn module_named(&self, flag: &str, module: &Module, out: &mut Diagnostics) {
+    fn check_module(&self, flag: &str, module: &Module, out: &mut Diagnostics) {
         if module.is_root() || self.has_module(module) {
             return;
         }
-        let given = module.to_string();
+        let address_text = module.to_string();
         let nodes = self.context.inputs.config.nodes();
         let known = nodes.iter().map(|n| n.path.clone());
         let in_state = self.context.inputs.state.resources.keys().map(|r| r.module.module());
         let names: BTreeSet<String> = known.chain(in_state).map(|m| m.to_string()).collect();
-        let near = suggest(&given, names.iter().take(MOST_COMPARED).map(String::as_str));
-        out.push(no_match(flag, &given, "module", near));
+        let near = suggest(&address_text, names.iter().take(MOST_COMPARED).map(String::as_str));
+        out.push(no_match(flag, &address_text, "module", near));
     }
 
-    fn resource_named(&self, flag: &str, resource: &ConfigResource, out: &mut Diagnostics) {
+    fn check_resource(&self, flag: &str, resource: &ConfigResource, out: &mut Diagnostics) {
         if self.has_resource(resource) {
             return;
         }
@@ -96,38 +96,38 @@ impl Planner<'_> {
             .chain(self.resources.by_config.keys().cloned())
             .map(|r| r.to_string())
             .collect();
-        let given = resource.to_string();
-        let near = suggest(&given, names.iter().take(MOST_COMPARED).map(String::as_str));
+        let address_text = resource.to_string();
+        let near = suggest(&address_text, names.iter().take(MOST_COMPARED).map(String::as_str));
         let what = match resource.resource.mode {
             addrs::Mode::Managed => "resource",
             addrs::Mode::Data => "data source",
             addrs::Mode::Ephemeral => "ephemeral resource",
         };
-        out.push(no_match(flag, &given, what, near));
+        out.push(no_match(flag, &address_text, what, near));
     }
 
-    /// The errors for instances that there are not. Which there are is known only after the walk.
+    /// The errors for addresses of instances, which are known only after the walk.
     pub(super) fn unmatched_instances(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
-        for (flag, target) in self.named() {
+        for (flag, target) in self.flag_targets() {
             match target {
                 Target::Module(_) | Target::ConfigResource(_) => {}
-                Target::ModuleInstance(m) => self.module_instance_named(flag, m, &mut out),
+                Target::ModuleInstance(m) => self.check_module_instance(flag, m, &mut out),
                 Target::Resource(r) => {
-                    self.module_instance_named(flag, &r.module, &mut out);
+                    self.check_module_instance(flag, &r.module, &mut out);
                 }
-                Target::ResourceInstance(i) => self.instance_named(flag, i, &mut out),
+                Target::ResourceInstance(i) => self.check_instance(flag, i, &mut out),
             }
         }
         for address in &self.spec.options.force_replace {
-            self.instance_named("-replace", address, &mut out);
+            self.check_instance("-replace", address, &mut out);
         }
-        // Where it cannot be said which instances there are, that is reported where it matters.
+        // Failures of expansion have been reported by the walk.
         self.context.evaluator.take_diagnostics();
         out
     }
 
-    fn module_instance_named(&self, flag: &str, module: &ModuleInstance, out: &mut Diagnostics) {
+    fn check_module_instance(&self, flag: &str, module: &ModuleInstance, out: &mut Diagnostics) {
         let in_state = |module: &ModuleInstance| {
             let stored = self.context.inputs.state.resources.keys().map(|r| &r.module);
             let mut modules = stored.chain(self.moved().map(|i| &i.module));
@@ -139,13 +139,13 @@ impl Planner<'_> {
         if instances.contains(module) || in_state(module) {
             return;
         }
-        let given = module.to_string();
+        let address_text = module.to_string();
         let names: Vec<String> = instances.iter().take(MOST_COMPARED).map(ToString::to_string).collect();
-        let near = suggest(&given, names.iter().map(String::as_str));
-        out.push(no_match(flag, &given, "module instance", near));
+        let near = suggest(&address_text, names.iter().map(String::as_str));
+        out.push(no_match(flag, &address_text, "module instance", near));
     }
 
-    fn instance_named(&self, flag: &str, address: &AbsResourceInstance, out: &mut Diagnostics) {
+    fn check_instance(&self, flag: &str, address: &AbsResourceInstance, out: &mut Diagnostics) {
         if self.context.inputs.state.instance(address).is_some() || self.moved().any(|i| i == address) {
             return;
         }
@@ -163,13 +163,13 @@ impl Planner<'_> {
                 if expansion.has(&address.resource.key) {
                     return;
                 }
-                // Of a resource that is repeated, an address without key selects all instances; -replace names only one.
+                // An address without a key selects all instances of a resource with `count` or `for_each`, except in -replace.
                 if address.resource.key.is_none() && flag != "-replace" {
                     return;
                 }
                 keys = expansion.keys();
             } else {
-                return self.module_instance_named(flag, &address.module, out);
+                return self.check_module_instance(flag, &address.module, out);
             }
         }
         keys.extend(self.keys_in_state(&whole));
@@ -178,9 +178,9 @@ impl Planner<'_> {
             .take(MOST_COMPARED)
             .map(|key| whole.instance(key).to_string())
             .collect();
-        let given = address.to_string();
-        let near = suggest(&given, names.iter().map(String::as_str)).or(names.first().map(String::as_str));
-        out.push(no_match(flag, &given, "instance", near));
+        let address_text = address.to_string();
+        let near = suggest(&address_text, names.iter().map(String::as_str)).or(names.first().map(String::as_str));
+        out.push(no_match(flag, &address_text, "instance", near));
     }
 
     fn keys_in_state(&self, resource: &AbsResource) -> Vec<InstanceKey> {

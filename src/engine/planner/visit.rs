@@ -77,8 +77,8 @@ impl ResourceFacts {
     }
 }
 
-/// Resources whose new objects are created before their old ones are destroyed: those with create_before_destroy, and everything
-/// they depend on, because a dependency cannot be destroyed while the old object exists. Only selected resources count.
+/// Resources whose new objects are created before the old ones are destroyed: those with create_before_destroy, and their
+/// dependencies, which cannot be destroyed while the old object exists. Only selected resources count.
 pub(crate) fn create_before_destroy_resources(
     config: &config::Config,
     dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
@@ -156,14 +156,14 @@ pub(crate) struct Planner<'a> {
     pub(super) progress: Progress,
 }
 
-/// A resource that is being planned: what all its instances share.
+/// What all instances of a planned resource share.
 pub(super) struct PlannedResource<'p> {
     pub(super) address: &'p ConfigResource,
     pub(super) block: Option<&'p Resource>,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) provider_address: AbsProviderConfig,
     pub(super) schema: &'p Schema,
-    /// What its objects depend on, as the state records it.
+    /// The dependencies of its objects, in the order of the state.
     pub(super) dependencies: Arc<[ConfigResource]>,
     pub(super) imports: import::Imports<'p>,
 }
@@ -203,25 +203,17 @@ impl Planner<'_> {
             }
             Block::Resource(address) => self.resource(address).await,
             Block::Provider(address) => self.provider(address).await,
-            // When everything goes, only what provider configurations need is evaluated, on demand.
+            // A destroy plan evaluates only the dependencies of provider configurations, on demand.
             _ if self.spec.kind.is_destroy() => Ok(()),
             Block::Variable(module, name) => block_visits::visit_variable(self.context.evaluator, module, name),
-            Block::Local(module, name) => {
-                block_visits::for_each_instance(self.context.evaluator, module, |instance, node| {
-                    self.context.evaluator.local(instance, node, name).map(|_| ())
-                })
-            }
+            Block::Local(module, name) => block_visits::visit_local(self.context.evaluator, module, name),
             Block::Output(module, name) => {
                 let severity = self.spec.kind.condition_severity();
                 block_visits::visit_output(self.context.evaluator, module, name, severity)
             }
-            Block::Call(module, name) => {
-                block_visits::for_each_instance(self.context.evaluator, module, |instance, _| {
-                    self.context.evaluator.call_expansion(instance, name).map(|_| ())
-                })
-            }
+            Block::Call(module, name) => block_visits::visit_call(self.context.evaluator, module, name),
             Block::Check(module, name) => {
-                // Where data is missing, that is all there is to say of the check.
+                // A check whose data source could not be read has failed already.
                 let unread = self.results().unread_checks.clone();
                 block_visits::visit_check(self.context.evaluator, module, name, |at| {
                     !unread.iter().any(|(module, check)| module == at && check == name)
@@ -232,7 +224,7 @@ impl Planner<'_> {
         if result.is_ok() { Outcome::Done } else { Outcome::Failed }
     }
 
-    /// Opens an ephemeral resource. When everything goes, only what provider configurations need is opened.
+    /// Opens an ephemeral resource; in a destroy plan, only if a provider configuration needs it.
     async fn ephemeral(&self, address: &ConfigResource) -> Result<(), Reported> {
         if self.spec.kind.is_destroy() {
             if !self.resources.read_for_providers.contains(address) {
@@ -264,7 +256,8 @@ impl Planner<'_> {
                          afterwards.",
                         resources.join("\n")
                     ),
-                ),));
+                ),
+            ));
         }
         if self.spec.kind.is_destroy() {
             self.dependency_evaluation
@@ -273,7 +266,7 @@ impl Planner<'_> {
         provider_opening::open(self.context.evaluator, self.context.providers, address).await
     }
 
-    /// Where an object was in the state, if that was elsewhere.
+    /// The previous address of an object that has been moved.
     pub(super) fn moved_from(&self, address: &AbsResourceInstance) -> Option<AbsResourceInstance> {
         self.spec.moves.from.get(address).cloned()
     }
@@ -283,7 +276,7 @@ impl Planner<'_> {
         self.resources.create_before_destroy.contains(address)
     }
 
-    /// Adds a change, and what ordering must know of it.
+    /// Adds a change, with what the execution graph is built from.
     pub(super) fn add(
         &self,
         mut change: ResourceChange,

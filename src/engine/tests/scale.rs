@@ -1,4 +1,4 @@
-//! Many instances: time and memory grow with their number, not with its square.
+//! Scale: time and memory are linear in the number of instances.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use support::Case;
 
-/// Two resources of `n` instances, the second referring to the first instance by instance, and what goes with it.
+/// Two resources of `n` instances, each instance of the second referring to one of the first; with outputs and locals.
 fn plain(n: usize) -> String {
     format!(
         r#"
@@ -91,16 +91,16 @@ fn modules(n: usize) -> String {
     )
 }
 
-/// The most memory the process has held, in MiB.
+/// The peak memory of the process, in MiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0");
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0) / 1024
 }
 
-/// Plans, applies, plans again and destroys; gives the time of each.
+/// Plans, applies, plans again and destroys; returns the times.
 fn run(case: &mut Case, instances: usize) -> [Duration; 4] {
-    case.world.lock().quiet = true;
+    case.remote.lock().quiet = true;
     let timed = |f: &mut dyn FnMut()| {
         let began = Instant::now();
         f();
@@ -158,15 +158,15 @@ fn imports(n: usize) -> Case {
     "#;
     let mut case = keys(n);
     case.main(text);
-    // Objects to be found are made by another configuration.
+    // The objects to import are created by another configuration.
     let mut maker = keys(n);
-    maker.world.lock().quiet = true;
+    maker.remote.lock().quiet = true;
     maker.apply();
-    let objects = std::mem::take(&mut maker.world.lock().objects);
+    let objects = std::mem::take(&mut maker.remote.lock().objects);
     for object in objects.into_values() {
         let id = format!("id-{}", object.get("name").and_then(cty::Value::as_str).unwrap());
-        let object = support::world::with(&object, "id", cty::Value::string(&id));
-        case.world.lock().objects.insert(id, object);
+        let object = support::remote::with(&object, "id", cty::Value::string(&id));
+        case.remote.lock().objects.insert(id, object);
     }
     case
 }
@@ -178,7 +178,7 @@ fn all(n: usize) -> [Duration; 5] {
         report("for_each", n, keys(n)),
         report("triggers", n, {
             let mut case = Case::new(&triggers(n));
-            case.world.lock().quiet = true;
+            case.remote.lock().quiet = true;
             case.apply();
             case.variable("v", cty::Value::string("2"));
             case
@@ -192,11 +192,11 @@ fn all(n: usize) -> [Duration; 5] {
 }
 
 #[test]
-fn ten_times_as_many_instances_take_about_ten_times_as_long() {
+fn plan_and_apply_scale_linearly_with_instances() {
     let few: Duration = all(100).iter().sum();
     let many: Duration = all(1000).iter().sum();
     let factor = many.as_secs_f64() / few.as_secs_f64();
-    // Other programs may disturb; a square would be a hundred.
+    // The tolerance allows for other load; quadratic growth would be a factor of a hundred.
     assert!(
         factor < 50.0,
         "{few:?} for 100, {many:?} for 1000: a factor of {factor:.0}"

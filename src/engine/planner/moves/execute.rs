@@ -1,4 +1,4 @@
-//! Carrying out statements on a state.
+//! Applies move statements to a state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::Moves;
-use super::statement::{Kind, Statement};
+use super::statement::{MoveKind, Statement};
 use crate::instance::{encode, located};
 use crate::providers::Providers;
 
-/// Which modules have resources in a state: found by path, so that no statement looks at all of the state.
+/// The modules of a state by path, so that a statement does not search the whole state.
 struct Places {
-    /// For each path of a module its instances that hold resources, directly or below, and how many.
+    /// For each module path, the instances that contain resources, directly or below, and the number of resources.
     by_path: HashMap<Module, BTreeMap<ModuleInstance, usize>>,
     /// The depth of the deepest module.
     depth: usize,
@@ -60,12 +60,12 @@ impl Places {
         }
     }
 
-    /// The module instances that one side of a statement leads to.
+    /// The module instances that match one side of a statement.
     fn matching(&self, side: &super::statement::Endpoint) -> Vec<ModuleInstance> {
         let Some(instances) = self.by_path.get(&side.module()) else {
             return Vec::new();
         };
-        // Where every key is given there is only one.
+        // A path with all keys has one instance.
         let exact: Option<Arc<[ModuleStep]>> = side
             .steps
             .iter()
@@ -93,7 +93,7 @@ struct Execution<'e, 'p> {
     providers: &'e Providers<'p>,
 }
 
-/// Carries out statements in this order.
+/// Applies statements in this order.
 pub(super) async fn execute<'s>(
     statements: impl Iterator<Item = &'s Statement>,
     state: &mut State,
@@ -107,16 +107,16 @@ pub(super) async fn execute<'s>(
     };
     for statement in statements {
         match statement.kind {
-            Kind::Call | Kind::ModuleInstance => execution.modules(statement),
-            Kind::Resource => execution.resources(statement).await?,
-            Kind::ResourceInstance => execution.instances(statement).await?,
+            MoveKind::Call | MoveKind::ModuleInstance => execution.modules(statement),
+            MoveKind::Resource => execution.resources(statement).await?,
+            MoveKind::ResourceInstance => execution.instances(statement).await?,
         }
     }
     follow(execution.state, &execution.moves);
     Ok(execution.moves)
 }
 
-/// What objects remember to depend on has moved, too: destruction goes by that.
+/// Moves recorded dependencies, which order destruction.
 fn follow(state: &mut State, moves: &Moves) {
     let mut places: HashMap<ConfigResource, BTreeSet<ConfigResource>> = HashMap::new();
     for (to, from) in &moves.from {
@@ -126,7 +126,7 @@ fn follow(state: &mut State, moves: &Moves) {
     if places.is_empty() {
         return;
     }
-    // Not all instances of a resource need have moved.
+    // Some instances of a resource may not have moved.
     for (resource, _, key, _) in state.instances() {
         if let Some(to) = places.get_mut(&resource.config())
             && !moves.from.contains_key(&resource.instance(key.clone()))
@@ -160,12 +160,12 @@ fn follow(state: &mut State, moves: &Moves) {
 
 impl Execution<'_, '_> {
     fn note(&mut self, from: AbsResourceInstance, to: AbsResourceInstance) {
-        // What has moved before is remembered by where it was first.
+        // After several moves, the first address is the previous one.
         let from = self.moves.from.remove(&from).unwrap_or(from);
         self.moves.from.insert(to, from);
     }
 
-    /// Moves all resources of the modules that the statement names, and of those inside.
+    /// Moves all resources of the modules that match the statement, and of the modules below.
     fn modules(&mut self, statement: &Statement) {
         let length = statement.from.steps.len();
         for instance in self.places.matching(&statement.from) {
@@ -187,7 +187,7 @@ impl Execution<'_, '_> {
         }
     }
 
-    /// The instances of modules that have resources of their own: this one and those inside.
+    /// The module instances with resources: this one and those below.
     fn below(&self, module: &ModuleInstance) -> Vec<ModuleInstance> {
         let mut out: Vec<ModuleInstance> = Vec::new();
         for depth in module.0.len()..=self.places.depth {
@@ -221,7 +221,7 @@ impl Execution<'_, '_> {
         from.take_while(|r| r.module == *module)
     }
 
-    /// Moves a resource with all its instances. Nothing is at the new address.
+    /// Moves a resource with all its instances to an address without objects.
     fn move_resource(&mut self, from: &AbsResource, to: AbsResource) {
         let Some(resource) = self.state.resources.remove(from) else {
             return;
@@ -312,14 +312,14 @@ impl Execution<'_, '_> {
         Ok(())
     }
 
-    /// What it takes to make objects of one type objects of another, if that is what the statement means.
+    /// The conversion between resource types that a statement requires, if any.
     async fn conversion(
         &self,
         statement: &Statement,
         old: &AbsResource,
         new: &AbsResource,
     ) -> Result<Option<Conversion>, Diagnostics> {
-        // What is not in the configuration is reported later.
+        // Targets that are not configured are reported by validation.
         let Some(target) = &statement.provider else {
             return Ok(None);
         };
@@ -355,7 +355,7 @@ impl Execution<'_, '_> {
         }))
     }
 
-    /// Lets the provider make an object of its own type of one of another. It stays where it is.
+    /// Has the provider convert an object of another type. The address stays the same.
     async fn convert(
         &mut self,
         conversion: &Conversion,
@@ -418,16 +418,16 @@ impl Execution<'_, '_> {
     }
 }
 
-/// What it takes to make objects of one type objects of another.
+/// A conversion between resource types.
 struct Conversion {
     provider: Arc<dyn Provider>,
     target: AbsProviderConfig,
     schema: Arc<Schema>,
-    /// The address of the provider the objects come from.
+    /// The address of the provider of the source type.
     source: String,
 }
 
-/// The first address that a resource of a module can have.
+/// The smallest address of a resource in a module.
 fn first_of(module: &ModuleInstance) -> AbsResource {
     Resource::data("", "").absolute(module)
 }

@@ -1,4 +1,4 @@
-//! Moves that nobody has to write: a resource gets `count`, or loses it.
+//! Implied moves: a resource gets or loses `count`.
 
 use addrs::InstanceKey;
 use config::Config;
@@ -6,8 +6,7 @@ use state::State;
 
 use super::statement::Statement;
 
-/// The instance without key becomes the first of a counted resource, and the other way round, unless blocks say something
-/// about the resource.
+/// The instance without a key becomes instance 0 of a resource with `count`, or the reverse, unless a block moves the resource.
 pub(super) fn statements(config: &Config, state: &State, explicit: &[Statement]) -> Vec<Statement> {
     let spoken_of: std::collections::HashSet<_> = explicit
         .iter()

@@ -1,10 +1,7 @@
-//! `moved` blocks: objects of the state get the addresses that the configuration has for them now.
-//!
-//! A *statement* says that whatever is at one address is at another from now on; blocks give them, and a few follow from
-//! the configuration without a block (`implied`). Statements chain and nest, so they are put in order first (`order`),
-//! then carried out on the state before anything is planned (`execute`). Whether they make sense depends on which
-//! instances the configuration declares, which only planning tells: `validate` comes last, and its errors take the place
-//! of the plan.
+//! `moved` blocks: objects of the state get their addresses in the configuration. A *statement* moves objects from one address
+//! to another. Statements come from blocks, and some are implied by the configuration (`implied`). They chain and nest, so they
+//! are sorted first (`order`) and applied to the state before planning (`execute`). `validate` needs the instances that the
+//! configuration declares, which only the walk knows: it comes last, and its errors replace the plan.
 
 mod execute;
 mod implied;
@@ -26,16 +23,16 @@ use crate::providers::Providers;
 pub(super) use statement::Statement;
 pub(super) use validate::validate;
 
-/// What became of the statements.
+/// The result of the statements.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
-    /// Where an object was in the state, by where it is now.
+    /// The previous addresses of objects, by their current ones.
     pub(super) from: HashMap<AbsResourceInstance, AbsResourceInstance>,
-    /// What could not move, by its address as text, and where it was to go.
+    /// Objects that could not move, by address, with their targets.
     blocked: BTreeMap<String, String>,
 }
 
-/// All statements: those of blocks, then those that follow from the configuration.
+/// All statements: those of blocks, then the implied ones.
 pub(super) fn statements(config: &Config, state: &State) -> Vec<Statement> {
     let mut out: Vec<Statement> = Vec::new();
     for node in config.nodes() {
@@ -51,13 +48,13 @@ pub(super) fn statements(config: &Config, state: &State) -> Vec<Statement> {
     out
 }
 
-/// Carries out statements on a state.
+/// Applies statements to a state.
 pub(super) async fn apply(
     statements: &[Statement],
     state: &mut State,
     providers: &Providers<'_>,
 ) -> Result<Moves, Diagnostics> {
-    // Statements that cannot be put in order are reported when everything is known.
+    // Validation reports cycles of statements.
     match order::sorted(statements) {
         Ok(sorted) => execute::execute(sorted.into_iter().map(|i| &statements[i]), state, providers).await,
         Err(_) => Ok(Moves::default()),
@@ -65,7 +62,7 @@ pub(super) async fn apply(
 }
 
 impl Moves {
-    /// The error for objects that move although `-target` leaves out where they were or where they go.
+    /// The error for moved objects whose source or target `-target` leaves out.
     pub(super) fn outside_of_targets(&self, targets: &[Target]) -> Option<Diagnostic> {
         if targets.is_empty() {
             return None;
@@ -96,7 +93,7 @@ impl Moves {
         ))
     }
 
-    /// The warning for objects that could not move because others are there already.
+    /// The warning for objects that could not move because the target has an object.
     pub(super) fn blocked(&self) -> Option<Diagnostic> {
         if self.blocked.is_empty() {
             return None;

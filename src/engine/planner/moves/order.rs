@@ -1,36 +1,34 @@
-//! In which order statements are carried out: one after those that bring objects to where it takes them from, and what is
-//! inside of something before or after that moves, as the addresses are meant.
-//!
-//! Statements are compared only with those whose addresses can be the same or lie around their own, which are found by
-//! name and key, not by looking at every pair.
+//! The order of statements: a statement comes after those that move objects to its source, and nested moves come before or
+//! after those around them, as their addresses require. A statement is compared only with those whose addresses can be equal to
+//! or contain its own, found by name and key.
 
 use std::collections::HashMap;
 
 use addrs::{InstanceKey, Module, Resource};
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use super::statement::{Endpoint, Kind, Statement};
+use super::statement::{Endpoint, MoveKind, Statement};
 
-/// Whether one side stands for something that another can stand for, too.
-fn same(a: (&Endpoint, Kind), b: (&Endpoint, Kind)) -> bool {
+/// Whether one side can match an address that another side matches, too.
+fn same(a: (&Endpoint, MoveKind), b: (&Endpoint, MoveKind)) -> bool {
     let kinds = a.1 == b.1 || (a.1.is_module() && b.1.is_module());
     kinds && a.0.steps.len() == b.0.steps.len() && a.0.resource == b.0.resource && a.0.key == b.0.key && meets(a.0, b.0)
 }
 
-/// Whether what one side stands for can lie inside of what another stands for.
-fn inside(inner: (&Endpoint, Kind), outer: (&Endpoint, Kind)) -> bool {
+/// Whether one side can match an address inside of one that another side matches.
+fn inside(inner: (&Endpoint, MoveKind), outer: (&Endpoint, MoveKind)) -> bool {
     let (within, around) = (inner.0, outer.0);
     if around.steps.len() > within.steps.len() || !meets(around, within) {
         return false;
     }
     match outer.1 {
-        Kind::Call | Kind::ModuleInstance => !inner.1.is_module() || within.steps.len() > around.steps.len(),
-        Kind::Resource => {
-            inner.1 == Kind::ResourceInstance
+        MoveKind::Call | MoveKind::ModuleInstance => !inner.1.is_module() || within.steps.len() > around.steps.len(),
+        MoveKind::Resource => {
+            inner.1 == MoveKind::ResourceInstance
                 && within.steps.len() == around.steps.len()
                 && within.resource == around.resource
         }
-        Kind::ResourceInstance => false,
+        MoveKind::ResourceInstance => false,
     }
 }
 
@@ -38,10 +36,10 @@ fn meets(shorter: &Endpoint, longer: &Endpoint) -> bool {
     shorter.steps.iter().zip(&longer.steps).all(|(a, b)| a.meets(b))
 }
 
-/// What endpoints are found by: names and, where there is one, the last key.
+/// The index key of an endpoint: its names, and its last key if it has one.
 type Name = (Module, Option<Resource>, Option<InstanceKey>);
 
-/// Statements by one of their sides.
+/// Statements indexed by one of their sides.
 #[derive(Default)]
 struct Index(HashMap<Name, Vec<usize>>);
 
@@ -62,7 +60,7 @@ impl Index {
         index
     }
 
-    /// The statements whose side may be this one's own address, or lie around it.
+    /// The statements whose side may be equal to this one or contain it.
     fn at_or_around<'i>(&'i self, side: &Endpoint) -> impl Iterator<Item = usize> + 'i {
         let mut names: Vec<Name> = Vec::new();
         if let Some(resource) = &side.resource {
@@ -77,7 +75,7 @@ impl Index {
             names.push((path.clone(), None, None));
             match &side.steps[length - 1].key {
                 Some(key) => names.push((path, None, Some(key.clone()))),
-                // Any key: all that have one.
+                // A pattern without a key matches all keys.
                 None => names.extend(
                     self.0
                         .keys()
@@ -94,7 +92,7 @@ impl Index {
     }
 }
 
-/// The statements in order, as indexes; or those that wait for one another in circles.
+/// The statements in order, as indices; or the cycles.
 pub(super) fn sorted(statements: &[Statement]) -> Result<Vec<usize>, Vec<Vec<usize>>> {
     let from = Index::new(statements.iter().map(|s| &s.from));
     let to = Index::new(statements.iter().map(|s| &s.to));
@@ -127,12 +125,12 @@ pub(super) fn sorted(statements: &[Statement]) -> Result<Vec<usize>, Vec<Vec<usi
             _ => circles.push(component.iter().map(|n| n.index()).collect()),
         }
     }
-    // Components come with what waits first.
+    // Components are in topological order.
     order.reverse();
     if circles.is_empty() { Ok(order) } else { Err(circles) }
 }
 
-/// Whether one statement must wait for another.
+/// Whether one statement must come after another.
 fn depends(waits: &Statement, first: &Statement) -> bool {
     let (a_from, a_to) = ((&waits.from, waits.kind), (&waits.to, waits.kind));
     let (b_from, b_to) = ((&first.from, first.kind), (&first.to, first.kind));
@@ -142,7 +140,7 @@ fn depends(waits: &Statement, first: &Statement) -> bool {
     if !(inside(a_from, b_to) || inside(a_to, b_to) || inside(b_from, a_from) || inside(b_to, a_from)) {
         return false;
     }
-    // A module whose instances only get other keys has the same name before and after: what moves inside of it is inside
-    // of both, and must come after.
+    // A move that only changes keys of a module has the same path before and after: moves inside match both, and must come
+    // after.
     waits.to.declared >= first.to.declared || !waits.only_changes_key()
 }

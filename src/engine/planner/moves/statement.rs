@@ -1,4 +1,4 @@
-//! Statements and their two sides.
+//! Statements and their endpoints.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, InstanceKey, Mo
 use config::{Config, MoveSubject, Moved};
 use syntax::Range;
 
-/// What a statement moves.
+/// The kind of subject that a statement moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MoveKind {
     /// All instances of a module call.
     Call,
     /// One instance of a module call.
@@ -20,23 +20,23 @@ pub(super) enum Kind {
     ResourceInstance,
 }
 
-impl Kind {
+impl MoveKind {
     pub(super) fn is_module(self) -> bool {
-        matches!(self, Kind::Call | Kind::ModuleInstance)
+        matches!(self, MoveKind::Call | MoveKind::ModuleInstance)
     }
 
-    /// What it is called in sentences, in full and short.
+    /// The name of the subject in messages, in full and short.
     pub(super) fn noun(self) -> (&'static str, &'static str) {
         match self {
-            Kind::Call => ("module call", "call"),
-            Kind::ModuleInstance => ("module instance", "instance"),
-            Kind::Resource => ("resource", "resource"),
-            Kind::ResourceInstance => ("resource instance", "instance"),
+            MoveKind::Call => ("module call", "call"),
+            MoveKind::ModuleInstance => ("module instance", "instance"),
+            MoveKind::Resource => ("resource", "resource"),
+            MoveKind::ResourceInstance => ("resource instance", "instance"),
         }
     }
 }
 
-/// A step on the way to something; without a key, all instances are meant.
+/// A step of a module path; without a key it matches all instances.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Step {
     pub(super) name: Arc<str>,
@@ -48,7 +48,7 @@ impl Step {
         self.name == step.name && self.key.as_ref().is_none_or(|key| *key == step.key)
     }
 
-    /// Whether some module step could match both.
+    /// Whether a module step can match both.
     pub(super) fn meets(&self, other: &Step) -> bool {
         self.name == other.name
             && match (&self.key, &other.key) {
@@ -61,18 +61,17 @@ impl Step {
 /// One side of a statement: a pattern of addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint {
-    /// The way to the module, or of the module itself if that is what moves. It begins with the module that declares the
-    /// statement, of which all instances are meant.
+    /// The path of the module, or of the moved module. It begins with the declaring module, in all instances.
     pub(super) steps: Vec<Step>,
-    /// How many of the steps lead to the declaring module.
+    /// The number of steps of the declaring module.
     pub(super) declared: usize,
-    /// The resource, if one moves.
+    /// The resource, if the subject is a resource or an instance.
     pub(super) resource: Option<Resource>,
-    /// The key of the resource instance, if one instance moves.
+    /// The key of the resource instance, if the subject is an instance.
     pub(super) key: Option<InstanceKey>,
 }
 
-/// A particular address that one side of a statement stands for.
+/// An address that one side of a statement matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
     Call(ModuleInstance, Arc<str>),
@@ -94,7 +93,7 @@ impl fmt::Display for Subject {
 }
 
 impl Endpoint {
-    fn new(declared: &Module, subject: &MoveSubject, kind: Kind) -> Endpoint {
+    fn new(declared: &Module, subject: &MoveSubject, kind: MoveKind) -> Endpoint {
         let mut steps: Vec<Step> = declared
             .0
             .iter()
@@ -116,7 +115,7 @@ impl Endpoint {
             name: step.name.clone(),
             key: Some(step.key.clone()),
         }));
-        if kind == Kind::Call
+        if kind == MoveKind::Call
             && let Some(last) = steps.last_mut()
         {
             last.key = None;
@@ -125,7 +124,7 @@ impl Endpoint {
             declared: declared.0.len(),
             steps,
             resource,
-            key: key.filter(|_| kind == Kind::ResourceInstance),
+            key: key.filter(|_| kind == MoveKind::ResourceInstance),
         }
     }
 
@@ -139,29 +138,29 @@ impl Endpoint {
         Module(self.steps[..self.declared].iter().map(|s| s.name.clone()).collect())
     }
 
-    /// Whether a module instance is what the steps lead to.
+    /// Whether the steps match a module instance.
     pub(super) fn leads_to(&self, module: &ModuleInstance) -> bool {
         self.steps.len() == module.0.len() && self.steps.iter().zip(module.0.iter()).all(|(s, m)| s.matches(m))
     }
 
-    /// Whether it stands for a resource or an instance of it.
+    /// Whether the subject is a resource or an instance of it.
     pub(super) fn selects_resource(&self, resource: &AbsResource) -> bool {
         self.resource.as_ref() == Some(&resource.resource) && self.leads_to(&resource.module)
     }
 
-    /// The address it stands for in an instance of the declaring module.
-    pub(super) fn within(&self, module: &ModuleInstance, kind: Kind) -> Subject {
+    /// The address in one instance of the declaring module.
+    pub(super) fn within(&self, module: &ModuleInstance, kind: MoveKind) -> Subject {
         let rest = self.steps.iter().skip(self.declared).map(|step| addrs::ModuleStep {
             name: step.name.clone(),
             key: step.key.clone().unwrap_or_default(),
         });
         let at = ModuleInstance(module.0.iter().cloned().chain(rest).collect());
         match (kind, &self.resource) {
-            (Kind::Resource, Some(resource)) => Subject::Resource(resource.absolute(&at)),
-            (Kind::ResourceInstance, Some(resource)) => {
+            (MoveKind::Resource, Some(resource)) => Subject::Resource(resource.absolute(&at)),
+            (MoveKind::ResourceInstance, Some(resource)) => {
                 Subject::ResourceInstance(resource.absolute(&at).instance(self.key.clone().unwrap_or_default()))
             }
-            (Kind::Call, _) => match at.parent() {
+            (MoveKind::Call, _) => match at.parent() {
                 Some((parent, step)) => Subject::Call(parent, step.name.clone()),
                 None => Subject::ModuleInstance(at),
             },
@@ -169,8 +168,8 @@ impl Endpoint {
         }
     }
 
-    /// Where something goes whose way begins as the other side of the statement says. Keys that the pattern leaves open
-    /// stay as they are: those of the declaring module, and those of a module call.
+    /// The address after the move of something inside of the source. Keys that the pattern leaves open stay the same: those of
+    /// the declaring module, and those of a module call.
     pub(super) fn destination(&self, from: &ModuleInstance, length: usize) -> ModuleInstance {
         let last = self.steps.len().saturating_sub(1);
         let steps = self.steps.iter().enumerate().map(|(i, step)| addrs::ModuleStep {
@@ -210,20 +209,20 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// That something has moved.
+/// A move statement.
 #[derive(Clone, Debug)]
 pub(in crate::planner) struct Statement {
-    pub(super) kind: Kind,
+    pub(super) kind: MoveKind,
     pub(super) from: Endpoint,
     pub(super) to: Endpoint,
-    /// Where it is written, or what it follows from.
+    /// The position of the block, or of the block that implies the move.
     pub(super) range: Range,
-    /// The provider configuration of the resource it moves to, if that is in the configuration.
+    /// The provider configuration of the target resource, if that is configured.
     pub(super) provider: Option<AbsProviderConfig>,
 }
 
 impl Statement {
-    /// The statement of a block in a module.
+    /// The statement of a `moved` block.
     pub(super) fn of_block(config: &Config, module: &Module, moved: &Moved) -> Statement {
         let (from, to) = (&moved.from.subject, &moved.to.subject);
         let keyed = |subject: &MoveSubject| match subject {
@@ -232,10 +231,10 @@ impl Statement {
             MoveSubject::Instance(_) => true,
         };
         let kind = match (from, keyed(from) || keyed(to)) {
-            (MoveSubject::Module(_), false) => Kind::Call,
-            (MoveSubject::Module(_), true) => Kind::ModuleInstance,
-            (_, false) => Kind::Resource,
-            (_, true) => Kind::ResourceInstance,
+            (MoveSubject::Module(_), false) => MoveKind::Call,
+            (MoveSubject::Module(_), true) => MoveKind::ModuleInstance,
+            (_, false) => MoveKind::Resource,
+            (_, true) => MoveKind::ResourceInstance,
         };
         Statement::new(
             config,
@@ -253,11 +252,11 @@ impl Statement {
         to: AbsResourceInstance,
         range: Range,
     ) -> Statement {
-        let side = |i| Endpoint::new(&Module::root(), &MoveSubject::Instance(i), Kind::ResourceInstance);
-        Statement::new(config, Kind::ResourceInstance, side(from), side(to), range)
+        let side = |i| Endpoint::new(&Module::root(), &MoveSubject::Instance(i), MoveKind::ResourceInstance);
+        Statement::new(config, MoveKind::ResourceInstance, side(from), side(to), range)
     }
 
-    fn new(config: &Config, kind: Kind, from: Endpoint, to: Endpoint, range: Range) -> Statement {
+    fn new(config: &Config, kind: MoveKind, from: Endpoint, to: Endpoint, range: Range) -> Statement {
         let resource = to.resource.as_ref().map(|r| r.in_module(&to.module()));
         let provider = resource
             .filter(|r| config.resource(r).is_some())
@@ -271,7 +270,7 @@ impl Statement {
         }
     }
 
-    /// Whether an instance of a module call only gets another key.
+    /// Whether only the key of a module instance changes.
     pub(super) fn only_changes_key(&self) -> bool {
         let (from, to) = (&self.from.steps, &self.to.steps);
         self.kind.is_module()

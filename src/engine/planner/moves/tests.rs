@@ -1,4 +1,4 @@
-//! Statements on large states; what moves mean is in the scenarios.
+//! The cost of statements on large states. The scenarios test what moves do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use provider::ProviderSource;
 
 use crate::providers::Providers;
 
-/// A source that has nothing to start.
+/// A source without providers.
 struct Nothing;
 
 #[async_trait]
@@ -41,7 +41,7 @@ fn resource(keys: impl Iterator<Item = InstanceKey>) -> ResourceState {
     }
 }
 
-/// Carries out all moves of a configuration; says how many there were, and how long it took.
+/// Applies all moves of a configuration; returns their number and the time.
 fn moved(main: &str, mut state: State) -> (usize, Duration) {
     let files: MemoryFiles = [("main.tf", main), ("m/main.tf", "")].into_iter().collect();
     let manifest = config::manifest::Manifest::default();
@@ -64,7 +64,7 @@ fn moved(main: &str, mut state: State) -> (usize, Duration) {
 }
 
 #[test]
-fn many_statements_on_many_instances_take_no_product_of_both() {
+fn cost_of_moves_is_not_statements_times_instances() {
     let few_seconds = Duration::from_secs(20);
     // One resource of 100,000 instances; 2,000 of them get other keys.
     let mut state = State::new();

@@ -1,4 +1,4 @@
-//! What must hold of what was done.
+//! Assertions about the operations of an apply.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use engine::plan::{Action, Mode, Plan, ResourceChange};
 use crate::generate::Model;
 use crate::support::{Case, attributes};
 
-/// A call that changed something.
+/// A provider call that changed an object.
 #[derive(Debug)]
 pub struct Operation {
     pub verb: String,
@@ -46,7 +46,7 @@ pub fn operations(log: &[String]) -> Vec<Operation> {
     out
 }
 
-/// What the state says of an object before an apply.
+/// The facts of the state about an object before an apply.
 pub struct Prior {
     pub address: String,
     pub config: String,
@@ -55,7 +55,7 @@ pub struct Prior {
     pub creates_first: bool,
 }
 
-/// The objects in use, by address: where the plan says they are, if they have moved, and so with what they depend on.
+/// The current objects by address: moved objects and their dependencies have their new addresses.
 pub fn prior(case: &Case, plan: &Plan) -> BTreeMap<String, Prior> {
     let mut moved: BTreeMap<String, &addrs::AbsResourceInstance> = BTreeMap::new();
     for change in &plan.changes {
@@ -63,7 +63,7 @@ pub fn prior(case: &Case, plan: &Plan) -> BTreeMap<String, Prior> {
             moved.insert(from.to_string(), &change.address);
         }
     }
-    // Where the objects of a block are now.
+    // The current addresses of the objects of a block.
     let mut blocks: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (resource, _, key, _) in case.state.instances() {
         let address = resource.instance((*key).clone()).to_string();
@@ -101,8 +101,7 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// What was done is what the plan said, no more and no less; but an update to something that was not known yet need not be
-/// one when it is known.
+/// The operations are exactly those of the plan, except that an update with unknown values may turn out to be none.
 pub fn as_planned(plan: &Plan, operations: &[Operation]) -> Result<(), String> {
     let mut said: Vec<String> = Vec::new();
     let mut perhaps: BTreeSet<String> = BTreeSet::new();
@@ -135,15 +134,15 @@ pub fn as_planned(plan: &Plan, operations: &[Operation]) -> Result<(), String> {
     ensure(said == done, || format!("planned {said:#?}\nbut done {done:#?}"))
 }
 
-/// The order of operations: no object is created or changed before what it depends on, none is destroyed before what
-/// depended on it, and replaced objects go and come as `create_before_destroy` says.
+/// The order of operations: dependencies are created and changed before dependents, dependents destroyed before dependencies,
+/// and replacements follow `create_before_destroy`.
 pub fn order(
     model: &Model,
     plan: &Plan,
     before: &BTreeMap<String, Prior>,
     operations: &[Operation],
 ) -> Result<(), String> {
-    // By the block's address: creations and updates as the configuration is, deletions as the state was.
+    // By block address: creations and updates with the dependencies of the configuration, deletions with those of the state.
     let mut config_of: HashMap<String, String> = HashMap::new();
     let mut address_of: HashMap<String, String> = HashMap::new();
     for block in &model.blocks {
@@ -152,13 +151,13 @@ pub fn order(
             address_of.insert(instance.name, instance.address);
         }
     }
-    // What is created at the address of an object that is destroyed takes its place.
+    // A creation at the address of a destroyed object is a replacement.
     let created: BTreeMap<&String, &Operation> = operations
         .iter()
         .filter(|o| o.verb == "create")
         .filter_map(|o| Some((address_of.get(&o.name)?, o)))
         .collect();
-    // What a provider configuration is made of may change and go before the objects of that provider do.
+    // The dependencies of a provider configuration may change before its objects are destroyed.
     let loose = |a: &str, b: &str| model.token.is_some() && a.contains("more_thing") != b.contains("more_thing");
     let prior_of: HashMap<&str, &Prior> = before.values().map(|p| (p.name.as_str(), p)).collect();
     let mut changes: BTreeMap<&str, Vec<&Operation>> = BTreeMap::new();
@@ -185,8 +184,8 @@ pub fn order(
     let destroying = plan.mode == Mode::Destroy;
     let planned: BTreeSet<String> = plan.changes.iter().map(|c| c.address.config().to_string()).collect();
     let mut creates_first = model.creates_first(|address| !plan.is_partial() || planned.contains(address));
-    // Blocks without instances may be worked on, too, and have their say; and who refers to all instances of a module depends on
-    // everything in it. Of what is replaced there, the plan tells.
+    // Blocks without instances count, too, and a reference to all instances of a module depends on all resources in it. The
+    // plan has the order of each replacement.
     let told = |c: &&ResourceChange| plan.is_partial() || c.address.module.to_string().contains('[');
     for change in plan.changes.iter().filter(told) {
         let config = change.address.config().to_string();
@@ -204,9 +203,9 @@ pub fn order(
                     ordered(other, operation, "it depends on that")?;
                 }
                 for (deletion, prior) in deletions.get(dependency.as_str()).into_iter().flatten() {
-                    // A replacement goes by the configuration, any other end also by what the object remembers.
+                    // Replacements are ordered by the configuration, other destructions also by the recorded dependencies.
                     let replaced = created.contains_key(&prior.address);
-                    // Turned around: what is destroyed was made with what is changed, not the other way round.
+                    // A reversed dependency: the destroyed object depended on the changed one.
                     if loose(config, dependency) || prior.dependencies.contains(*config) {
                         continue;
                     }
@@ -242,7 +241,7 @@ pub fn order(
     Ok(())
 }
 
-/// The identities of all objects the state has: in use, and deposed.
+/// The identities of all objects of the state, current and deposed.
 pub fn identities(case: &Case) -> BTreeMap<String, serde_json::Value> {
     let mut out = BTreeMap::new();
     for (resource, _, _, instance) in case.state.instances() {
@@ -259,13 +258,12 @@ pub fn identities(case: &Case) -> BTreeMap<String, serde_json::Value> {
     out
 }
 
-/// The state has what exists, as it is, but for these identities: what exists and nobody told us, what has gone and nobody
-/// told us, and what has changed and nobody told us.
+/// The state has the actual objects, except for these identities: unreported objects, unreported deletions, unreported changes.
 pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> {
     let [come, gone, changed] = untold;
     let state = identities(case);
-    let world = case.world.lock().objects.clone();
-    for (id, object) in &world {
+    let remote = case.remote.lock().objects.clone();
+    for (id, object) in &remote {
         let Some(stored) = state.get(id) else {
             ensure(come.contains(id), || format!("{id} exists, but is not in the state"))?;
             continue;
@@ -281,14 +279,14 @@ pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> 
         }
     }
     for id in state.keys() {
-        ensure(world.contains_key(id) || gone.contains(id), || {
+        ensure(remote.contains_key(id) || gone.contains(id), || {
             format!("{id} is in the state, but does not exist")
         })?;
     }
     Ok(())
 }
 
-/// Exactly the instances of the model exist, in the state and in the world.
+/// The state and the remote have exactly the instances of the model.
 pub fn complete(case: &Case, model: &Model, orphans: &BTreeSet<String>) -> Result<(), String> {
     let wanted: Vec<String> = model.instances().into_iter().map(|e| e.address).collect();
     let mut there: Vec<String> = case.addresses().into_iter().filter(|a| !a.contains("data.")).collect();
@@ -297,8 +295,8 @@ pub fn complete(case: &Case, model: &Model, orphans: &BTreeSet<String>) -> Resul
     wanted.sort();
     ensure(wanted == there, || format!("wanted {wanted:#?}\nthere is {there:#?}"))?;
     let names: Vec<String> = {
-        let world = case.world.lock();
-        let objects = world.objects.iter().filter(|(id, _)| !orphans.contains(*id));
+        let remote = case.remote.lock();
+        let objects = remote.objects.iter().filter(|(id, _)| !orphans.contains(*id));
         let mut names: Vec<String> = objects
             .filter_map(|(_, o)| Some(o.get("name")?.as_str()?.to_owned()))
             .collect();
@@ -308,11 +306,11 @@ pub fn complete(case: &Case, model: &Model, orphans: &BTreeSet<String>) -> Resul
     let mut wanted: Vec<String> = model.instances().into_iter().map(|e| e.name).collect();
     wanted.sort();
     ensure(wanted == names, || {
-        format!("wanted in the world {wanted:#?}\nthere is {names:#?}")
+        format!("wanted in the remote {wanted:#?}\nthere is {names:#?}")
     })
 }
 
-/// What a later plan would do.
+/// Asserts that the next plan is empty.
 pub fn settled(case: &Case) -> Result<(), String> {
     let (plan, diagnostics) = case.try_plan();
     ensure(!diagnostics.has_errors(), || crate::support::texts(diagnostics.iter()))?;

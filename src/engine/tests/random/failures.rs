@@ -1,4 +1,4 @@
-//! With failures: operations that fail before or after they did something, plugins that die, requests to stop.
+//! The property with failures: operations that fail before or after they took effect, crashing plugins, requests to stop.
 
 use std::collections::BTreeSet;
 
@@ -8,38 +8,38 @@ use state::ObjectStatus;
 
 use crate::generate::Random;
 use crate::support::{Case, actions, attributes, texts};
-use crate::{Size, Story, case_of, check, tell, write};
+use crate::{Size, Trace, case_of, check, record_model, write};
 
-pub fn property(seed: u64, size: Size, story: &mut Story) -> Result<(), String> {
+pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> {
     let mut r = Random::new(seed ^ 0xfa11);
     let mut model = crate::model(&mut r, size);
     let mut case = case_of(&model, seed);
     case.parallelism = [1, 3, 10][r.below(3)];
-    // What exists and we cannot know of, because the answer to its creation was lost.
+    // Objects that the state cannot have, because the response to their creation was lost.
     let mut orphans: BTreeSet<String> = BTreeSet::new();
     for i in 0..1 + r.below(size.steps + 1) {
         if i > 0 {
             model.moved.clear();
             for _ in 0..1 + r.below(3) {
                 let what = model.change(&mut r, false);
-                story.tell(&format!("changed: {what}"));
+                trace.record(&format!("changed: {what}"));
             }
             write(&mut case, &model);
         }
-        tell(story, &model);
+        record_model(trace, &model);
         if r.percent(20) {
             case.options.mode = Mode::Destroy;
-            story.tell("destroying");
+            trace.record("destroying");
         }
-        // Perhaps several runs with failures, one after the other.
+        // Several failing runs in a row.
         for _ in 0..1 + r.below(2) {
-            failing_run(&mut case, &mut r, &mut orphans, story)?;
+            failing_run(&mut case, &mut r, &mut orphans, trace)?;
         }
         case.options.mode = Mode::Normal;
         if r.percent(40) {
             continue;
         }
-        if !run(&mut case, story)? {
+        if !run(&mut case, trace)? {
             continue;
         }
         check::truth(&case, &[orphans.clone(), BTreeSet::new(), BTreeSet::new()])?;
@@ -47,32 +47,32 @@ pub fn property(seed: u64, size: Size, story: &mut Story) -> Result<(), String> 
         check::settled(&case)?;
     }
     case.options.mode = Mode::Destroy;
-    run(&mut case, story)?;
-    let left: BTreeSet<String> = case.world.lock().objects.keys().cloned().collect();
+    run(&mut case, trace)?;
+    let left: BTreeSet<String> = case.remote.lock().objects.keys().cloned().collect();
     if !case.state.is_empty() || left != orphans {
         return Err(format!("left after destroy: {:?}, {left:?}", case.addresses()));
     }
     Ok(())
 }
 
-/// A run without failures, which must succeed. False if it was refused because old dependencies and new ones contradict each
-/// other: what was turned around may have no order at all, and there is nothing to do but to say so.
-fn run(case: &mut Case, story: &mut Story) -> Result<bool, String> {
-    case.world.heal();
-    case.world.lock().failing.clear();
+/// A run without failures, which must succeed. Returns false if planning failed because recorded and configured dependencies
+/// contradict one another, for which no order exists.
+fn run(case: &mut Case, trace: &mut Trace) -> Result<bool, String> {
+    case.remote.heal();
+    case.remote.lock().failing.clear();
     let (plan, problems) = case.try_plan();
     let plan = match plan {
         Some(plan) if !problems.has_errors() => plan,
         _ => {
             let problems = texts(problems.iter());
-            let turned = story.0.contains("turned around") && case.options.mode == Mode::Normal;
+            let turned = trace.0.contains("turned around") && case.options.mode == Mode::Normal;
             if turned && problems.contains("Error: Cycle: ") {
                 return Ok(false);
             }
             return Err(format!("planning failed: {problems}"));
         }
     };
-    story.tell(&format!("run without failures: {:?}", actions(&plan)));
+    trace.record(&format!("run without failures: {:?}", actions(&plan)));
     let problems = case.try_apply(&plan);
     if problems.has_errors() {
         return Err(format!("applying failed: {}", texts(problems.iter())));
@@ -84,17 +84,17 @@ fn failing_run(
     case: &mut Case,
     r: &mut Random,
     orphans: &mut BTreeSet<String>,
-    story: &mut Story,
+    trace: &mut Trace,
 ) -> Result<(), String> {
-    case.world.heal();
+    case.remote.heal();
     let stored = check::identities(case);
     if r.percent(25) {
-        // Something goes wrong while planning: nothing changes.
-        let names: Vec<String> = case.world.names();
+        // A failure during planning changes nothing.
+        let names: Vec<String> = case.remote.names();
         if let Some(name) = r.pick(&names) {
             let call = format!("{} {name}", if r.percent(50) { "read" } else { "plan" });
-            story.tell(&format!("fails: {call}"));
-            let mut w = case.world.lock();
+            trace.record(&format!("fails: {call}"));
+            let mut w = case.remote.lock();
             if r.percent(50) {
                 w.failing.insert(call)
             } else {
@@ -104,26 +104,26 @@ fn failing_run(
     }
     let (plan, problems) = case.try_plan();
     let Some(plan) = plan.filter(|_| !problems.has_errors()) else {
-        story.tell("planning failed");
+        trace.record("planning failed");
         if stored != check::identities(case) {
             return Err("planning changed the state".into());
         }
         return Ok(());
     };
-    case.world.heal();
-    case.world.take_log();
-    story.tell(&format!("run with failures: {:?}", actions(&plan)));
-    let half = draw(case, &plan, r, story);
-    let before: BTreeSet<String> = case.world.lock().objects.keys().cloned().collect();
+    case.remote.heal();
+    case.remote.take_log();
+    trace.record(&format!("run with failures: {:?}", actions(&plan)));
+    let half = draw(case, &plan, r, trace);
+    let before: BTreeSet<String> = case.remote.lock().objects.keys().cloned().collect();
     let known: BTreeSet<String> = check::identities(case).into_keys().collect();
     let problems = case.try_apply(&plan);
     case.stop = Stop::new();
-    for call in check::operations(&case.world.take_log()) {
-        story.tell(&format!("  {} {} {}-{}", call.verb, call.name, call.start, call.end));
+    for call in check::operations(&case.remote.take_log()) {
+        trace.record(&format!("  {} {} {}-{}", call.verb, call.name, call.start, call.end));
     }
-    story.tell(&format!("  {}", texts(problems.iter()).replace('\n', "\n  ")));
-    // What was done without our hearing of it.
-    let lost = std::mem::take(&mut case.world.lock().lost_effects);
+    trace.record(&format!("  {}", texts(problems.iter()).replace('\n', "\n  ")));
+    // Effects whose responses were lost.
+    let lost = std::mem::take(&mut case.remote.lock().lost_effects);
     let mut untold = [orphans.clone(), BTreeSet::new(), BTreeSet::new()];
     for (verb, id) in lost {
         match verb.as_str() {
@@ -132,7 +132,7 @@ fn failing_run(
                 untold[0].insert(id);
             }
             "delete" => {
-                // What we do not know of cannot be gone.
+                // Objects that the state does not have cannot be missing.
                 untold[1].insert(id);
             }
             _ => {
@@ -141,7 +141,7 @@ fn failing_run(
         }
     }
     check::truth(case, &untold)?;
-    // What was half created is tainted; everything else is not.
+    // Objects of failed creations are tainted, and no others.
     for (resource, _, key, instance) in case.state.instances() {
         let Some(object) = &instance.current else { continue };
         let name = attributes(object)["name"].as_str().unwrap_or_default().to_owned();
@@ -154,20 +154,20 @@ fn failing_run(
             return Err(format!("{}{key} was created well, and is tainted", resource));
         }
     }
-    // Nothing that was known is forgotten while it exists.
+    // No known object that exists is missing in the state.
     let now: BTreeSet<String> = check::identities(case).into_keys().collect();
-    let world = case.world.lock();
+    let remote = case.remote.lock();
     if let Some(forgotten) = known
         .iter()
-        .find(|id| world.objects.contains_key(*id) && !now.contains(*id))
+        .find(|id| remote.objects.contains_key(*id) && !now.contains(*id))
     {
         return Err(format!("{forgotten} exists, and was forgotten"));
     }
     Ok(())
 }
 
-/// Draws which of the planned operations fail, and how. Gives those that are half done.
-fn draw(case: &mut Case, plan: &Plan, r: &mut Random, story: &mut Story) -> BTreeSet<String> {
+/// Chooses the planned operations that fail, and how. Returns those that take effect partly.
+fn draw(case: &mut Case, plan: &Plan, r: &mut Random, trace: &mut Trace) -> BTreeSet<String> {
     let mut half = BTreeSet::new();
     let mut calls = Vec::new();
     for change in &plan.changes {
@@ -188,7 +188,7 @@ fn draw(case: &mut Case, plan: &Plan, r: &mut Random, story: &mut Story) -> BTre
         if !r.percent(often) {
             continue;
         }
-        let mut w = case.world.lock();
+        let mut w = case.remote.lock();
         let how = match r.below(4) {
             0 => {
                 w.failing.insert(call.clone());
@@ -209,14 +209,14 @@ fn draw(case: &mut Case, plan: &Plan, r: &mut Random, story: &mut Story) -> BTre
             }
         };
         drop(w);
-        story.tell(&format!("{call} {how}"));
+        trace.record(&format!("{call} {how}"));
     }
     if r.percent(20)
         && let Some(call) = r.pick(&calls)
     {
-        story.tell(&format!("stopped at {call}"));
+        trace.record(&format!("stopped at {call}"));
         let stop = case.stop.clone();
-        case.world.hook(call, move || stop.request());
+        case.remote.hook(call, move || stop.request());
     }
     half
 }

@@ -1,11 +1,11 @@
-//! Configurations made at random, changed at random, with failures at random: what must hold whatever people write.
+//! Property tests: random configurations with random changes and random failures.
 //!
-//! [`order`]: without failures every apply does what its plan said, in an order that dependencies allow, and settles.
-//! [`failures`]: with failures the state tells the truth, and a later run converges.
+//! [`order`]: without failures, an apply carries out exactly its plan in an order that respects dependencies, and the next plan
+//! is empty. [`failures`]: with failures, the state has the actual objects, and a later run converges.
 //!
-//! A failing test names its seed; `MONOFORM_SEED=N` runs that one alone and, with `--nocapture`, tells what it did,
-//! `MONOFORM_SEED=N..M` runs those from N to before M, and `MONOFORM_CASES=N` so many from 0. Cases are made smaller before
-//! they are shown: the smallest size with which the seed fails.
+//! A failing test prints its seed. `MONOFORM_SEED=N` runs that seed alone and, with `--nocapture`, prints its trace;
+//! `MONOFORM_SEED=N..M` runs a range, and `MONOFORM_CASES=N` sets the number of seeds. A failing case is shown at the smallest
+//! size at which its seed fails.
 
 #![allow(
     clippy::disallowed_methods,
@@ -33,7 +33,7 @@ use support::Case;
 /// Whether blocks are renamed and removed, with `moved` and `removed` blocks.
 const MOVES: bool = true;
 
-/// How large a case may be.
+/// The size limits of a case.
 #[derive(Clone, Copy)]
 pub struct Size {
     pub blocks: usize,
@@ -48,19 +48,19 @@ const SIZES: [Size; 5] = [
     Size { blocks: 9, steps: 6 },
 ];
 
-/// What a case went through, for those who look into a failure.
+/// The trace of a case, to diagnose a failure.
 #[derive(Default)]
-pub struct Story(String);
+pub struct Trace(String);
 
-impl Story {
-    pub fn tell(&mut self, text: &str) {
+impl Trace {
+    pub fn record(&mut self, text: &str) {
         self.0.push_str(text);
         self.0.push('\n');
     }
 }
 
 /// Runs a property for many seeds.
-fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Story) -> Result<(), String>) {
+fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Trace) -> Result<(), String>) {
     let (seeds, one) = match std::env::var("MONOFORM_SEED") {
         Ok(seed) => match seed.split_once("..") {
             Some((from, to)) => (from.parse().expect("a seed")..to.parse().expect("a seed"), false),
@@ -75,8 +75,8 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Story) -> Resul
         }
     };
     let run = |seed, size| {
-        let mut story = Story::default();
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| property(seed, size, &mut story)));
+        let mut trace = Trace::default();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| property(seed, size, &mut trace)));
         let result = result.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
             Err(text
@@ -84,9 +84,9 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Story) -> Resul
                 .unwrap_or_default())
         });
         if one {
-            eprintln!("{}", story.0);
+            eprintln!("{}", trace.0);
         }
-        result.err().map(|problem| (problem, story))
+        result.err().map(|problem| (problem, trace))
     };
     let count = seeds.clone().count();
     let mut failed: Vec<u64> = Vec::new();
@@ -101,31 +101,31 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Story) -> Resul
             }
         }
     }
-    if let Some((seed, (problem, story))) = shown {
+    if let Some((seed, (problem, trace))) = shown {
         let more = &failed[..failed.len().min(40)];
         panic!(
             "{name}: {} of {count} seeds failed: {more:?}\n\nMONOFORM_SEED={seed}:\n{}\n{problem}",
             failed.len(),
-            story.0
+            trace.0
         );
     }
     eprintln!("{name}: {count} cases");
 }
 
 #[test]
-fn plans_are_carried_out_in_order_and_settle() {
+fn applies_follow_the_order_and_next_plan_is_empty() {
     for_many("order", 250, order::property);
 }
 
 #[test]
-fn failures_leave_the_truth_behind() {
+fn state_after_failures_has_the_actual_objects() {
     for_many("failures", 250, failures::property);
 }
 
 /// A case with a model's configuration.
 fn case_of(model: &Model, seed: u64) -> Case {
     let mut case = Case::new("");
-    case.world.lock().seed = seed;
+    case.remote.lock().seed = seed;
     write(&mut case, model);
     case
 }
@@ -136,9 +136,9 @@ fn write(case: &mut Case, model: &Model) {
     case.files(&files);
 }
 
-fn tell(story: &mut Story, model: &Model) {
+fn record_model(trace: &mut Trace, model: &Model) {
     for (name, text) in model.files() {
-        story.tell(&format!("--- {name}\n{text}"));
+        trace.record(&format!("--- {name}\n{text}"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Without failures.
+//! The property without failures.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,43 +8,43 @@ use state::ObjectStatus;
 
 use crate::generate::{Model, Random};
 use crate::support::{Case, actions, texts};
-use crate::{Size, Story, case_of, check, tell, write};
+use crate::{Size, Trace, case_of, check, record_model, write};
 
 fn nothing() -> [BTreeSet<String>; 3] {
     [BTreeSet::new(), BTreeSet::new(), BTreeSet::new()]
 }
 
-pub fn property(seed: u64, size: Size, story: &mut Story) -> Result<(), String> {
+pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> {
     let mut r = Random::new(seed);
     let mut model = crate::model(&mut r, size);
     let mut case = case_of(&model, seed);
     case.parallelism = [1, 3, 10][r.below(3)];
-    story.tell("begin");
-    tell(story, &model);
-    step(&mut case, &model, story, true)?;
+    trace.record("begin");
+    record_model(trace, &model);
+    step(&mut case, &model, trace, true)?;
     for _ in 0..r.below(size.steps + 1) {
         if r.percent(10) {
             case.options.mode = Mode::Destroy;
-            partly(&mut case, &model, &mut r, story)?;
+            partly(&mut case, &model, &mut r, trace)?;
             case.options.mode = Mode::Normal;
         }
         model.moved.clear();
         model.removed.clear();
         for _ in 0..1 + r.below(3) {
             let what = model.change(&mut r, crate::MOVES);
-            story.tell(&format!("changed: {what}"));
+            trace.record(&format!("changed: {what}"));
         }
         if r.percent(40) {
             let what = model.relocate(&mut r);
-            story.tell(&format!("changed: {what}"));
+            trace.record(&format!("changed: {what}"));
         }
         write(&mut case, &model);
-        tell(story, &model);
-        let quiet = !outside(&mut case, &model, &mut r, story);
+        record_model(trace, &model);
+        let quiet = !outside(&mut case, &model, &mut r, trace);
         if r.percent(10) {
-            story.tell("refresh only");
+            trace.record("refresh only");
             case.options.mode = Mode::RefreshOnly;
-            let done = apply(&mut case, &model, story)?;
+            let done = apply(&mut case, &model, trace)?;
             if !done.is_empty() {
                 return Err(format!("more than a refresh: {done:?}"));
             }
@@ -52,45 +52,45 @@ pub fn property(seed: u64, size: Size, story: &mut Story) -> Result<(), String> 
             case.options.mode = Mode::Normal;
         }
         if r.percent(20) {
-            partly(&mut case, &model, &mut r, story)?;
+            partly(&mut case, &model, &mut r, trace)?;
         }
         if r.percent(30) {
             deterministic(&mut case, &mut r)?;
         }
         if quiet && r.percent(20) {
-            story.tell("without refresh");
+            trace.record("without refresh");
             case.options.refresh = false;
         }
-        step(&mut case, &model, story, true)?;
+        step(&mut case, &model, trace, true)?;
         case.options.refresh = true;
     }
-    story.tell("destroy");
+    trace.record("destroy");
     case.options.mode = Mode::Destroy;
     case.options.refresh = r.percent(70);
     deterministic(&mut case, &mut r)?;
-    step(&mut case, &model, story, false)?;
-    if !case.state.is_empty() || !case.world.lock().objects.is_empty() {
+    step(&mut case, &model, trace, false)?;
+    if !case.state.is_empty() || !case.remote.lock().objects.is_empty() {
         return Err(format!(
             "left after destroy: {:?} {:?}",
             case.addresses(),
-            case.world.names()
+            case.remote.names()
         ));
     }
     Ok(())
 }
 
-/// The plan is the same, to the last byte, whatever finishes first.
+/// The plan is byte for byte the same for every order of responses.
 fn deterministic(case: &mut Case, r: &mut Random) -> Result<(), String> {
     let bytes = |case: &Case| match case.try_plan() {
         (Some(plan), problems) => format!("{plan:?}\n{}", texts(problems.iter())),
         (None, problems) => texts(problems.iter()),
     };
-    let before = (case.parallelism, case.world.lock().seed);
+    let before = (case.parallelism, case.remote.lock().seed);
     let first = bytes(case);
     case.parallelism = 1 + r.below(20);
-    case.world.lock().seed = r.next();
+    case.remote.lock().seed = r.next();
     let second = bytes(case);
-    (case.parallelism, case.world.lock().seed) = before;
+    (case.parallelism, case.remote.lock().seed) = before;
     if first == second {
         return Ok(());
     }
@@ -103,8 +103,8 @@ fn deterministic(case: &mut Case, r: &mut Random) -> Result<(), String> {
     ))
 }
 
-/// A step with one instance or module alone, or without it.
-fn partly(case: &mut Case, model: &Model, r: &mut Random, story: &mut Story) -> Result<(), String> {
+/// A step with one target or exclude.
+fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> Result<(), String> {
     let all = model.instances();
     let Some(target) = r.pick(&all) else { return Ok(()) };
     let module = model.modules.first().map(|call| format!("module.{}", call.name));
@@ -113,54 +113,53 @@ fn partly(case: &mut Case, model: &Model, r: &mut Random, story: &mut Story) -> 
         _ => target.address.clone(),
     };
     if r.percent(40) {
-        story.tell(&format!("without {target}"));
+        trace.record(&format!("without {target}"));
         case.exclude(&[&target]);
     } else {
-        story.tell(&format!("only {target}"));
+        trace.record(&format!("only {target}"));
         case.target(&[&target]);
     }
-    // Objects that move must be among the targets; without them there is no plan, which is right. The same goes for those
-    // that move untold, when their resource gets or loses its count.
+    // Moved objects must be among the targets; otherwise planning is an error, as it should be. This includes implied moves.
     let problems = texts(case.try_plan().1.iter());
     if problems.contains("Moved resource instances excluded by targeting") {
-        story.tell("refused");
+        trace.record("refused");
     } else {
-        step(case, model, story, false)?;
+        step(case, model, trace, false)?;
     }
     case.target(&[]);
     case.exclude(&[]);
     Ok(())
 }
 
-/// What people do beside changing the configuration: taint, ask for replacement, change objects behind our back. Says whether objects are
-/// no longer what the state says.
-fn outside(case: &mut Case, model: &Model, r: &mut Random, story: &mut Story) -> bool {
+/// Actions of users beside changes of the configuration: taint, -replace, changes of remote objects. Returns whether objects
+/// differ from the state.
+fn outside(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> bool {
     let mut changed = false;
     if r.percent(15) {
         let addresses = case.addresses();
         let managed: Vec<&String> = addresses.iter().filter(|a| !a.contains("data.")).collect();
         if let Some(address) = r.pick(&managed) {
-            story.tell(&format!("tainted {address}"));
+            trace.record(&format!("tainted {address}"));
             taint(case, address);
         }
     }
     if r.percent(15) {
-        let names = case.world.names();
+        let names = case.remote.names();
         if let Some(name) = r.pick(&names) {
             changed = true;
             if r.percent(50) {
-                story.tell(&format!("vanished: {name}"));
-                case.world.vanish(name);
+                trace.record(&format!("vanished: {name}"));
+                case.remote.vanish(name);
             } else {
-                story.tell(&format!("drifted: {name}"));
-                case.world.drift(name, "value", cty::Value::string("drifted"));
+                trace.record(&format!("drifted: {name}"));
+                case.remote.drift(name, "value", cty::Value::string("drifted"));
             }
         }
     }
     if r.percent(15) {
         let all = model.instances();
         if let Some(instance) = r.pick(&all) {
-            story.tell(&format!("-replace={}", instance.address));
+            trace.record(&format!("-replace={}", instance.address));
             case.replace(&[&instance.address]);
         }
     }
@@ -180,22 +179,22 @@ fn taint(case: &mut Case, address: &str) {
     }
 }
 
-/// Plans and applies, and looks at what was done and in which order. Gives what was done.
-fn apply(case: &mut Case, model: &Model, story: &mut Story) -> Result<Vec<check::Operation>, String> {
+/// Plans and applies, checks the operations and their order, and returns them.
+fn apply(case: &mut Case, model: &Model, trace: &mut Trace) -> Result<Vec<check::Operation>, String> {
     let (plan, problems) = case.try_plan();
     let plan = match plan {
         Some(plan) if !problems.has_errors() => plan,
         _ => return Err(format!("planning failed: {}", texts(problems.iter()))),
     };
-    story.tell(&format!("plan: {:?}", actions(&plan)));
+    trace.record(&format!("plan: {:?}", actions(&plan)));
     let before = check::prior(case, &plan);
-    let there: BTreeSet<String> = case.world.names().into_iter().collect();
-    case.world.take_log();
+    let there: BTreeSet<String> = case.remote.names().into_iter().collect();
+    case.remote.take_log();
     let problems = case.try_apply(&plan);
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     let operations = check::operations(&log);
     for operation in &operations {
-        story.tell(&format!(
+        trace.record(&format!(
             "  {} {} {}-{}",
             operation.verb, operation.name, operation.start, operation.end
         ));
@@ -205,20 +204,20 @@ fn apply(case: &mut Case, model: &Model, story: &mut Story) -> Result<Vec<check:
     }
     check::as_planned(&plan, &operations)?;
     check::order(model, &plan, &before, &operations)?;
-    // What was forgotten is there, and nobody's from now on.
+    // A forgotten object exists, and nothing manages it.
     for forgotten in plan.changes.iter().filter(|c| c.action == Action::Forget) {
         let name = forgotten.before.get("name").and_then(cty::Value::as_str).unwrap_or("?");
         let address = forgotten.address.to_string();
-        if case.world.named(name).is_none() && there.contains(name) || case.addresses().contains(&address) {
+        if case.remote.named(name).is_none() && there.contains(name) || case.addresses().contains(&address) {
             return Err(format!("{address} was not just forgotten"));
         }
-        case.world.vanish(name);
+        case.remote.vanish(name);
     }
     Ok(operations)
 }
 
-fn step(case: &mut Case, model: &Model, story: &mut Story, everything: bool) -> Result<(), String> {
-    apply(case, model, story)?;
+fn step(case: &mut Case, model: &Model, trace: &mut Trace, everything: bool) -> Result<(), String> {
+    apply(case, model, trace)?;
     if everything {
         check::truth(case, &nothing())?;
         check::complete(case, model, &BTreeSet::new())?;

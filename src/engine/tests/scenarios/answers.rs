@@ -1,9 +1,9 @@
-//! What a provider may answer: every rule it can break is told as its bug, with the place in the object, in these words.
+//! Rules for responses of providers: each violation is reported as a defect of the provider, with the path and this text.
 
 use cty::{Path, Type, Value};
 use engine::plan::Mode;
 
-use crate::support::world::with;
+use crate::support::remote::with;
 use crate::support::{Case, actions, errors};
 
 const ONE: &str = r#"resource "fake_thing" "a" {
@@ -25,17 +25,17 @@ fn tags(pairs: &[(&str, Value)]) -> Value {
     Value::map(Type::String, pairs)
 }
 
-/// What is said of a thing `a` that is planned like this.
-fn planned(twist: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
+/// The errors for a planned object `a` like this.
+fn planned(mutate: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
     let case = Case::new(ONE);
-    case.world.twist("plan a", twist);
+    case.remote.mutate("plan a", mutate);
     case.plan_errors()
 }
 
-/// What is said of a thing `a` that comes out of its creation like this.
-fn created(twist: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
+/// The errors for an applied object `a` like this.
+fn created(mutate: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
     let mut case = Case::new(ONE);
-    case.world.twist("create a", twist);
+    case.remote.mutate("create a", mutate);
     case.apply_errors()
 }
 
@@ -54,7 +54,7 @@ fn inconsistent(at: &str, what: &str) -> String {
 }
 
 #[test]
-fn what_may_not_be_planned() {
+fn invalid_plan_responses() {
     let nothing = "planned for absence but config wants existence";
     assert_eq!(planned(|v| Value::null(v.ty().clone())), invalid_plan("", nothing));
     assert_eq!(
@@ -110,7 +110,7 @@ fn what_may_not_be_planned() {
 }
 
 #[test]
-fn several_problems_of_one_plan_are_all_told() {
+fn all_problems_of_a_planned_object_are_reported() {
     let errors = planned(|v| with(&with(&v, "value", Value::string("2")), "forced", Value::string("x")));
     assert!(
         errors.contains("fake_thing.a.value") && errors.contains("fake_thing.a.forced"),
@@ -119,12 +119,12 @@ fn several_problems_of_one_plan_are_all_told() {
 }
 
 #[test]
-fn a_reason_to_replace_must_be_an_attribute() {
+fn required_replacement_of_unknown_attribute_is_an_error() {
     let mut case = Case::new(ONE);
     case.apply();
     case.main(&ONE.replace("\"1\"", "\"2\""));
     let stray = Path::root().attribute("tags").index(Value::string("nope"));
-    case.world.lock().replaced_for.insert("a".into(), stray);
+    case.remote.lock().replaced_for.insert("a".into(), stray);
     assert_eq!(
         case.plan_errors(),
         format!(
@@ -132,19 +132,19 @@ fn a_reason_to_replace_must_be_an_attribute() {
              fake_thing.a.tags[\"nope\"], and there is no such attribute. {BUG}"
         )
     );
-    // One that there is after the change only, or was before it only, is one.
+    // An attribute that only one of the prior and the planned object has is valid.
     let there = Path::root().attribute("tags").index(Value::string("k"));
-    case.world.lock().replaced_for.insert("a".into(), there);
+    case.remote.lock().replaced_for.insert("a".into(), there);
     case.main(&ONE.replace("tags  = { k = \"v\" }", ""));
     assert_eq!(actions(&case.plan()), ["-/+ fake_thing.a"]);
 }
 
 #[test]
-fn the_end_of_an_object_must_be_planned_as_nothing() {
+fn planned_destruction_must_be_null() {
     let mut case = Case::new(ONE);
     case.apply();
-    let object = case.world.named("a").unwrap();
-    case.world.twist("plan a", move |_| object.clone());
+    let object = case.remote.named("a").unwrap();
+    case.remote.mutate("plan a", move |_| object.clone());
     case.options.mode = Mode::Destroy;
     assert_eq!(
         case.plan_errors(),
@@ -156,7 +156,7 @@ fn the_end_of_an_object_must_be_planned_as_nothing() {
 }
 
 #[test]
-fn what_may_not_come_of_applying() {
+fn invalid_apply_responses() {
     assert_eq!(
         created(|v| Value::null(v.ty().clone())),
         format!(
@@ -202,9 +202,9 @@ fn what_may_not_come_of_applying() {
 }
 
 #[test]
-fn each_value_that_stays_unknown_is_named_and_the_rest_kept() {
+fn unknown_values_after_apply_are_reported_and_known_ones_stored() {
     let mut case = Case::new(ONE);
-    case.world.twist("create a", |v| {
+    case.remote.mutate("create a", |v| {
         let v = with(&v, "note", unknown());
         with(&v, "tags", tags(&[("k", unknown())]))
     });
@@ -225,10 +225,10 @@ fn each_value_that_stays_unknown_is_named_and_the_rest_kept() {
 }
 
 #[test]
-fn values_that_are_sensitive_are_not_told() {
+fn sensitive_values_are_left_out_of_errors() {
     let mut case = Case::new("resource \"fake_thing\" \"a\" {\n name = \"a\"\n secret = \"hunter2\"\n}");
-    case.world
-        .twist("create a", |v| with(&v, "secret", Value::string("other")));
+    case.remote
+        .mutate("create a", |v| with(&v, "secret", Value::string("other")));
     let errors = case.apply_errors();
     assert!(
         errors.contains("fake_thing.a.secret: inconsistent values for sensitive attribute."),
@@ -238,27 +238,27 @@ fn values_that_are_sensitive_are_not_told() {
 }
 
 #[test]
-fn the_legacy_type_system_is_forgiven_all_but_unknown_values() {
+fn legacy_type_system_may_break_rules_except_unknown_values() {
     let mut case = Case::new(ONE);
-    case.world.lock().legacy = true;
-    case.world
-        .twist("plan a", |v| with(&v, "forced", Value::string("by the plan")));
-    case.world
-        .twist("create a", |v| with(&v, "value", Value::string("by the apply")));
+    case.remote.lock().legacy = true;
+    case.remote
+        .mutate("plan a", |v| with(&v, "forced", Value::string("by the plan")));
+    case.remote
+        .mutate("create a", |v| with(&v, "value", Value::string("by the apply")));
     case.apply();
     assert_eq!(case.attribute("fake_thing.a", "forced"), "by the plan");
     assert_eq!(case.attribute("fake_thing.a", "value"), "by the apply");
     assert!(!case.is_tainted("fake_thing.a"));
     let mut case = Case::new(ONE);
-    case.world.lock().legacy = true;
-    case.world.twist("create a", |v| with(&v, "note", unknown()));
+    case.remote.lock().legacy = true;
+    case.remote.mutate("create a", |v| with(&v, "note", unknown()));
     assert!(
         case.apply_errors()
             .contains("returned an unknown value for fake_thing.a.note")
     );
     let mut case = Case::new(ONE);
-    case.world.lock().legacy = true;
-    case.world.twist("create a", |v| Value::null(v.ty().clone()));
+    case.remote.lock().legacy = true;
+    case.remote.mutate("create a", |v| Value::null(v.ty().clone()));
     assert!(
         case.apply_errors()
             .contains("was to create or update fake_thing.a and returned no object")
@@ -266,10 +266,10 @@ fn the_legacy_type_system_is_forgiven_all_but_unknown_values() {
 }
 
 #[test]
-fn what_may_not_be_read() {
+fn invalid_read_responses() {
     let mut case = Case::new(ONE);
     case.apply();
-    case.world.twist("read a", |v| with(&v, "note", unknown()));
+    case.remote.mutate("read a", |v| with(&v, "note", unknown()));
     assert_eq!(
         case.plan_errors(),
         format!(
@@ -277,8 +277,8 @@ fn what_may_not_be_read() {
              while reading the object. What exists is known, so every value must be. {BUG}"
         )
     );
-    case.world
-        .twist("read a", |v| with(&v, "password", Value::string("hunter2")));
+    case.remote
+        .mutate("read a", |v| with(&v, "password", Value::string("hunter2")));
     assert_eq!(
         case.plan_errors(),
         format!(
@@ -290,12 +290,12 @@ fn what_may_not_be_read() {
 }
 
 #[test]
-fn what_may_not_come_of_an_upgrade() {
+fn invalid_upgrade_responses() {
     let mut case = Case::new(ONE);
     case.apply();
-    let upgraded = |case: &Case, twist: fn(Value) -> Value| {
+    let upgraded = |case: &Case, mutate: fn(Value) -> Value| {
         let id = case.attribute("fake_thing.a", "id").as_str().unwrap().to_owned();
-        case.world.twist(&format!("upgrade {id}"), twist);
+        case.remote.mutate(&format!("upgrade {id}"), mutate);
         case.plan_errors()
     };
     let invalid = |what: &str| {
@@ -315,7 +315,7 @@ fn what_may_not_come_of_an_upgrade() {
 }
 
 #[test]
-fn an_object_of_a_newer_provider_is_left_alone() {
+fn object_of_newer_schema_version_is_a_planning_error() {
     let mut case = Case::new(ONE);
     case.apply();
     let newer = engine_object(&case, 7);
@@ -349,32 +349,32 @@ fn engine_object(case: &Case, schema_version: u64) -> state::State {
 const LOOKUP: &str = r#"data "fake_lookup" "d" { query = "q" }"#;
 
 #[test]
-fn what_may_not_be_read_from_a_data_source() {
+fn invalid_data_source_responses() {
     let case = Case::new(LOOKUP);
-    case.world.twist("data q", |v| Value::null(v.ty().clone()));
+    case.remote.mutate("data q", |v| Value::null(v.ty().clone()));
     let nothing = format!(
         "Error: Provider produced invalid object [data.fake_lookup.d]: {FAKE} produced no object for data.fake_lookup.d, where \
          there must be one or an error. {BUG}"
     );
     assert_eq!(case.plan_errors(), nothing);
-    case.world.twist("data q", |v| with(&v, "result", unknown()));
+    case.remote.mutate("data q", |v| with(&v, "result", unknown()));
     let not_known = format!(
         "Error: Provider produced invalid object [data.fake_lookup.d]: {FAKE} returned an unknown value for \
          data.fake_lookup.d.result while reading the data source. What exists is known, so every value must be. {BUG}"
     );
     assert_eq!(case.plan_errors(), not_known);
-    // The same rules hold where it is read during apply.
+    // The same rules apply to reads during apply.
     let text = format!("{ONE}\ndata \"fake_lookup\" \"d\" {{\n  query      = \"q\"\n  depends_on = [fake_thing.a]\n}}");
     let mut case = Case::new(&text);
-    case.world.twist("data q", |v| Value::null(v.ty().clone()));
+    case.remote.mutate("data q", |v| Value::null(v.ty().clone()));
     assert_eq!(case.apply_errors(), nothing);
     let mut case = Case::new(&text);
-    case.world.twist("data q", |v| with(&v, "result", unknown()));
+    case.remote.mutate("data q", |v| with(&v, "result", unknown()));
     assert_eq!(case.apply_errors(), not_known);
 }
 
 #[test]
-fn what_may_not_be_imported() {
+fn invalid_import_responses() {
     let import = format!("import {{\n  to = fake_thing.a\n  id = \"x\"\n}}\n{ONE}");
     let refused = |prepare: &dyn Fn(&Case)| {
         let case = Case::new(&import);
@@ -383,7 +383,7 @@ fn what_may_not_be_imported() {
     };
     let count = |n: usize| {
         move |case: &Case| {
-            case.world.lock().imported.insert("x".into(), n);
+            case.remote.lock().imported.insert("x".into(), n);
         }
     };
     let with_id = |summary: &str, what: &str| {
@@ -404,15 +404,15 @@ fn what_may_not_be_imported() {
         )
     );
     assert_eq!(
-        refused(&|case| case.world.twist("import x", |v| Value::null(v.ty().clone()))),
+        refused(&|case| case.remote.mutate("import x", |v| Value::null(v.ty().clone()))),
         with_id(
             "Import returned null resource",
             "the provider returned an object without a state"
         )
     );
     let secret = refused(&|case| {
-        case.world
-            .twist("import x", |v| with(&v, "password", Value::string("hunter2")));
+        case.remote
+            .mutate("import x", |v| with(&v, "password", Value::string("hunter2")));
     });
     assert!(
         secret.contains("Import returned a write-only value")
@@ -423,10 +423,10 @@ fn what_may_not_be_imported() {
 }
 
 #[test]
-fn what_the_provider_keeps_for_itself_goes_from_call_to_call() {
+fn private_data_is_passed_from_call_to_call() {
     let private = |case: &Case| String::from_utf8(case.object("fake_thing.a").unwrap().private.clone()).unwrap();
     let mut case = Case::new(ONE);
-    case.world.lock().notes = true;
+    case.remote.lock().notes = true;
     case.apply();
     assert_eq!(private(&case), "planned applied ");
     case.main(&ONE.replace("\"1\"", "\"2\""));

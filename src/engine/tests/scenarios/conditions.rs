@@ -33,7 +33,7 @@ fn variables_are_validated() {
 }
 
 #[test]
-fn conditions_stop_planning_where_they_can_be_decided() {
+fn known_failed_condition_is_a_planning_error() {
     let text = |pre: &str, post: &str| {
         format!(
             "locals {{ one = 1 }}\nresource \"fake_thing\" \"a\" {{\n name = \"a\"\n lifecycle {{\n\
@@ -52,7 +52,7 @@ fn conditions_stop_planning_where_they_can_be_decided() {
         case.plan_errors()
             .contains("Resource postcondition failed [fake_thing.a]: post")
     );
-    // What only apply can know is checked then, and the object that came is kept.
+    // A condition that is unknown in the plan is evaluated during apply; the object of a failed one is stored.
     case.main(&text("local.one == 1", "self.id == \"x\""));
     let errors = case.apply_errors();
     assert!(errors.contains("Resource postcondition failed"), "{errors}");
@@ -96,7 +96,7 @@ fn data_sources_and_outputs_have_conditions() {
 }
 
 #[test]
-fn check_blocks_only_warn() {
+fn failed_check_block_is_a_warning() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" { name = "a" }
@@ -114,7 +114,7 @@ fn check_blocks_only_warn() {
 }
 
 #[test]
-fn a_precondition_that_fails_in_apply_stops_only_its_object() {
+fn failed_precondition_during_apply_affects_its_object_only() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" { name = "a" }
@@ -136,7 +136,7 @@ fn a_precondition_that_fails_in_apply_stops_only_its_object() {
 }
 
 #[test]
-fn postconditions_see_results_even_where_nothing_changes() {
+fn postconditions_of_unchanged_objects_are_evaluated() {
     let text = |want: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n lifecycle {{\n\
@@ -150,7 +150,7 @@ fn postconditions_see_results_even_where_nothing_changes() {
 }
 
 #[test]
-fn postconditions_are_checked_where_an_update_comes_to_nothing() {
+fn postconditions_are_evaluated_after_update_without_changes() {
     let text = |note: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n tags = {{ v = \"{note}\" }}\n}}\n\
@@ -161,14 +161,14 @@ fn postconditions_are_checked_where_an_update_comes_to_nothing() {
     let mut case = Case::new(&text("1"));
     case.apply();
     case.main(&text("2"));
-    case.world.changes();
+    case.remote.changes();
     let errors = case.apply_errors();
-    assert_eq!(case.world.changes(), ["update a"]);
+    assert_eq!(case.remote.changes(), ["update a"]);
     assert!(errors.contains("new note"), "{errors}");
 }
 
 #[test]
-fn check_blocks_are_checked_again_when_everything_is_known() {
+fn check_blocks_are_evaluated_again_after_apply() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" { name = "a" }
@@ -254,7 +254,7 @@ const CHECKED: &str = r#"
 "#;
 
 #[test]
-fn results_of_checks_are_kept_in_plan_and_state() {
+fn check_results_are_in_plan_and_state() {
     let mut case = Case::new(CHECKED);
     let plan = case.plan();
     assert_eq!(
@@ -285,9 +285,9 @@ fn results_of_checks_are_kept_in_plan_and_state() {
 }
 
 #[test]
-fn what_a_check_looks_at_may_fail_without_stopping_anything() {
+fn failed_data_source_of_check_is_a_warning() {
     let mut case = Case::new(CHECKED);
-    case.world.fail("data q");
+    case.remote.fail("data q");
     let (plan, problems) = case.try_plan();
     let plan = plan.unwrap();
     assert!(!problems.has_errors() && problems.iter().any(|d| d.summary == "Cannot look up"));
@@ -302,15 +302,15 @@ fn what_a_check_looks_at_may_fail_without_stopping_anything() {
     );
     let problems = case.try_apply(&plan);
     assert!(!problems.has_errors(), "{}", texts(problems.iter()));
-    assert_eq!(case.world.names(), ["a0", "a1"]);
-    case.world.heal();
+    assert_eq!(case.remote.names(), ["a0", "a1"]);
+    case.remote.heal();
     case.apply();
     let results = results(case.state.check_results.iter().flat_map(|c| c.iter()));
     assert_eq!(results[0], r#"check.c: fail check.c=fail["not b but a1"]"#);
 }
 
 #[test]
-fn conditions_of_modules_are_decided_before_what_depends_on_them() {
+fn validations_of_module_variables_are_evaluated_before_dependents() {
     let child = r#"
         variable "v" {
           validation {
@@ -330,11 +330,11 @@ fn conditions_of_modules_are_decided_before_what_depends_on_them() {
     let mut case = Case::of(&[("main.tf", main), ("m/main.tf", child)]);
     let errors = case.apply_errors();
     assert!(errors.contains("not this one"), "{errors}");
-    assert_eq!(case.world.names(), ["a"]);
+    assert_eq!(case.remote.names(), ["a"]);
 }
 
 #[test]
-fn refreshing_only_warns() {
+fn failed_conditions_are_warnings_in_refresh_only_plan() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" {
@@ -349,7 +349,7 @@ fn refreshing_only_warns() {
         "#,
     );
     case.apply();
-    case.world.drift("a", "value", Value::string("v"));
+    case.remote.drift("a", "value", Value::string("v"));
     case.options.mode = engine::plan::Mode::RefreshOnly;
     let (plan, problems) = case.try_plan();
     assert!(problems.iter().any(|d| d.detail == "has a value"), "{problems:?}");

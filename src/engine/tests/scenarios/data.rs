@@ -1,13 +1,13 @@
-//! Data sources: read in planning where that is possible, else during apply.
+//! Data sources: read during planning if possible, otherwise during apply.
 
 use cty::{Type, Value};
 use engine::plan::{Mode, Reason};
 
-use crate::support::world::{assert_before, with};
+use crate::support::remote::{assert_before, with};
 use crate::support::{Case, actions, change};
 
 #[test]
-fn read_in_planning_and_used_at_once() {
+fn data_source_is_read_during_planning() {
     let mut case = Case::new(
         r#"
         data "fake_lookup" "d" { query = "q" }
@@ -23,16 +23,16 @@ fn read_in_planning_and_used_at_once() {
         change(&plan, "fake_thing.a").after.get("value").unwrap().as_str(),
         Some("result of q")
     );
-    case.world.changes();
+    case.remote.changes();
     let diagnostics = case.try_apply(&plan);
     assert!(!diagnostics.has_errors());
-    assert_eq!(case.world.changes(), ["create a"], "apply reads nothing again");
+    assert_eq!(case.remote.changes(), ["create a"], "apply reads nothing again");
     assert_eq!(case.addresses(), ["data.fake_lookup.d", "fake_thing.a"]);
     case.assert_settled();
 }
 
 #[test]
-fn put_off_while_the_configuration_is_unknown() {
+fn read_is_deferred_while_configuration_is_unknown() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" { name = "a" }
@@ -53,9 +53,9 @@ fn put_off_while_the_configuration_is_unknown() {
         change(&plan, "data.fake_lookup.d").reason,
         Reason::ReadBecauseConfigUnknown
     );
-    case.world.take_log();
+    case.remote.take_log();
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "create a", "data id-a-1");
     assert_before(&log, "data id-a-1", "create b");
     assert_eq!(case.output("o").unwrap().as_str(), Some("result of id-a-1"));
@@ -63,7 +63,7 @@ fn put_off_while_the_configuration_is_unknown() {
 }
 
 #[test]
-fn put_off_while_something_named_by_depends_on_will_change() {
+fn read_is_deferred_if_depends_on_names_changed_resource() {
     let text = |value: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n value = \"{value}\"\n}}\n\
@@ -83,7 +83,7 @@ fn put_off_while_something_named_by_depends_on_will_change() {
 }
 
 #[test]
-fn put_off_where_a_module_depends_on_what_will_change() {
+fn read_is_deferred_if_module_depends_on_changed_resource() {
     let main = |value: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n value = \"{value}\"\n}}\n\
@@ -103,7 +103,7 @@ fn put_off_where_a_module_depends_on_what_will_change() {
 #[test]
 fn failures_in_planning_and_in_apply() {
     let case = Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }");
-    case.world.fail("data q");
+    case.remote.fail("data q");
     assert!(case.plan_errors().contains("Cannot look up [data.fake_lookup.d]"));
     let mut case = Case::new(
         r#"
@@ -112,21 +112,21 @@ fn failures_in_planning_and_in_apply() {
         resource "fake_thing" "b" { name = data.fake_lookup.d.result }
         "#,
     );
-    case.world.fail("data id-a-1");
+    case.remote.fail("data id-a-1");
     case.apply_errors();
     assert_eq!(case.addresses(), ["fake_thing.a"]);
 }
 
 #[test]
-fn an_answer_that_is_not_whole_is_refused() {
+fn unknown_value_from_data_source_is_an_error() {
     let case = Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }");
-    case.world
-        .twist("data q", |v| with(&v, "result", Value::unknown(Type::String)));
+    case.remote
+        .mutate("data q", |v| with(&v, "result", Value::unknown(Type::String)));
     assert!(case.plan_errors().contains("Provider produced invalid object"));
 }
 
 #[test]
-fn a_data_source_that_left_the_configuration_leaves_the_state() {
+fn removed_data_source_is_dropped_from_state() {
     let mut case =
         Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
     case.apply();
@@ -135,7 +135,7 @@ fn a_data_source_that_left_the_configuration_leaves_the_state() {
 }
 
 #[test]
-fn destroying_everything_ends_with_nothing() {
+fn destroy_mode_drops_data_sources() {
     let mut case =
         Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
     case.apply();
@@ -170,7 +170,7 @@ fn data_is_stored_without_the_version_of_its_schema() {
     for address in ["data.fake_lookup.now", "data.fake_lookup.late"] {
         assert_eq!(case.object(address).unwrap().schema_version, 0, "{address}");
     }
-    // One that an earlier release wrote with it is read again, and written without.
+    // A stored result with a version, as an earlier release wrote it, is read again and written without version.
     let address = crate::support::instance("data.fake_lookup.now");
     let provider = case.state.resources[&address.containing_resource()].provider.clone();
     let older = state::Object {

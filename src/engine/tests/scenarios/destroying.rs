@@ -1,4 +1,4 @@
-//! Everything goes: after it was looked at, even where it cannot be planned, and not before what needs it.
+//! Destroy plans: with a refresh pass, also where that fails, and in reverse dependency order.
 
 use cty::Value;
 use engine::plan::Mode;
@@ -17,20 +17,20 @@ const READ: &str = r#"
 "#;
 
 #[test]
-fn everything_is_looked_at_as_in_any_plan() {
+fn destroy_plan_begins_with_refresh_pass() {
     let mut case = Case::new(READ);
     case.apply();
-    case.world.drift("b", "value", Value::string("drifted"));
-    case.world.vanish("a");
-    case.world.take_log();
+    case.remote.drift("b", "value", Value::string("drifted"));
+    case.remote.vanish("a");
+    case.remote.take_log();
     case.options.mode = Mode::Destroy;
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.b"]);
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     for read in ["> data free", "> read a", "> read b"] {
         assert_eq!(log.iter().filter(|l| *l == read).count(), 1, "{read} in {log:?}");
     }
-    // What was read is there until apply; what waits for an object that would be created again is not.
+    // The results of data sources are stored until apply; a deferred read has none.
     let kept: Vec<String> = plan.prior_state.resources.keys().map(ToString::to_string).collect();
     assert_eq!(kept, ["data.fake_lookup.free", "fake_thing.b"]);
     assert!(plan.drift.is_empty(), "all of it goes, whatever has become of it");
@@ -39,18 +39,18 @@ fn everything_is_looked_at_as_in_any_plan() {
 }
 
 #[test]
-fn without_looking_the_state_is_believed() {
+fn destroy_plan_without_refresh_uses_the_state() {
     let mut case = Case::new(READ);
     case.apply();
-    case.world.vanish("a");
-    case.world.take_log();
+    case.remote.vanish("a");
+    case.remote.take_log();
     case.options.mode = Mode::Destroy;
     case.options.refresh = false;
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.a", "- fake_thing.b"]);
     assert!(
         !case
-            .world
+            .remote
             .take_log()
             .iter()
             .any(|l| l.contains("data ") || l.contains("read "))
@@ -61,7 +61,7 @@ fn without_looking_the_state_is_believed() {
 }
 
 #[test]
-fn conditions_imports_and_prevention_do_not_count_while_looking() {
+fn refresh_pass_ignores_conditions_imports_and_prevent_destroy() {
     let mut case = Case::new(r#"resource "fake_thing" "a" { name = "a" }"#);
     case.apply();
     case.main(
@@ -95,8 +95,8 @@ fn conditions_imports_and_prevention_do_not_count_while_looking() {
 }
 
 #[test]
-fn what_cannot_be_planned_can_be_destroyed() {
-    // The first apply did not get far: the count of the second resource cannot be known.
+fn failed_refresh_pass_does_not_prevent_destruction() {
+    // The first apply failed early: the count of the second resource is unknown.
     let mut case = Case::new(
         r#"
         resource "fake_thing" "other" { name = "other" }
@@ -110,15 +110,15 @@ fn what_cannot_be_planned_can_be_destroyed() {
     );
     case.target(&["fake_thing.other"]).apply();
     case.target(&[]);
-    case.world.fail("data gone");
-    case.world.vanish("a");
+    case.remote.fail("data gone");
+    case.remote.vanish("a");
     case.destroy();
     assert!(case.state.is_empty(), "{:?}", case.addresses());
-    assert!(case.world.names().is_empty());
+    assert!(case.remote.names().is_empty());
 }
 
 #[test]
-fn a_part_that_goes_leaves_the_data_of_the_rest() {
+fn destroying_a_target_keeps_other_data_sources() {
     let mut case = Case::new(
         r#"
         data "fake_lookup" "x" { query = "x" }
@@ -138,7 +138,7 @@ fn a_part_that_goes_leaves_the_data_of_the_rest() {
 }
 
 #[test]
-fn a_provider_made_of_data_and_of_objects_lives_until_its_own_have_gone() {
+fn provider_dependencies_are_destroyed_after_its_objects() {
     let text = r#"
         resource "fake_thing" "seed" { name = "seed" }
         data "fake_lookup" "token" { query = fake_thing.seed.id }
@@ -148,34 +148,34 @@ fn a_provider_made_of_data_and_of_objects_lives_until_its_own_have_gone() {
     for refresh in [true, false] {
         let mut case = Case::new(text);
         case.apply();
-        case.world.take_log();
+        case.remote.take_log();
         case.options.refresh = refresh;
         case.destroy();
         assert!(case.state.is_empty(), "{:?}", case.addresses());
-        let log = case.world.take_log();
-        crate::support::world::assert_before(&log, "delete m", "delete seed");
+        let log = case.remote.take_log();
+        crate::support::remote::assert_before(&log, "delete m", "delete seed");
         assert!(!log.iter().any(|l| l.contains("(unknown)")), "{log:?}");
         assert!(
             log.iter().any(|l| l.starts_with("> configure result of id-seed")),
             "{log:?}"
         );
     }
-    // A new object for the seed is due: the old one still makes the provider that destroys.
+    // The seed is to be replaced: the provider that destroys is configured with the old object.
     let mut case = Case::new(text);
     case.apply();
     case.main(&text.replace("{ name = \"seed\" }", "{\n name = \"seed\"\n forced = \"now\"\n }"));
     case.destroy();
     assert!(case.state.is_empty(), "{:?}", case.addresses());
-    assert!(case.world.names().is_empty());
+    assert!(case.remote.names().is_empty());
 }
 
 #[test]
-fn a_target_that_is_not_there_takes_nothing_with_it() {
+fn target_without_object_selects_no_dependents() {
     let mut case = Case::new(
         "resource \"fake_thing\" \"old\" { name = \"old\" }\nresource \"fake_thing\" \"b\" {\n name = fake_thing.old.id\n}",
     );
     case.apply();
-    // The successor is not made yet, so nothing can depend on it, whatever the configuration says now.
+    // The new object does not exist, so no object depends on it yet.
     case.main("resource \"fake_thing\" \"new\" { name = \"new\" }\nresource \"fake_thing\" \"b\" {\n name = fake_thing.new.id\n}");
     case.options.mode = Mode::Destroy;
     case.target(&["fake_thing.new"]);
@@ -184,7 +184,7 @@ fn a_target_that_is_not_there_takes_nothing_with_it() {
 }
 
 #[test]
-fn what_was_made_with_a_target_goes_with_it_and_not_what_refers_to_it_by_now() {
+fn destroying_a_target_selects_recorded_dependents_only() {
     let mut case = Case::new(
         "resource \"fake_thing\" \"a\" { name = \"a\" }\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n value = fake_thing.a.id\n}\n\
          resource \"fake_thing\" \"c\" { name = \"c\" }",
@@ -200,7 +200,7 @@ fn what_was_made_with_a_target_goes_with_it_and_not_what_refers_to_it_by_now() {
 }
 
 #[test]
-fn what_was_turned_around_and_never_applied_can_be_destroyed() {
+fn reversed_dependency_without_apply_can_be_destroyed() {
     let mut case = Case::new(
         "resource \"fake_thing\" \"a\" { name = \"a\" }\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n value = fake_thing.a.id\n}",
     );
@@ -210,10 +210,10 @@ fn what_was_turned_around_and_never_applied_can_be_destroyed() {
     );
     case.options.mode = Mode::RefreshOnly;
     case.apply();
-    case.world.changes();
-    // In the state that a refresh has saved, each depends on the other.
+    case.remote.changes();
+    // In the state of a refresh, each resource depends on the other.
     case.options.mode = Mode::Normal;
     case.destroy();
     assert!(case.state.is_empty());
-    assert_eq!(case.world.changes(), ["delete b", "delete a"]);
+    assert_eq!(case.remote.changes(), ["delete b", "delete a"]);
 }

@@ -1,4 +1,4 @@
-//! The same inputs give the same plan, whatever finishes first.
+//! Determinism: the same inputs have the same plan for every order of responses.
 
 use cty::Value;
 
@@ -34,12 +34,12 @@ const MANY: &str = r#"
 "#;
 
 #[test]
-fn parallelism_and_timing_change_nothing_in_a_plan() {
+fn plan_is_independent_of_parallelism_and_timing() {
     let mut case = Case::new(MANY);
     case.apply();
     for i in [3, 50, 99] {
-        case.world.drift(&format!("a{i}"), "value", Value::string("drifted"));
-        case.world.vanish(&format!("bk{i}"));
+        case.remote.drift(&format!("a{i}"), "value", Value::string("drifted"));
+        case.remote.vanish(&format!("bk{i}"));
     }
     case.main(
         &MANY
@@ -49,7 +49,7 @@ fn parallelism_and_timing_change_nothing_in_a_plan() {
     let mut first: Option<String> = None;
     for (parallelism, seed) in [(1, 0), (10, 1), (10, 77), (3, 5), (200, 9)] {
         case.parallelism = parallelism;
-        case.world.lock().seed = seed;
+        case.remote.lock().seed = seed;
         let plan = format!("{:?}", case.plan());
         match &first {
             None => first = Some(plan),

@@ -1,10 +1,10 @@
-//! Ephemeral resources, ephemeral values, write-only attributes: used, and kept nowhere.
+//! Ephemeral resources, ephemeral values and write-only attributes: used and never stored.
 
 use cty::Value;
 use engine::events::{EphemeralAction, Event};
 use engine::plan::Mode;
 
-use crate::support::world::assert_before;
+use crate::support::remote::assert_before;
 use crate::support::{Case, actions, change};
 
 const TICKET: &str = r#"
@@ -19,21 +19,21 @@ const TICKET: &str = r#"
 "#;
 
 #[test]
-fn it_is_open_as_long_as_something_uses_it() {
+fn ephemeral_resource_is_closed_after_last_use() {
     let mut case = Case::new(TICKET);
     let plan = case.plan();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "configure plain", "open t");
     assert_before(&log, "open t", "plan a");
     assert_before(&log, "plan a", "close t");
     assert!(!case.try_apply(&plan).has_errors());
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "open t", "create a");
     assert_before(&log, "create a", "close t");
-    // The other resource has to do with the object only, not with the ticket.
+    // The other resource depends on the object only, not on the ticket.
     assert_before(&log, "close t", "create b");
     assert_eq!(log.iter().filter(|l| **l == "> open t").count(), 1, "{log:?}");
-    // Each walk has a ticket of its own. The state has none, and only knows what the objects depend on.
+    // Each walk opens its own ticket. The state has none, but has the dependency of the object.
     assert_eq!(case.attribute("other_thing.a", "token"), "secret-t-2");
     assert_eq!(case.addresses(), ["fake_thing.b", "other_thing.a"]);
     let dependencies = case.object("fake_thing.b").unwrap().dependencies.clone();
@@ -42,7 +42,7 @@ fn it_is_open_as_long_as_something_uses_it() {
 }
 
 #[test]
-fn events_tell_of_it() {
+fn ephemeral_actions_have_events() {
     let case = Case::new(TICKET);
     case.plan();
     let events = case.events.0.lock().unwrap();
@@ -68,7 +68,7 @@ fn events_tell_of_it() {
 }
 
 #[test]
-fn it_waits_for_what_it_is_made_of() {
+fn ephemeral_resource_with_unknown_configuration_is_deferred() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "first" { name = "first" }
@@ -80,10 +80,10 @@ fn it_waits_for_what_it_is_made_of() {
         "#,
     );
     let plan = case.plan();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert!(!log.iter().any(|l| l.contains("open")), "nothing is known yet: {log:?}");
     assert!(!case.try_apply(&plan).has_errors());
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "create first", "open id-first-1");
     assert_before(&log, "open id-first-1", "create second");
     assert_before(&log, "create second", "close id-first-1");
@@ -94,7 +94,7 @@ fn it_waits_for_what_it_is_made_of() {
 }
 
 #[test]
-fn it_can_be_made_of_another_one() {
+fn ephemeral_resource_can_depend_on_another() {
     let mut case = Case::new(
         r#"
         ephemeral "fake_ticket" "inner" { name = "inner" }
@@ -109,7 +109,7 @@ fn it_can_be_made_of_another_one() {
         "#,
     );
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "open inner", "open x of inner");
     assert_before(&log, "close x of inner", "close inner");
     assert_before(&log, "close y of inner", "close inner");
@@ -118,82 +118,82 @@ fn it_can_be_made_of_another_one() {
 }
 
 #[test]
-fn it_is_closed_when_things_go_wrong() {
+fn ephemeral_resource_is_closed_after_errors() {
     let mut case = Case::new(TICKET);
-    case.world.fail("plan a");
+    case.remote.fail("plan a");
     case.plan_errors();
-    assert!(case.world.changes().contains(&"close t".to_owned()));
-    case.world.heal();
-    case.world.fail("create a");
+    assert!(case.remote.changes().contains(&"close t".to_owned()));
+    case.remote.heal();
+    case.remote.fail("create a");
     case.apply_errors();
-    let log = case.world.changes();
+    let log = case.remote.changes();
     assert_eq!(log.iter().filter(|l| *l == "open t").count(), 2, "{log:?}");
     assert_eq!(log.iter().filter(|l| *l == "close t").count(), 2, "{log:?}");
 }
 
 #[test]
-fn it_is_closed_after_an_interrupt() {
+fn ephemeral_resource_is_closed_after_interrupt() {
     let mut case = Case::new(TICKET);
     let plan = case.plan();
-    case.world.take_log();
+    case.remote.take_log();
     let stop = case.stop.clone();
-    case.world.hook("create a", move || stop.request());
+    case.remote.hook("create a", move || stop.request());
     assert!(case.try_apply(&plan).has_errors());
-    let log = case.world.changes();
+    let log = case.remote.changes();
     assert_eq!(log.last().map(String::as_str), Some("close t"), "{log:?}");
     assert!(!log.contains(&"create b".to_owned()), "{log:?}");
 }
 
 #[test]
-fn a_failure_to_open_keeps_back_what_needs_it() {
+fn failed_open_skips_dependents() {
     let mut case = Case::new(TICKET);
-    case.world.fail("open t");
+    case.remote.fail("open t");
     let text = case.plan_errors();
     assert!(
         text.contains("Cannot open [ephemeral.fake_ticket.t]: It is locked."),
         "{text}"
     );
-    let log = case.world.changes();
+    let log = case.remote.changes();
     assert!(!log.iter().any(|l| l.starts_with("close")), "nothing is open: {log:?}");
-    case.world.heal();
+    case.remote.heal();
     let plan = case.plan();
-    case.world.fail("open t");
+    case.remote.fail("open t");
     assert!(case.try_apply(&plan).has_errors());
-    assert!(case.world.names().is_empty());
+    assert!(case.remote.names().is_empty());
 }
 
 #[test]
-fn a_failure_to_close_is_an_error() {
+fn failed_close_is_an_error() {
     let mut case = Case::new(TICKET);
     let plan = case.plan();
-    case.world.fail("close t");
+    case.remote.fail("close t");
     let problems = case.try_apply(&plan);
     let text = crate::support::errors(&problems);
     assert!(text.contains("Cannot close [ephemeral.fake_ticket.t]"), "{text}");
-    assert_eq!(case.world.names(), ["a", "b"], "what was done is done");
+    assert_eq!(case.remote.names(), ["a", "b"], "what was done is done");
 }
 
 #[test]
-fn it_is_renewed_in_time_and_closed_with_what_renewing_gave() {
+fn renewal_happens_in_time_and_close_gets_renewed_private_data() {
     let mut case = Case::new(TICKET);
     let plan = case.plan();
-    case.world.take_log();
-    case.world.lock().renew = true;
-    case.world.lock().turns.insert("create a".into(), 200);
+    case.remote.take_log();
+    case.remote.lock().renew = true;
+    case.remote.lock().turns.insert("create a".into(), 200);
     assert!(!case.try_apply(&plan).has_errors());
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "open t", "renew t");
     assert_before(&log, "renew t", "close t+");
     case.destroy();
-    case.world.heal();
-    case.world.fail("renew t");
-    case.world.lock().turns.insert("plan a".into(), 200);
+    case.remote.heal();
+    case.remote.fail("renew t");
+    case.remote.lock().turns.insert("plan a".into(), 200);
     let text = case.plan_errors();
     assert!(text.contains("Cannot renew"), "{text}");
 }
 
 #[test]
-fn its_conditions_are_checked() {
+fn conditions_of_ephemeral_resources_are_evaluated() {
     let main = |pre: &str, post: &str| {
         format!(
             r#"
@@ -217,28 +217,28 @@ fn its_conditions_are_checked() {
     };
     let case = Case::new(&main("var.x == 1", "self.name == \"t\""));
     case.plan();
-    assert_eq!(case.world.changes(), ["open t", "close t"]);
+    assert_eq!(case.remote.changes(), ["open t", "close t"]);
     let case = Case::new(&main("var.x == 2", "self.name == \"t\""));
     let text = case.plan_errors();
     assert!(
         text.contains("Resource precondition failed [ephemeral.fake_ticket.t]: Not before."),
         "{text}"
     );
-    assert!(case.world.changes().is_empty());
+    assert!(case.remote.changes().is_empty());
     let case = Case::new(&main("var.x == 1", "self.name == \"q\""));
     let text = case.plan_errors();
     assert!(
         text.contains("Resource postcondition failed [ephemeral.fake_ticket.t]: Not after."),
         "{text}"
     );
-    assert_eq!(case.world.changes(), ["open t", "close t"]);
+    assert_eq!(case.remote.changes(), ["open t", "close t"]);
 }
 
 #[test]
-fn a_provider_that_answers_nonsense_is_told_so() {
+fn invalid_open_responses_are_errors() {
     let case = Case::new(TICKET);
-    case.world.twist("open t", |v| {
-        crate::support::world::with(&v, "name", Value::string("other"))
+    case.remote.mutate("open t", |v| {
+        crate::support::remote::with(&v, "name", Value::string("other"))
     });
     let text = case.plan_errors();
     assert!(
@@ -247,31 +247,31 @@ fn a_provider_that_answers_nonsense_is_told_so() {
         "{text}"
     );
     assert!(
-        case.world.changes().contains(&"close t".to_owned()),
+        case.remote.changes().contains(&"close t".to_owned()),
         "it is open all the same"
     );
 }
 
 #[test]
-fn destroying_opens_only_what_providers_need() {
+fn destroy_plan_opens_only_dependencies_of_providers() {
     let mut case = Case::new(&format!(
         "{TICKET}
         ephemeral \"fake_ticket\" \"unused\" {{ name = \"unused\" }}
         resource \"fake_thing\" \"c\" {{ password = ephemeral.fake_ticket.unused.secret }}"
     ));
     case.apply();
-    case.world.take_log();
+    case.remote.take_log();
     case.options.mode = Mode::Destroy;
-    // The look at everything that comes first is like any plan, and opens what any plan does.
+    // The refresh pass of a destroy plan opens what any plan opens.
     case.options.refresh = false;
     let plan = case.plan();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert!(
         log.contains(&"> open t".to_owned()) && !log.contains(&"> open unused".to_owned()),
         "{log:?}"
     );
     assert!(!case.try_apply(&plan).has_errors());
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "open t", "delete a");
     assert_before(&log, "delete a", "close t");
     assert!(!log.contains(&"> open unused".to_owned()), "{log:?}");
@@ -279,7 +279,7 @@ fn destroying_opens_only_what_providers_need() {
 }
 
 #[test]
-fn provisioners_may_use_it() {
+fn provisioners_can_use_ephemeral_resources() {
     let mut case = Case::new(
         r#"
         ephemeral "fake_ticket" "t" { name = "t" }
@@ -290,7 +290,7 @@ fn provisioners_may_use_it() {
         "#,
     );
     case.apply();
-    let log = case.world.changes();
+    let log = case.remote.changes();
     assert_eq!(
         log,
         [
@@ -311,7 +311,7 @@ fn provisioners_may_use_it() {
 }
 
 #[test]
-fn ephemeral_values_are_refused_where_they_would_be_kept() {
+fn ephemeral_values_in_stored_arguments_are_errors() {
     let case = Case::of(&[
         (
             "main.tf",
@@ -358,7 +358,7 @@ fn ephemeral_values_are_refused_where_they_would_be_kept() {
 }
 
 #[test]
-fn what_is_applied_may_know_that_it_is() {
+fn terraform_applying_is_true_during_apply() {
     let main =
         "resource \"fake_thing\" \"a\" {\n name = \"a\"\n password = terraform.applying ? \"now\" : \"later\"\n}";
     let mut case = Case::new(main);
@@ -367,7 +367,7 @@ fn what_is_applied_may_know_that_it_is() {
 }
 
 #[test]
-fn write_only_attributes_reach_the_provider_and_nobody_else() {
+fn write_only_attributes_reach_the_provider_only() {
     let mut case = Case::new(
         "variable \"p\" {\n ephemeral = true\n}\nresource \"fake_thing\" \"a\" {\n name = \"a\"\n password = var.p\n}",
     );
@@ -380,25 +380,25 @@ fn write_only_attributes_reach_the_provider_and_nobody_else() {
     assert!(!case.try_apply(&plan).has_errors());
     assert_eq!(case.attribute("fake_thing.a", "note"), "note-1 with sesame");
     assert!(case.attribute("fake_thing.a", "password").is_null());
-    // Another value alone changes nothing: there is nothing to compare it with.
+    // A changed value alone is no change: there is no prior value to compare with.
     case.variable("p", Value::string("other"));
     assert!(actions(&case.plan()).is_empty());
 }
 
 #[test]
-fn a_provider_that_gives_back_write_only_attributes_is_told_so() {
+fn returned_write_only_values_are_errors() {
     let main = "resource \"fake_thing\" \"a\" {\n name = \"a\"\n password = \"sesame\"\n}";
-    let leak = |v: Value| crate::support::world::with(&v, "password", Value::string("sesame"));
+    let leak = |v: Value| crate::support::remote::with(&v, "password", Value::string("sesame"));
     let mut case = Case::new(main);
-    case.world.twist("plan a", leak);
+    case.remote.mutate("plan a", leak);
     let text = case.plan_errors();
     assert!(
         text.contains("Provider produced invalid plan")
             && text.contains("fake_thing.a.password: a write-only attribute"),
         "{text}"
     );
-    case.world.heal();
-    case.world.twist("create a", leak);
+    case.remote.heal();
+    case.remote.mutate("create a", leak);
     let text = case.apply_errors();
     assert!(
         text.contains("Provider produced invalid object")
@@ -406,9 +406,9 @@ fn a_provider_that_gives_back_write_only_attributes_is_told_so() {
         "{text}"
     );
     assert!(case.attribute("fake_thing.a", "password").is_null(), "it is not kept");
-    case.world.heal();
+    case.remote.heal();
     case.apply();
-    case.world.drift("a", "password", Value::string("sesame"));
+    case.remote.drift("a", "password", Value::string("sesame"));
     let text = case.plan_errors();
     assert!(
         text.contains("\"fake_thing.a.password\" while reading the object"),

@@ -1,8 +1,8 @@
-//! Operations that fail: the state tells the truth, dependents are left alone, everything else goes on.
+//! Failed operations: the state has the actual objects, dependents are skipped, other operations continue.
 
 use cty::{Type, Value};
 
-use crate::support::world::with;
+use crate::support::remote::with;
 use crate::support::{Case, actions, texts};
 
 const THREE: &str = r#"
@@ -20,99 +20,99 @@ const THREE: &str = r#"
 "#;
 
 #[test]
-fn a_failed_creation_leaves_nothing_and_skips_dependents() {
+fn failed_creation_stores_nothing_and_skips_dependents() {
     let mut case = Case::new(THREE);
-    case.world.fail("create a");
+    case.remote.fail("create a");
     let errors = case.apply_errors();
     assert!(errors.contains("Operation failed [fake_thing.a]"), "{errors}");
     assert_eq!(errors.lines().count(), 1, "one problem, told once:\n{errors}");
     assert_eq!(case.addresses(), ["fake_thing.other"]);
     assert!(case.output("b").is_none());
     assert!(case.output("other").is_some());
-    case.world.heal();
+    case.remote.heal();
     assert_eq!(actions(&case.plan()), ["+ fake_thing.a", "+ fake_thing.b"]);
     case.apply().assert_settled();
 }
 
 #[test]
-fn a_half_failed_creation_is_tainted() {
+fn creation_with_object_and_error_is_tainted() {
     let mut case = Case::new(THREE);
-    case.world.lock().half.insert("create a".into());
+    case.remote.lock().half.insert("create a".into());
     case.apply_errors();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
     assert!(case.is_tainted("fake_thing.a"));
-    case.world.heal();
+    case.remote.heal();
     assert_eq!(actions(&case.plan()), ["-/+ fake_thing.a", "+ fake_thing.b"]);
     case.apply().assert_settled();
-    assert_eq!(case.world.names(), ["a", "b", "other"]);
+    assert_eq!(case.remote.names(), ["a", "b", "other"]);
 }
 
 #[test]
-fn a_failed_update_keeps_the_object_as_it_was() {
+fn failed_update_keeps_stored_object() {
     let mut case = Case::new(THREE);
     case.apply();
     case.main(&THREE.replace("\"1\"", "\"2\""));
-    case.world.fail("update a");
+    case.remote.fail("update a");
     case.apply_errors();
     assert_eq!(case.attribute("fake_thing.a", "value"), "1");
     assert!(!case.is_tainted("fake_thing.a"));
     assert!(case.output("b").is_some());
-    case.world.heal();
+    case.remote.heal();
     assert_eq!(actions(&case.plan()), ["~ fake_thing.a"]);
 }
 
 #[test]
-fn a_half_failed_update_keeps_what_the_provider_says() {
+fn update_with_object_and_error_stores_returned_object() {
     let mut case = Case::new(THREE);
     case.apply();
     case.main(&THREE.replace("\"1\"", "\"2\""));
-    case.world.lock().half.insert("update a".into());
+    case.remote.lock().half.insert("update a".into());
     case.apply_errors();
     assert_eq!(case.attribute("fake_thing.a", "value"), "2");
     assert!(!case.is_tainted("fake_thing.a"));
-    case.world.heal();
+    case.remote.heal();
     case.assert_settled();
 }
 
 #[test]
-fn a_failed_destruction_keeps_the_object_and_all_it_depends_on() {
+fn failed_destruction_keeps_object_and_its_dependencies() {
     let mut case = Case::new(THREE);
     case.apply();
-    case.world.fail("delete b");
+    case.remote.fail("delete b");
     case.options.mode = engine::plan::Mode::Destroy;
     let errors = case.apply_errors();
     assert!(errors.contains("Could not delete b"), "{errors}");
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
-    case.world.heal();
+    case.remote.heal();
     case.apply();
     assert!(case.state.is_empty(), "{:?}", case.state);
 }
 
 #[test]
-fn a_provider_that_dies_keeps_the_state() {
+fn crashed_provider_keeps_stored_objects() {
     let mut case = Case::new(THREE);
     case.apply();
     let before = case.state.clone();
     case.main(&THREE.replace("\"1\"", "\"2\""));
-    case.world.lock().unreachable.insert("update a".into());
+    case.remote.lock().unreachable.insert("update a".into());
     let errors = case.apply_errors();
     assert!(errors.contains("The plugin died during update a"), "{errors}");
     assert!(case.state.same_content(&before));
-    case.world.heal();
+    case.remote.heal();
     case.options.mode = engine::plan::Mode::Destroy;
-    case.world.lock().unreachable.insert("delete b".into());
+    case.remote.lock().unreachable.insert("delete b".into());
     case.apply_errors();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
 }
 
 #[test]
-fn a_provider_that_cannot_be_started_changes_nothing() {
+fn provider_that_cannot_start_changes_nothing() {
     let mut case = Case::new(THREE);
     case.apply();
     case.main(&THREE.replace("\"1\"", "\"2\""));
     let plan = case.plan();
     let before = case.state.clone();
-    case.world.lock().missing.insert("fake".into());
+    case.remote.lock().missing.insert("fake".into());
     let diagnostics = case.try_apply(&plan);
     assert!(diagnostics.has_errors());
     assert!(case.state.same_content(&before));
@@ -120,10 +120,10 @@ fn a_provider_that_cannot_be_started_changes_nothing() {
 }
 
 #[test]
-fn all_that_fails_is_told() {
+fn all_failures_are_reported() {
     let mut case = Case::new("resource \"fake_thing\" \"n\" {\n count = 5\n name = \"n${count.index}\"\n}");
     for n in [1, 3] {
-        case.world.fail(&format!("create n{n}"));
+        case.remote.fail(&format!("create n{n}"));
     }
     let errors = case.apply_errors();
     assert_eq!(errors.lines().count(), 2, "{errors}");
@@ -134,7 +134,7 @@ fn all_that_fails_is_told() {
 }
 
 #[test]
-fn invalid_arguments_are_found_in_planning_with_their_place() {
+fn invalid_arguments_are_planning_errors_with_position() {
     let case = Case::new("resource \"fake_thing\" \"a\" {\n  name  = \"a\"\n  value = \"invalid\"\n}\n");
     let (_, diagnostics) = case.try_plan();
     let problem = diagnostics
@@ -151,10 +151,10 @@ fn invalid_arguments_are_found_in_planning_with_their_place() {
 }
 
 #[test]
-fn a_plan_that_contradicts_the_configuration_is_refused() {
+fn plan_that_contradicts_configuration_is_an_error() {
     let case = Case::new(THREE);
-    case.world
-        .twist("plan a", |v| with(&v, "value", Value::string("something else")));
+    case.remote
+        .mutate("plan a", |v| with(&v, "value", Value::string("something else")));
     let errors = case.plan_errors();
     assert!(errors.contains("Provider produced invalid plan"), "{errors}");
     assert!(errors.contains("fake_thing.a.value"), "{errors}");
@@ -162,10 +162,10 @@ fn a_plan_that_contradicts_the_configuration_is_refused() {
 }
 
 #[test]
-fn a_result_that_contradicts_the_plan_is_an_error_and_kept() {
+fn result_that_contradicts_plan_is_an_error_and_stored() {
     let mut case = Case::new(THREE);
-    case.world
-        .twist("create a", |v| with(&v, "value", Value::string("something else")));
+    case.remote
+        .mutate("create a", |v| with(&v, "value", Value::string("something else")));
     let errors = case.apply_errors();
     assert!(
         errors.contains("Provider produced inconsistent result after apply"),
@@ -177,17 +177,17 @@ fn a_result_that_contradicts_the_plan_is_an_error_and_kept() {
 }
 
 #[test]
-fn no_result_or_an_unknown_one_is_an_error() {
+fn null_or_unknown_result_is_an_error() {
     let mut case = Case::new(THREE);
-    case.world.twist("create a", |v| Value::null(v.ty().clone()));
+    case.remote.mutate("create a", |v| Value::null(v.ty().clone()));
     let errors = case.apply_errors();
     assert!(
         errors.contains("was to create or update fake_thing.a and returned no object"),
         "{errors}"
     );
-    case.world.heal();
-    case.world
-        .twist("create a", |v| with(&v, "note", Value::unknown(Type::String)));
+    case.remote.heal();
+    case.remote
+        .mutate("create a", |v| with(&v, "note", Value::unknown(Type::String)));
     let errors = case.apply_errors();
     assert!(
         errors.contains("Provider returned invalid result object after apply"),
@@ -202,11 +202,11 @@ fn no_result_or_an_unknown_one_is_an_error() {
 }
 
 #[test]
-fn an_object_that_outlives_its_destruction_is_an_error() {
+fn object_returned_from_destruction_is_an_error() {
     let mut case = Case::new(THREE);
     case.apply();
-    let object = case.world.named("b").unwrap();
-    case.world.twist("delete b", move |_| object.clone());
+    let object = case.remote.named("b").unwrap();
+    case.remote.mutate("delete b", move |_| object.clone());
     case.options.mode = engine::plan::Mode::Destroy;
     let errors = case.apply_errors();
     assert!(errors.contains("invalid result object after apply"), "{errors}");
@@ -214,7 +214,7 @@ fn an_object_that_outlives_its_destruction_is_an_error() {
 }
 
 #[test]
-fn a_final_plan_that_differs_from_the_first_is_refused() {
+fn inconsistent_final_plan_is_an_error() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" { name = "a" }
@@ -226,7 +226,7 @@ fn a_final_plan_that_differs_from_the_first_is_refused() {
         "#,
     );
     let plan = case.plan();
-    case.world.twist("plan b", |v| {
+    case.remote.mutate("plan b", |v| {
         with(
             &v,
             "tags",
@@ -241,10 +241,10 @@ fn a_final_plan_that_differs_from_the_first_is_refused() {
 }
 
 #[test]
-fn planning_goes_on_beside_what_fails_and_tells_everything() {
+fn planning_continues_after_failures_and_reports_all() {
     let case = Case::new(THREE);
-    case.world.fail("plan a");
-    case.world.fail("plan other");
+    case.remote.fail("plan a");
+    case.remote.fail("plan other");
     let errors = case.plan_errors();
     assert!(
         errors.contains("Cannot plan [fake_thing.a]") && errors.contains("Cannot plan [fake_thing.other]"),

@@ -17,7 +17,7 @@ fn case(main: &str) -> Case {
 }
 
 #[test]
-fn they_are_called_once_for_the_same_arguments() {
+fn function_results_are_cached_by_arguments() {
     let mut case = case(
         r#"
         resource "fake_thing" "a" {
@@ -36,7 +36,7 @@ fn they_are_called_once_for_the_same_arguments() {
             .and_then(Value::as_str),
         Some("NO 1")
     );
-    let mut calls = case.world.changes();
+    let mut calls = case.remote.changes();
     calls.sort();
     assert_eq!(
         calls,
@@ -52,7 +52,7 @@ fn they_are_called_once_for_the_same_arguments() {
 }
 
 #[test]
-fn unknown_and_marked_arguments() {
+fn unknown_and_marked_function_arguments() {
     let mut case = case(
         r#"
         variable "s" { sensitive = true }
@@ -73,7 +73,7 @@ fn unknown_and_marked_arguments() {
 }
 
 #[test]
-fn mistakes_are_told_where_they_are() {
+fn function_errors_have_positions() {
     let case = case(
         r#"
         output "a" { value = provider::loud::shuot("x") }
@@ -110,24 +110,24 @@ fn mistakes_are_told_where_they_are() {
 }
 
 #[test]
-fn apply_wants_the_answer_that_planning_got() {
+fn different_function_result_during_apply_is_an_error() {
     let mut case = case(
         r#"
         resource "fake_thing" "a" { name = provider::loud::shout("a") }
         "#,
     );
     let plan = case.plan();
-    case.world.twist("call shout a", |_| Value::string("B"));
+    case.remote.mutate("call shout a", |_| Value::string("B"));
     let text = crate::support::errors(&case.try_apply(&plan));
     assert!(
         text.contains("Error in function call") && text.contains("provider function returned an inconsistent result"),
         "{text}"
     );
-    assert!(case.world.names().is_empty());
+    assert!(case.remote.names().is_empty());
 }
 
 #[test]
-fn validation_calls_them_too() {
+fn validation_calls_functions() {
     let case = case("output \"a\" { value = provider::loud::shout(\"\") }");
     let text = crate::support::errors(&case.validate());
     assert!(text.contains("nothing to say"), "{text}");

@@ -1,4 +1,4 @@
-//! How many calls are in flight to a provider, however many blocks there are.
+//! Limits of concurrent provider calls, for many blocks.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::support::Case;
 
 const BLOCKS: usize = 2000;
 
-/// So many blocks of their own, that nothing orders.
+/// Many independent blocks.
 fn blocks(kind: &str, argument: &str) -> String {
     let mut text = String::new();
     for i in 0..BLOCKS {
@@ -16,40 +16,40 @@ fn blocks(kind: &str, argument: &str) -> String {
 }
 
 fn most(case: &Case) -> usize {
-    std::mem::take(&mut case.world.lock().most_in_flight)
+    std::mem::take(&mut case.remote.lock().most_in_flight)
 }
 
 #[test]
-fn parallelism_bounds_the_calls_for_2000_blocks() {
+fn parallelism_limits_calls_for_2000_blocks() {
     let mut case = Case::new(&blocks("resource \"fake_thing\"", "name"));
-    case.world.lock().quiet = true;
+    case.remote.lock().quiet = true;
     case.apply();
-    // No service is asked for validation, so it is bounded by itself.
+    // Validation calls no service, so it has a limit of its own.
     assert!(most(&case) <= 64);
-    case.world.lock().validated = 0;
+    case.remote.lock().validated = 0;
     let plan = case.plan();
     assert_eq!(plan.changes.len(), BLOCKS);
-    // Before anything else, and of each object as it is planned.
-    assert_eq!(case.world.lock().validated, 2 * BLOCKS);
+    // Before planning, and for each object as it is planned.
+    assert_eq!(case.remote.lock().validated, 2 * BLOCKS);
     most(&case);
     case.destroy();
     assert!(most(&case) <= 64);
 }
 
 #[test]
-fn a_plan_of_2000_blocks_asks_for_no_more_than_parallelism_at_a_time() {
-    // Everything is read and planned only after the last validation.
+fn parallelism_limits_planning_calls_for_2000_blocks() {
+    // Refresh and planning follow the last validation.
     for (kind, argument) in [
         ("resource \"fake_thing\"", "name"),
         ("ephemeral \"fake_ticket\"", "name"),
         ("data \"fake_lookup\"", "query"),
     ] {
         let case = Case::new(&blocks(kind, argument));
-        case.world.lock().quiet = true;
-        let world = case.world.clone();
-        // The first call that is no validation.
-        case.world.hook("configure ?", move || {
-            world.lock().most_in_flight = 0;
+        case.remote.lock().quiet = true;
+        let remote = case.remote.clone();
+        // The first call that is not a validation.
+        case.remote.hook("configure ?", move || {
+            remote.lock().most_in_flight = 0;
         });
         case.plan();
         let most = most(&case);
@@ -58,10 +58,10 @@ fn a_plan_of_2000_blocks_asks_for_no_more_than_parallelism_at_a_time() {
 }
 
 #[test]
-fn objects_that_are_in_the_state_alone_are_bounded_over_all_blocks() {
+fn state_only_objects_have_one_limit_for_all_blocks() {
     let mut case = Case::new(&blocks("resource \"fake_thing\"", "name"));
-    case.world.lock().quiet = true;
-    case.world.lock().state_only = true;
+    case.remote.lock().quiet = true;
+    case.remote.lock().state_only = true;
     case.apply();
     most(&case);
     case.plan();

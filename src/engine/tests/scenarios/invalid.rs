@@ -1,4 +1,4 @@
-//! An invalid configuration reaches nothing: every mistake is found before the first object is read, planned or opened.
+//! Validation before planning: all errors are found before an object is refreshed, planned or opened.
 
 use engine::plan::Mode;
 
@@ -13,7 +13,7 @@ const VALID: &str = r#"
     resource "other_thing" "o" { name = "o" }
 "#;
 
-/// Mistakes of several kinds, each in a block of its own.
+/// Errors of several kinds, each in its own block.
 const MISTAKES: &str = r#"
     resource "fake_thing" "wrong" { value = "invalid" }
     resource "fake_thing" "unknown" { nmae = "x" }
@@ -25,7 +25,7 @@ fn case() -> Case {
     let mut case = Case::new(VALID);
     case.apply();
     case.main(&format!("{VALID}{MISTAKES}"));
-    case.world.take_log();
+    case.remote.take_log();
     case
 }
 
@@ -36,45 +36,45 @@ fn assert_refused(case: &Case) {
     for part in ["The value is invalid", "nmae", "local value", "nope"] {
         assert!(errors.contains(part), "{part} is missing in:\n{errors}");
     }
-    assert_eq!(case.world.take_log(), Vec::<String>::new());
+    assert_eq!(case.remote.take_log(), Vec::<String>::new());
 }
 
 #[test]
-fn a_plan_reports_every_mistake_and_asks_nothing() {
+fn plan_of_invalid_configuration_reports_all_errors_without_calls() {
     assert_refused(&case());
 }
 
 #[test]
-fn so_does_a_refresh() {
+fn refresh_of_invalid_configuration_reports_all_errors_without_calls() {
     let mut case = case();
     case.options.mode = Mode::RefreshOnly;
     assert_refused(&case);
 }
 
 #[test]
-fn so_does_a_destroy_plan() {
+fn destroy_plan_of_invalid_configuration_reports_all_errors_without_calls() {
     let mut case = case();
     case.options.mode = Mode::Destroy;
     assert_refused(&case);
 }
 
 #[test]
-fn so_does_a_plan_with_targets_that_have_no_mistake() {
+fn plan_with_valid_targets_reports_all_errors_without_calls() {
     let mut case = case();
     case.target(&["fake_thing.a"]);
     assert_refused(&case);
 }
 
 #[test]
-fn instances_are_not_validated_beforehand() {
+fn instances_are_not_validated_before_planning() {
     let case = Case::new(r#"resource "fake_thing" "a" { count = 50 }"#);
     case.plan();
-    // Once for the block, and each instance with what it is planned with.
-    assert_eq!(case.world.lock().validated, 51);
+    // One validation of the block, and one of each instance with its planning.
+    assert_eq!(case.remote.lock().validated, 51);
 }
 
 #[test]
-fn a_module_that_is_called_often_is_validated_once() {
+fn module_with_many_calls_is_validated_once() {
     let mut main = String::new();
     for i in 0..40 {
         main.push_str(&format!(
@@ -87,8 +87,8 @@ fn a_module_that_is_called_often_is_validated_once() {
     "#;
     let case = Case::of(&[("main.tf", &main), ("m/main.tf", module)]);
     assert!(!case.validate().has_errors());
-    assert_eq!(case.world.lock().validated, 1);
-    // A mistake in it is one mistake.
+    assert_eq!(case.remote.lock().validated, 1);
+    // An error in the module is reported once.
     let module = r#"
         variable "name" {}
         resource "fake_thing" "t" { value = "invalid" }
@@ -101,7 +101,7 @@ fn a_module_that_is_called_often_is_validated_once() {
 }
 
 #[test]
-fn what_validation_warns_of_is_shown_once_by_every_kind_of_plan() {
+fn validation_warnings_are_reported_once_by_every_kind_of_plan() {
     let main = r#"
         resource "fake_thing" "a" {
           count = 3

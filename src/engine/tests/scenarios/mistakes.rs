@@ -1,4 +1,4 @@
-//! Configurations that cannot work, and what people are told.
+//! Errors in configurations, and their messages.
 
 use crate::support::Case;
 
@@ -7,7 +7,7 @@ fn errors(main: &str) -> String {
 }
 
 #[test]
-fn a_circle_is_told_as_a_path() {
+fn cycle_is_reported_as_a_path() {
     let text = errors(
         r#"
         locals {
@@ -25,7 +25,7 @@ fn a_circle_is_told_as_a_path() {
 }
 
 #[test]
-fn a_circle_through_modules() {
+fn cycle_through_modules() {
     let case = Case::of(&[
         ("main.tf", "module \"m\" {\n source = \"./m\"\n in = module.m.out\n}"),
         ("m/main.tf", "variable \"in\" {}\noutput \"out\" { value = var.in }"),
@@ -38,7 +38,7 @@ fn a_circle_through_modules() {
 }
 
 #[test]
-fn an_object_may_not_refer_to_itself() {
+fn self_reference_is_an_error() {
     let text = errors("resource \"fake_thing\" \"a\" { value = fake_thing.a.id }");
     assert!(text.contains("Self-referential block"), "{text}");
     let text = errors("resource \"fake_thing\" \"a\" {\n count = 2\n value = fake_thing.a[0].id\n}");
@@ -46,7 +46,7 @@ fn an_object_may_not_refer_to_itself() {
 }
 
 #[test]
-fn what_is_not_declared_gets_a_suggestion() {
+fn undeclared_names_get_suggestions() {
     let text = errors(
         r#"
         variable "region" { default = "x" }
@@ -97,7 +97,7 @@ fn unknown_types_and_arguments() {
 }
 
 #[test]
-fn instances_must_be_named_where_there_are_several() {
+fn reference_without_instance_key_is_an_error() {
     let text = errors(
         r#"
         resource "fake_thing" "n" { count = 2 }
@@ -118,7 +118,7 @@ fn instances_must_be_named_where_there_are_several() {
 }
 
 #[test]
-fn ephemeral_values_do_not_go_into_objects() {
+fn ephemeral_values_in_objects_are_errors() {
     let text = errors(
         r#"
         variable "token" {
@@ -142,7 +142,7 @@ fn ephemeral_values_do_not_go_into_objects() {
 }
 
 #[test]
-fn one_mistake_is_told_once_however_many_depend_on_it() {
+fn error_with_many_dependents_is_reported_once() {
     let text = errors(
         r#"
         locals { bad = 1 + "x" }
@@ -158,7 +158,7 @@ fn one_mistake_is_told_once_however_many_depend_on_it() {
 }
 
 #[test]
-fn a_mistake_in_one_place_does_not_hide_one_in_another() {
+fn errors_in_different_blocks_are_all_reported() {
     let text = errors(
         r#"
         resource "fake_thing" "a" { value = 1 + "x" }
@@ -170,7 +170,7 @@ fn a_mistake_in_one_place_does_not_hide_one_in_another() {
 }
 
 #[test]
-fn a_condition_is_true_or_false() {
+fn condition_must_be_a_boolean() {
     let of = |condition: &str| {
         errors(&format!(
             "variable \"v\" {{\n default = null\n}}\nresource \"fake_thing\" \"a\" {{\n name = \"a\"\n lifecycle {{\n precondition {{\n \
@@ -190,7 +190,7 @@ fn a_condition_is_true_or_false() {
 }
 
 #[test]
-fn a_trigger_names_an_instance_that_there_can_be() {
+fn replace_triggered_by_with_invalid_key_is_an_error() {
     let case = Case::new(
         r#"
         resource "fake_thing" "a" {

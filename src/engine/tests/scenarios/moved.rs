@@ -1,4 +1,4 @@
-//! `moved` blocks, and moves that follow without one.
+//! `moved` blocks and implied moves.
 
 use cty::Value;
 use engine::plan::{Action, Mode, Reason};
@@ -14,7 +14,7 @@ fn moves(plan: &engine::plan::Plan) -> Vec<String> {
 }
 
 #[test]
-fn a_renamed_resource_keeps_its_object() {
+fn renamed_resource_keeps_its_object() {
     let mut case = Case::new(r#"resource "fake_thing" "a" { name = "one" }"#);
     case.apply();
     case.main(
@@ -37,7 +37,7 @@ fn a_renamed_resource_keeps_its_object() {
 }
 
 #[test]
-fn moved_objects_change_like_others() {
+fn moved_objects_are_updated_and_replaced() {
     let mut case = Case::new(r#"resource "fake_thing" "a" { name = "one" }"#);
     case.apply();
     case.main(
@@ -55,12 +55,12 @@ fn moved_objects_change_like_others() {
     let plan = case.plan();
     assert_eq!(actions(&plan), ["~ fake_thing.b"]);
     assert_eq!(moves(&plan), ["fake_thing.a -> fake_thing.b"]);
-    case.world.drift("one", "value", Value::string("drifted"));
+    case.remote.drift("one", "value", Value::string("drifted"));
     let plan = case.plan();
     assert_eq!(plan.drift.len(), 1);
     assert_eq!(plan.drift[0].previous_address, Some(instance("fake_thing.a")));
     case.options.mode = Mode::RefreshOnly;
-    case.world.drift("one", "value", Value::null(cty::Type::String));
+    case.remote.drift("one", "value", Value::null(cty::Type::String));
     let plan = case.plan();
     assert_eq!((plan.drift.len(), plan.drift[0].action), (1, Action::NoOp));
     assert!(!plan.is_applyable(), "a move alone is nothing to apply a refresh for");
@@ -158,7 +158,7 @@ fn chains_and_modules_and_keys() {
 }
 
 #[test]
-fn count_comes_and_goes_without_a_block() {
+fn adding_and_removing_count_implies_moves() {
     let single = r#"resource "fake_thing" "a" { name = "x" }"#;
     let counted = r#"
         resource "fake_thing" "a" {
@@ -177,7 +177,7 @@ fn count_comes_and_goes_without_a_block() {
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.a[1]"]);
     assert_eq!(moves(&plan), ["fake_thing.a[0] -> fake_thing.a"]);
-    // Who says something else means it.
+    // An explicit statement takes precedence over an implied one.
     case.main(&format!(
         "{counted}\nmoved {{\n from = fake_thing.a[0]\n to = fake_thing.a[1]\n}}"
     ));
@@ -190,7 +190,7 @@ fn count_comes_and_goes_without_a_block() {
 }
 
 #[test]
-fn whole_module_calls_get_other_names_whatever_their_keys() {
+fn moved_module_call_keeps_instance_keys() {
     let child = ("m/main.tf", r#"resource "fake_thing" "t" { name = "x" }"#);
     let call = |name: &str, count: usize| format!("module \"{name}\" {{\n source = \"./m\"\n count = {count}\n}}\n");
     let mut case = Case::of(&[("main.tf", &call("a", 2)), child]);
@@ -204,7 +204,7 @@ fn whole_module_calls_get_other_names_whatever_their_keys() {
             "module.a[1].fake_thing.t -> module.b[1].fake_thing.t"
         ]
     );
-    // Losing count is no move by itself.
+    // Removing count without instance 0 implies no move.
     let main = "module \"a\" {\n source = \"./m\"\n}\n";
     case.files(&[("main.tf", main), child]);
     let plan = case.plan();
@@ -216,7 +216,7 @@ fn whole_module_calls_get_other_names_whatever_their_keys() {
 }
 
 #[test]
-fn what_is_in_the_way_blocks_a_move() {
+fn object_at_target_blocks_move() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" { name = "a" }
@@ -248,7 +248,7 @@ fn what_is_in_the_way_blocks_a_move() {
 }
 
 #[test]
-fn an_object_moved_to_nowhere_is_destroyed_for_that() {
+fn move_to_undeclared_target_destroys_object_with_reason() {
     let mut case = Case::new(r#"resource "fake_thing" "a" { name = "a" }"#);
     case.apply();
     case.main("moved {\n from = fake_thing.a\n to = fake_thing.b\n}");
@@ -262,7 +262,7 @@ fn an_object_moved_to_nowhere_is_destroyed_for_that() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn contradictory_statements_are_errors() {
     let refused = |main: &str, summary: &str| {
         let mut case = Case::new("");
         case.main(main);
@@ -306,7 +306,7 @@ fn targets_must_cover_moves() {
 }
 
 #[test]
-fn objects_become_objects_of_another_type_if_the_provider_can() {
+fn move_between_types_requires_provider_support() {
     let mut case = Case::new(r#"resource "other_thing" "a" { name = "a" }"#);
     case.apply();
     let id = case.attribute("other_thing.a", "id");
@@ -322,13 +322,13 @@ fn objects_become_objects_of_another_type_if_the_provider_can() {
 }
 
 #[test]
-fn what_may_not_come_of_a_move_to_another_type() {
+fn invalid_move_state_responses() {
     let mut case = Case::new(r#"resource "other_thing" "a" { name = "a" }"#);
     case.apply();
     let id = case.attribute("other_thing.a", "id").as_str().unwrap().to_owned();
     case.main("resource \"fake_thing\" \"b\" { name = \"a\" }\nmoved {\n from = other_thing.a\n to = fake_thing.b\n}");
-    case.world
-        .twist(&format!("upgrade {id}"), |v| Value::null(v.ty().clone()));
+    case.remote
+        .mutate(&format!("upgrade {id}"), |v| Value::null(v.ty().clone()));
     assert_eq!(
         case.plan_errors(),
         "Error: Provider returned invalid value: The provider returned no object, or one that is not wholly known, \

@@ -1,4 +1,4 @@
-//! `-target`, `-replace`, `-destroy` with targets, imports.
+//! Options: `-target`, `-exclude`, `-replace`, destroy mode with targets, imports.
 
 use engine::plan::Mode;
 
@@ -21,7 +21,7 @@ const CHAIN: &str = r#"
 "#;
 
 #[test]
-fn a_target_brings_its_dependencies() {
+fn target_selects_its_dependencies() {
     let mut case = Case::new(CHAIN);
     case.target(&["fake_thing.b[1]"]);
     let (plan, diagnostics) = case.try_plan();
@@ -42,7 +42,7 @@ fn a_target_brings_its_dependencies() {
 }
 
 #[test]
-fn what_is_excluded_takes_its_dependents_along() {
+fn exclude_leaves_out_dependents() {
     let mut case = Case::new(CHAIN);
     case.exclude(&["fake_thing.b"]);
     let (plan, diagnostics) = case.try_plan();
@@ -53,7 +53,7 @@ fn what_is_excluded_takes_its_dependents_along() {
     assert!(plan.is_partial());
     case.apply();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
-    // Of a resource of which one instance is left out, the others are planned, but nothing that depends on it.
+    // One instance is excluded: the others are planned, but no dependents of the resource.
     case.exclude(&["fake_thing.b[0]"]);
     assert_eq!(actions(&case.plan()), ["+ fake_thing.b[1]"]);
     case.exclude(&["fake_thing.a"]);
@@ -66,7 +66,7 @@ fn what_is_excluded_takes_its_dependents_along() {
 }
 
 #[test]
-fn what_is_excluded_from_destroying_keeps_what_it_needs() {
+fn excluded_object_keeps_its_dependencies_in_destroy_mode() {
     let mut case = Case::new(CHAIN);
     case.apply();
     case.options.mode = Mode::Destroy;
@@ -85,7 +85,7 @@ fn what_is_excluded_from_destroying_keeps_what_it_needs() {
 }
 
 #[test]
-fn destroying_a_target_takes_its_dependents() {
+fn destroying_a_target_selects_its_dependents() {
     let mut case = Case::new(CHAIN);
     case.apply();
     case.options.mode = Mode::Destroy;
@@ -131,14 +131,14 @@ fn modules_are_targets() {
 }
 
 #[test]
-fn what_is_not_targeted_is_neither_read_nor_destroyed() {
+fn untargeted_objects_are_neither_refreshed_nor_destroyed() {
     let mut case = Case::new(CHAIN);
     case.apply();
     case.main("resource \"fake_thing\" \"a\" { name = \"a\" }");
     case.target(&["fake_thing.other"]);
-    case.world.take_log();
+    case.remote.take_log();
     assert_eq!(actions(&case.plan()), ["- fake_thing.other"]);
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert!(
         !log.iter().any(|l| l.contains("read a") || l.contains("read b0")),
         "{log:?}"
@@ -146,8 +146,8 @@ fn what_is_not_targeted_is_neither_read_nor_destroyed() {
 }
 
 #[test]
-fn a_target_in_planning_sees_what_the_state_has_of_the_rest() {
-    // fake_thing.c is not targeted, so its reference into it need not be known.
+fn references_to_untargeted_resources_see_stored_objects() {
+    // fake_thing.c is not targeted, so its reference need not be known.
     let mut case = Case::new(CHAIN);
     case.apply();
     case.target(&["fake_thing.c"]).assert_settled();
@@ -166,25 +166,25 @@ const IMPORT: &str = r#"
     }
 "#;
 
-/// A world where an object exists that nobody manages.
+/// A remote with an object that is not managed.
 fn with_object(case: &Case, id: &str, name: &str) {
     let mut other = Case::new(&format!(
         "resource \"fake_thing\" \"a\" {{\n name = \"{name}\"\n value = \"configured\"\n}}"
     ));
     other.apply();
-    let object = other.world.named(name).unwrap();
-    let object = crate::support::world::with(&object, "id", cty::Value::string(id));
-    case.world.lock().objects.insert(id.into(), object);
+    let object = other.remote.named(name).unwrap();
+    let object = crate::support::remote::with(&object, "id", cty::Value::string(id));
+    case.remote.lock().objects.insert(id.into(), object);
 }
 
 #[test]
-fn import_blocks_take_over_what_exists() {
+fn import_blocks_import_existing_objects() {
     let mut case = Case::new(IMPORT);
     with_object(&case, "existing", "a");
     let plan = case.plan();
     assert_eq!(change(&plan, "fake_thing.a").importing.as_deref(), Some("existing"));
     assert!(actions(&plan).is_empty() && plan.has_changes());
-    case.world.changes();
+    case.remote.changes();
     case.apply();
     let told: Vec<_> = case.events.0.lock().unwrap().iter().map(|e| format!("{e:?}")).collect();
     assert!(
@@ -192,7 +192,7 @@ fn import_blocks_take_over_what_exists() {
             .any(|e| e.starts_with("Imported") && e.contains("\"existing\"")),
         "{told:#?}"
     );
-    assert!(!case.world.changes().iter().any(|c| c.starts_with("create")));
+    assert!(!case.remote.changes().iter().any(|c| c.starts_with("create")));
     assert_eq!(case.attribute("fake_thing.a", "id"), "existing");
     case.assert_settled();
     case.main(&IMPORT.replace("configured", "changed"));
@@ -200,7 +200,7 @@ fn import_blocks_take_over_what_exists() {
 }
 
 #[test]
-fn importing_what_does_not_exist_is_an_error() {
+fn import_of_missing_object_is_an_error() {
     let case = Case::new(IMPORT);
     assert!(case.plan_errors().contains("Cannot import non-existent remote object"));
 }
@@ -274,7 +274,7 @@ fn imports_into_instances_of_modules() {
 }
 
 #[test]
-fn configuration_is_written_for_what_is_imported() {
+fn configuration_is_generated_for_imported_objects() {
     let mut case = Case::new("import {\n to = fake_thing.a\n id = \"existing\"\n}");
     with_object(&case, "existing", "a");
     case.options.generate_config = true;
@@ -294,19 +294,19 @@ fn configuration_is_written_for_what_is_imported() {
         "resource \"fake_thing\" \"a\" {\n  forced   = null\n  name     = \"a\"\n  password = null\n  secret   = null # sensitive\n  \
          tags     = null\n  value    = \"configured\"\n}"
     );
-    // What was written says what the plan says.
+    // The generated configuration has the planned values.
     let whole = format!("import {{\n to = fake_thing.a\n id = \"existing\"\n}}\n{text}");
     case.options.generate_config = false;
     case.main(&whole).apply().assert_settled();
-    // Not for what cannot be written.
+    // No block is generated where that is not possible.
     case.options.generate_config = true;
     case.main("import {\n to = fake_thing.b[0]\n id = \"existing\"\n}");
     assert!(case.plan_errors().contains("-generate-config-out"));
 }
 
-/// What cannot be evaluated yet is no obstacle to targeting what it needs, which is the way out that the error names.
+/// An unknown count does not prevent targeting its dependencies, as its error message advises.
 #[test]
-fn targets_are_the_way_out_of_an_unknown_count() {
+fn target_makes_unknown_count_plannable() {
     let config = [
         (
             "main.tf",

@@ -1,6 +1,6 @@
-//! The order in which things are created and destroyed.
+//! The order of creation and destruction.
 
-use crate::support::world::assert_before;
+use crate::support::remote::assert_before;
 use crate::support::{Case, actions};
 
 #[test]
@@ -20,7 +20,7 @@ fn references_order_creation_and_destruction() {
         "#,
     );
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "create a", "create b");
     assert_before(&log, "create b", "create c");
     assert_eq!(
@@ -33,15 +33,15 @@ fn references_order_creation_and_destruction() {
     );
     case.assert_settled();
     case.destroy();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "delete c", "delete b");
     assert_before(&log, "delete b", "delete a");
     assert!(case.state.is_empty());
-    assert!(case.world.names().is_empty());
+    assert!(case.remote.names().is_empty());
 }
 
 #[test]
-fn modules_hand_values_in_and_out() {
+fn values_pass_into_and_out_of_modules() {
     let mut case = Case::of(&[
         (
             "main.tf",
@@ -70,7 +70,7 @@ fn modules_hand_values_in_and_out() {
         ),
     ]);
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "create first", "create inner");
     assert_before(&log, "create inner", "create last");
     assert_eq!(
@@ -79,7 +79,7 @@ fn modules_hand_values_in_and_out() {
     );
     case.assert_settled();
     case.destroy();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "delete last", "delete inner");
     assert_before(&log, "delete inner", "delete first");
 }
@@ -108,19 +108,19 @@ fn depends_on_orders_without_references() {
         ("m/main.tf", r#"resource "fake_thing" "in" { name = "in" }"#),
     ]);
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "create a", "create b");
     assert_before(&log, "create b", "create in");
     assert_before(&log, "create in", "create z");
     case.destroy();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "delete z", "delete in");
     assert_before(&log, "delete in", "delete b");
     assert_before(&log, "delete b", "delete a");
 }
 
 #[test]
-fn what_left_the_configuration_is_destroyed_in_the_recorded_order() {
+fn orphans_are_destroyed_in_recorded_order() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" { name = "a" }
@@ -135,21 +135,21 @@ fn what_left_the_configuration_is_destroyed_in_the_recorded_order() {
         "#,
     );
     case.apply();
-    case.world.take_log();
+    case.remote.take_log();
     case.main("");
     assert_eq!(
         actions(&case.plan()),
         ["- fake_thing.a", "- fake_thing.b", "- fake_thing.c"]
     );
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "delete c", "delete b");
     assert_before(&log, "delete b", "delete a");
     assert!(case.state.is_empty());
 }
 
 #[test]
-fn a_dependency_added_without_any_change_orders_destruction_later() {
+fn dependency_added_without_change_orders_later_destruction() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" { name = "a" }
@@ -168,16 +168,16 @@ fn a_dependency_added_without_any_change_orders_destruction_later() {
     );
     case.apply();
     for world_turns in ["delete a", "delete b"] {
-        case.world.lock().turns.insert(world_turns.into(), 20);
+        case.remote.lock().turns.insert(world_turns.into(), 20);
     }
     case.main("");
-    case.world.take_log();
+    case.remote.take_log();
     case.apply();
-    assert_before(&case.world.take_log(), "delete b", "delete a");
+    assert_before(&case.remote.take_log(), "delete b", "delete a");
 }
 
 #[test]
-fn an_object_that_goes_is_destroyed_before_what_it_depended_on_is_changed() {
+fn deletion_precedes_update_of_dependency() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" {
@@ -199,14 +199,14 @@ fn an_object_that_goes_is_destroyed_before_what_it_depended_on_is_changed() {
         }
         "#,
     );
-    case.world.take_log();
-    case.world.lock().turns.insert("delete b".into(), 50);
+    case.remote.take_log();
+    case.remote.lock().turns.insert("delete b".into(), 50);
     case.apply();
-    assert_before(&case.world.take_log(), "delete b", "update a");
+    assert_before(&case.remote.take_log(), "delete b", "update a");
 }
 
 #[test]
-fn the_same_plan_whatever_the_order_of_answers() {
+fn plan_is_independent_of_response_order() {
     let text = r#"
         resource "fake_thing" "n" {
           count = 12
@@ -223,12 +223,12 @@ fn the_same_plan_whatever_the_order_of_answers() {
     let mut orders = Vec::new();
     for seed in 0..4 {
         let mut case = Case::new(text);
-        case.world.lock().seed = seed * 7919;
+        case.remote.lock().seed = seed * 7919;
         let plan = case.plan();
         plans.push(format!("{:?} {:?} {:?}", plan.changes, plan.outputs, plan.graph));
         let diagnostics = case.try_apply(&plan);
         assert!(!diagnostics.has_errors());
-        orders.push(case.world.take_log());
+        orders.push(case.remote.take_log());
     }
     assert!(plans.iter().all(|p| *p == plans[0]));
     assert!(
@@ -238,7 +238,7 @@ fn the_same_plan_whatever_the_order_of_answers() {
 }
 
 #[test]
-fn no_more_operations_at_once_than_allowed() {
+fn parallelism_limits_operations() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "n" {
@@ -250,7 +250,7 @@ fn no_more_operations_at_once_than_allowed() {
     case.parallelism = 3;
     case.apply();
     let (mut now, mut most) = (0, 0);
-    for line in case.world.take_log() {
+    for line in case.remote.take_log() {
         now += if line.starts_with('>') { 1 } else { -1 };
         most = most.max(now);
     }
@@ -275,22 +275,22 @@ fn dependencies(case: &Case, address: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_module_as_a_whole_means_everything_in_it() {
+fn module_reference_depends_on_all_resources_in_it() {
     let module = "resource \"fake_thing\" \"x\" { name = \"x\" }\noutput \"o\" { value = \"constant\" }";
     let call = "module \"m\" {\n source = \"./m\"\n count = 1\n}\n";
     let text = |value: &str| format!("{call}resource \"fake_thing\" \"b\" {{\n name = \"b\"\n value = {value}\n}}");
     let mut case = Case::of(&[("main.tf", &text("join(\",\", module.m[*].o)")), ("m/m.tf", module)]);
     case.apply();
     assert_eq!(dependencies(&case, "fake_thing.b"), ["module.m.fake_thing.x"]);
-    // One output by name is that output, and what is behind it.
+    // A reference to one output depends on that output only.
     case.files(&[("main.tf", &text("module.m[0].o")), ("m/m.tf", module)]);
-    case.world.vanish("b");
+    case.remote.vanish("b");
     case.apply();
     assert!(dependencies(&case, "fake_thing.b").is_empty());
 }
 
 #[test]
-fn a_module_as_a_whole_may_need_who_refers_to_it() {
+fn module_reference_from_its_own_dependency_is_no_cycle() {
     let mut case = Case::of(&[
         (
             "main.tf",

@@ -10,7 +10,7 @@ fn action(case: &Case, name: &str) -> Action {
 }
 
 #[test]
-fn outputs_come_change_and_go() {
+fn outputs_are_created_updated_and_deleted() {
     let mut case = Case::new("output \"o\" { value = \"1\" }");
     assert_eq!(action(&case, "o"), Action::Create);
     case.apply();
@@ -28,7 +28,7 @@ fn outputs_come_change_and_go() {
 }
 
 #[test]
-fn sensitivity_is_a_change_and_is_kept() {
+fn change_of_output_sensitivity_is_planned_and_stored() {
     let mut case = Case::new("output \"o\" { value = \"1\" }");
     case.apply();
     case.main("output \"o\" {\n value = \"1\"\n sensitive = true\n}");
@@ -39,7 +39,7 @@ fn sensitivity_is_a_change_and_is_kept() {
 }
 
 #[test]
-fn a_sensitive_value_must_be_declared_so() {
+fn sensitive_output_must_be_declared_sensitive() {
     let mut case = Case::new(
         r#"
         variable "s" {
@@ -118,8 +118,8 @@ fn only_outputs_change() {
     case.main("resource \"fake_thing\" \"a\" { name = \"a\" }\noutput \"o\" { value = fake_thing.a.id }");
     let plan = case.plan();
     assert!(plan.has_changes() && plan.is_applyable());
-    case.world.changes();
+    case.remote.changes();
     case.apply();
-    assert!(case.world.changes().is_empty());
+    assert!(case.remote.changes().is_empty());
     assert_eq!(case.output("o").unwrap().as_str(), Some("id-a-1"));
 }

@@ -3,11 +3,11 @@
 use cty::Value;
 use engine::plan::Mode;
 
-use crate::support::world::assert_before;
+use crate::support::remote::assert_before;
 use crate::support::{Case, actions};
 
 #[test]
-fn configured_from_variables() {
+fn provider_configured_from_variables() {
     let mut case = Case::new(
         r#"
         variable "token" {}
@@ -29,10 +29,10 @@ const FROM_RESOURCE: &str = r#"
 "#;
 
 #[test]
-fn configured_from_what_is_created_in_the_same_apply() {
+fn provider_configured_from_object_of_same_apply() {
     let mut case = Case::new(FROM_RESOURCE);
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert!(
         log.contains(&"> configure (unknown)".to_owned()),
         "in planning it is not known: {log:?}"
@@ -43,16 +43,16 @@ fn configured_from_what_is_created_in_the_same_apply() {
         case.attribute("other_thing.cluster", "note")
     );
     case.assert_settled();
-    // Everything goes in the other order, through the configuration that was.
-    case.world.take_log();
+    // Destruction is in reverse order, with the old provider configuration.
+    case.remote.take_log();
     case.destroy();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "delete a", "delete cluster");
     assert!(!log.contains(&"> configure (unknown)".to_owned()), "{log:?}");
 }
 
 #[test]
-fn an_object_goes_through_what_its_provider_has_become() {
+fn deletion_uses_changed_provider_configuration() {
     let mut case = Case::new(FROM_RESOURCE);
     case.apply();
     let text = FROM_RESOURCE
@@ -63,9 +63,9 @@ fn an_object_goes_through_what_its_provider_has_become() {
         actions(&case.plan()),
         ["- fake_thing.a", "+ fake_thing.b", "~ other_thing.cluster"]
     );
-    case.world.take_log();
+    case.remote.take_log();
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "update cluster", "delete a");
     assert_eq!(
         case.attribute("fake_thing.b", "token"),
@@ -74,7 +74,7 @@ fn an_object_goes_through_what_its_provider_has_become() {
 }
 
 #[test]
-fn configured_from_a_data_source_that_is_read_for_destruction_too() {
+fn destroy_plan_reads_data_source_of_provider_configuration() {
     let mut case = Case::new(
         r#"
         data "other_lookup" "token" { query = "q" }
@@ -84,17 +84,17 @@ fn configured_from_a_data_source_that_is_read_for_destruction_too() {
     );
     case.apply();
     assert_eq!(case.attribute("fake_thing.a", "token"), "result of q");
-    case.world.take_log();
+    case.remote.take_log();
     case.options.mode = Mode::Destroy;
     let plan = case.plan();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert!(
         log.contains(&"> data q".to_owned()),
         "tokens do not last: it is read again: {log:?}"
     );
     let diagnostics = case.try_apply(&plan);
     assert!(!diagnostics.has_errors());
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert!(log.contains(&"> configure result of q".to_owned()), "{log:?}");
     assert!(case.state.is_empty(), "{:?}", case.addresses());
 }
@@ -157,7 +157,7 @@ const PARENT: &str = r#"
 "#;
 
 #[test]
-fn handed_to_modules() {
+fn provider_configurations_are_passed_to_modules() {
     let mut case = Case::of(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
     case.apply();
     assert_eq!(case.attribute("module.m.fake_thing.a", "token"), "one");
@@ -165,7 +165,7 @@ fn handed_to_modules() {
 }
 
 #[test]
-fn a_module_that_left_is_destroyed_through_what_managed_it() {
+fn objects_of_removed_module_are_destroyed_with_their_provider() {
     let mut case = Case::of(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
     case.apply();
     let end = PARENT.find("module \"m\"").unwrap();
@@ -174,9 +174,9 @@ fn a_module_that_left_is_destroyed_through_what_managed_it() {
         actions(&case.plan()),
         ["- module.m.fake_thing.a", "- module.m.fake_thing.b"]
     );
-    case.world.take_log();
+    case.remote.take_log();
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert!(
         log.contains(&"> configure one".to_owned()) && log.contains(&"> configure two".to_owned()),
         "{log:?}"
@@ -189,7 +189,7 @@ fn a_module_that_left_is_destroyed_through_what_managed_it() {
 }
 
 #[test]
-fn a_provider_configuration_that_is_still_needed_may_not_go() {
+fn removed_provider_configuration_with_objects_is_an_error() {
     let mut case = Case::of(&[("main.tf", PARENT), ("m/main.tf", CHILD)]);
     case.apply();
     case.files(&[("main.tf", "")]);
@@ -203,7 +203,7 @@ fn a_provider_configuration_that_is_still_needed_may_not_go() {
 }
 
 #[test]
-fn a_default_configuration_is_there_without_a_block() {
+fn default_provider_configuration_needs_no_block() {
     let mut case = Case::new("provider \"fake\" { token = \"x\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
     case.apply();
     case.main("").apply();
@@ -211,16 +211,16 @@ fn a_default_configuration_is_there_without_a_block() {
 }
 
 #[test]
-fn a_configuration_that_is_refused() {
+fn invalid_provider_configuration_is_an_error() {
     let case = Case::new("provider \"fake\" { token = \"bad\" }\nresource \"fake_thing\" \"a\" { name = \"a\" }");
-    case.world.fail("configure bad");
+    case.remote.fail("configure bad");
     let errors = case.plan_errors();
     assert!(errors.contains("Bad token"), "{errors}");
     assert_eq!(errors.matches("Error: ").count(), 1, "{errors}");
 }
 
 #[test]
-fn destroying_a_target_reads_what_its_provider_needs_and_nothing_else() {
+fn destroying_a_target_reads_data_sources_of_its_provider_only() {
     let mut case = Case::new(
         r#"
         provider "third" { token = "third" }
@@ -235,10 +235,10 @@ fn destroying_a_target_reads_what_its_provider_needs_and_nothing_else() {
     case.apply();
     case.target(&["fake_thing.a"]);
     case.options.mode = Mode::Destroy;
-    case.world.take_log();
+    case.remote.take_log();
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.a"]);
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert!(
         log.contains(&"> data q".to_owned()) && log.contains(&"> configure result of q".to_owned()),
         "{log:?}"

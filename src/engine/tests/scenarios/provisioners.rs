@@ -1,4 +1,4 @@
-//! Provisioners, when objects come and when they go.
+//! Provisioners of creation and of destruction.
 
 use engine::plan::Reason;
 
@@ -29,47 +29,47 @@ const TWO: &str = r#"
 "#;
 
 #[test]
-fn they_run_in_order_after_creation_and_before_destruction() {
+fn provisioners_run_in_order_after_creation_and_before_destruction() {
     let mut case = Case::new(TWO);
     case.apply();
     assert_eq!(
-        case.world.changes(),
+        case.remote.changes(),
         ["create a", "provision first of id-a-1", "provision second", "create b"]
     );
     case.destroy();
     assert_eq!(
-        case.world.changes(),
+        case.remote.changes(),
         ["delete b", "provision bye a", "provision bye bye", "delete a"]
     );
 }
 
 #[test]
-fn they_do_not_run_on_updates() {
+fn provisioners_do_not_run_on_updates() {
     let mut case = Case::new(TWO);
     case.apply();
-    case.world.changes();
+    case.remote.changes();
     case.main(&TWO.replace("name = \"a\"", "name = \"a\"\n value = \"new\""))
         .apply();
-    assert_eq!(case.world.changes(), ["update a"]);
+    assert_eq!(case.remote.changes(), ["update a"]);
 }
 
 #[test]
-fn a_failure_taints_the_object_which_is_replaced_next_time() {
+fn failed_create_provisioner_taints_object_and_next_plan_replaces_it() {
     let mut case = Case::new(TWO);
-    case.world.fail("provision second");
+    case.remote.fail("provision second");
     let errors = case.apply_errors();
     assert!(errors.contains("Provisioner failed"), "{errors}");
     assert!(case.is_tainted("fake_thing.a"));
     assert_eq!(case.addresses(), ["fake_thing.a"], "the dependent is left alone");
-    case.world.heal();
+    case.remote.heal();
     let plan = case.plan();
     assert_eq!(actions(&plan), ["-/+ fake_thing.a", "+ fake_thing.b"]);
     assert_eq!(change(&plan, "fake_thing.a").reason, Reason::ReplaceBecauseTainted);
-    case.world.changes();
+    case.remote.changes();
     case.apply();
-    // A tainted object goes without its destroy-time provisioners.
+    // Destroy-time provisioners do not run for tainted objects.
     assert_eq!(
-        case.world.changes(),
+        case.remote.changes(),
         [
             "delete a",
             "create a",
@@ -83,20 +83,20 @@ fn a_failure_taints_the_object_which_is_replaced_next_time() {
 }
 
 #[test]
-fn a_failure_at_destruction_keeps_the_object() {
+fn failed_destroy_provisioner_keeps_object() {
     let mut case = Case::new(TWO);
     case.apply();
-    case.world.fail("provision bye a");
+    case.remote.fail("provision bye a");
     case.options.mode = engine::plan::Mode::Destroy;
-    case.world.changes();
+    case.remote.changes();
     case.apply_errors();
-    assert_eq!(case.world.changes(), ["delete b", "provision bye a"]);
+    assert_eq!(case.remote.changes(), ["delete b", "provision bye a"]);
     assert_eq!(case.addresses(), ["fake_thing.a"]);
     assert!(!case.is_tainted("fake_thing.a"));
 }
 
 #[test]
-fn failures_may_be_declared_harmless() {
+fn on_failure_continue_ignores_failures() {
     let text = r#"
         resource "fake_thing" "a" {
           name = "a"
@@ -112,8 +112,8 @@ fn failures_may_be_declared_harmless() {
         }
     "#;
     let mut case = Case::new(text);
-    case.world.fail("provision try");
-    case.world.fail("provision try again");
+    case.remote.fail("provision try");
+    case.remote.fail("provision try again");
     case.apply();
     assert!(!case.is_tainted("fake_thing.a"));
     case.destroy();
@@ -157,19 +157,19 @@ fn replacement_runs_both_kinds() {
     };
     let mut case = Case::new(&text("1", false));
     case.apply();
-    case.world.changes();
+    case.remote.changes();
     case.main(&text("2", false)).apply();
     assert_eq!(
-        case.world.changes(),
+        case.remote.changes(),
         ["provision bye", "delete a", "create a", "provision hello"]
     );
-    // Deposed objects have no destroy-time provisioners.
+    // Destroy-time provisioners do not run for deposed objects.
     case.main(&text("3", true)).apply();
-    assert_eq!(case.world.changes(), ["create a", "provision hello", "delete a"]);
+    assert_eq!(case.remote.changes(), ["create a", "provision hello", "delete a"]);
 }
 
 #[test]
-fn instances_know_their_keys_when_they_go() {
+fn destroy_provisioners_see_instance_keys() {
     let text = |keys: &str| {
         format!(
             "resource \"fake_thing\" \"n\" {{\n for_each = toset([{keys}])\n name = each.key\n\
@@ -178,7 +178,7 @@ fn instances_know_their_keys_when_they_go() {
     };
     let mut case = Case::new(&text("\"x\", \"y\""));
     case.apply();
-    case.world.changes();
+    case.remote.changes();
     case.main(&text("\"x\"")).apply();
-    assert_eq!(case.world.changes(), ["provision bye y", "delete y"]);
+    assert_eq!(case.remote.changes(), ["provision bye y", "delete y"]);
 }

@@ -1,4 +1,4 @@
-//! Looking at what is there: drift, vanished objects, and doing without.
+//! Refresh: drift, vanished objects, and plans without refresh.
 
 use cty::Value;
 use engine::plan::{Action, Mode};
@@ -14,10 +14,10 @@ const ONE: &str = r#"
 "#;
 
 #[test]
-fn what_drifted_is_noted_and_put_right() {
+fn drift_is_reported_and_corrected() {
     let mut case = Case::new(ONE);
     case.apply();
-    case.world.drift("a", "value", Value::string("drifted"));
+    case.remote.drift("a", "value", Value::string("drifted"));
     let plan = case.plan();
     assert_eq!(actions(&plan), ["~ fake_thing.a"]);
     assert_eq!(plan.drift.len(), 1);
@@ -28,14 +28,17 @@ fn what_drifted_is_noted_and_put_right() {
         Some("drifted")
     );
     case.apply().assert_settled();
-    assert_eq!(case.world.named("a").unwrap().get("value").unwrap().as_str(), Some("1"));
+    assert_eq!(
+        case.remote.named("a").unwrap().get("value").unwrap().as_str(),
+        Some("1")
+    );
 }
 
 #[test]
-fn what_vanished_is_created_again() {
+fn vanished_object_is_created_again() {
     let mut case = Case::new(ONE);
     case.apply();
-    case.world.vanish("a");
+    case.remote.vanish("a");
     let plan = case.plan();
     assert_eq!(actions(&plan), ["+ fake_thing.a"]);
     assert_eq!(plan.drift[0].action, Action::Delete);
@@ -43,40 +46,40 @@ fn what_vanished_is_created_again() {
 }
 
 #[test]
-fn without_refresh_nobody_looks() {
+fn no_refresh_reads_nothing() {
     let mut case = Case::new(ONE);
     case.apply();
-    case.world.drift("a", "value", Value::string("drifted"));
+    case.remote.drift("a", "value", Value::string("drifted"));
     case.options.refresh = false;
-    case.world.take_log();
+    case.remote.take_log();
     let plan = case.plan();
     assert!(actions(&plan).is_empty());
     assert!(plan.drift.is_empty());
-    assert!(!case.world.take_log().iter().any(|l| l.contains("read")));
+    assert!(!case.remote.take_log().iter().any(|l| l.contains("read")));
 }
 
 #[test]
-fn refresh_only_changes_the_state_and_nothing_else() {
+fn refresh_only_plan_changes_the_state_only() {
     let mut case = Case::new(ONE);
     case.apply();
-    case.world.drift("a", "value", Value::string("drifted"));
+    case.remote.drift("a", "value", Value::string("drifted"));
     case.options.mode = Mode::RefreshOnly;
     let plan = case.plan();
     assert!(actions(&plan).is_empty());
     assert!(plan.is_applyable());
     assert_eq!(plan.outputs["v"].action, Action::Update);
-    case.world.changes();
+    case.remote.changes();
     case.apply();
-    assert!(case.world.changes().is_empty());
+    assert!(case.remote.changes().is_empty());
     assert_eq!(case.attribute("fake_thing.a", "value"), "drifted");
     assert_eq!(case.output("v").unwrap().as_str(), Some("drifted"));
-    case.world.vanish("a");
+    case.remote.vanish("a");
     case.apply();
     assert!(case.addresses().is_empty());
 }
 
 #[test]
-fn refresh_only_leaves_what_is_not_there_yet_and_what_should_go() {
+fn refresh_only_plan_neither_creates_nor_destroys() {
     let mut case = Case::new(ONE);
     case.apply();
     case.main("resource \"fake_thing\" \"b\" { name = \"b\" }");
@@ -88,20 +91,20 @@ fn refresh_only_leaves_what_is_not_there_yet_and_what_should_go() {
 }
 
 #[test]
-fn an_object_that_vanished_need_not_be_destroyed() {
+fn vanished_object_is_not_destroyed() {
     let mut case = Case::new(ONE);
     case.apply();
-    case.world.vanish("a");
+    case.remote.vanish("a");
     case.destroy();
-    assert!(case.world.changes().iter().all(|c| !c.starts_with("delete")));
+    assert!(case.remote.changes().iter().all(|c| !c.starts_with("delete")));
     assert!(case.state.is_empty());
 }
 
 #[test]
-fn a_failing_read_is_an_error() {
+fn failed_refresh_is_an_error() {
     let mut case = Case::new(ONE);
     case.apply();
-    case.world.fail("read a");
+    case.remote.fail("read a");
     assert!(case.plan_errors().contains("Cannot read [fake_thing.a]"));
 }
 
@@ -112,14 +115,14 @@ fn an_empty_plan_changes_nothing() {
     let before = case.state.clone();
     let plan = case.plan();
     assert!(!plan.has_changes() && !plan.is_applyable());
-    case.world.take_log();
+    case.remote.take_log();
     assert!(case.try_apply(&plan).is_empty());
-    assert!(case.world.take_log().is_empty(), "no provider is even configured");
+    assert!(case.remote.take_log().is_empty(), "no provider is even configured");
     assert!(case.state.same_content(&before));
 }
 
 #[test]
-fn refreshing_records_what_is_configured_now_beside_what_was() {
+fn refresh_adds_configured_dependencies_to_recorded_ones() {
     let text = |on: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{}}\nresource \"fake_thing\" \"c\" {{}}\nresource \"fake_thing\" \"b\" {{\n \
@@ -140,7 +143,7 @@ fn refreshing_records_what_is_configured_now_beside_what_was() {
 }
 
 #[test]
-fn a_refresh_sees_what_exists_whatever_the_configuration_asks_for() {
+fn refresh_only_plan_has_existing_instances() {
     let text = |count: u8, output: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{\n count = {count}\n name = \"a${{count.index}}\"\n}}\noutput \"o\" {{ value = {output} }}"
@@ -155,14 +158,14 @@ fn a_refresh_sees_what_exists_whatever_the_configuration_asks_for() {
         case.apply();
         assert_eq!(case.output("o").unwrap().as_str(), Some("a0,a1"), "{asked} asked for");
     }
-    case.world.vanish("a1");
+    case.remote.vanish("a1");
     case.main(&text(1, all));
     case.apply();
     assert_eq!(case.output("o").unwrap().as_str(), Some("a0"));
 }
 
 #[test]
-fn an_output_that_cannot_be_known_yet_is_nothing_to_refresh() {
+fn unknown_output_is_no_change_in_refresh_only_plan() {
     let mut case = Case::new(ONE);
     case.apply();
     case.main("resource \"fake_thing\" \"b\" {}\noutput \"v\" { value = fake_thing.b.value }\nresource \"fake_thing\" \"a\" {}");
@@ -174,23 +177,23 @@ fn an_output_that_cannot_be_known_yet_is_nothing_to_refresh() {
 }
 
 #[test]
-fn an_orphan_that_changed_outside_is_shown_as_stored_and_destroyed_as_it_is() {
+fn drifted_orphan_is_shown_as_stored_and_destroyed_as_refreshed() {
     let mut case = Case::new(r#"resource "fake_thing" "a" { name = "a" }"#);
     case.apply();
-    case.world.drift("a", "value", Value::string("drifted"));
+    case.remote.drift("a", "value", Value::string("drifted"));
     case.main("");
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.a"]);
     let value = |v: &Value| v.get("value").and_then(Value::as_str).map(str::to_owned);
-    // As in Terraform: the change is told of beside this one.
+    // As in Terraform, the drift is reported beside this change.
     assert_eq!(value(&plan.changes[0].before), None);
     assert_eq!(value(&plan.drift[0].after).as_deref(), Some("drifted"));
     case.try_apply(&plan);
-    assert!(case.world.names().is_empty());
+    assert!(case.remote.names().is_empty());
 }
 
 #[test]
-fn what_the_schema_calls_sensitive_and_the_record_does_not_is_drift() {
+fn sensitive_schema_path_missing_in_state_is_drift() {
     let mut case = Case::new("resource \"fake_thing\" \"a\" {\n name = \"a\"\n secret = \"s\"\n}");
     case.apply();
     let object = case.object("fake_thing.a").unwrap();

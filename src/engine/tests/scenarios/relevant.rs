@@ -1,4 +1,4 @@
-//! Which attributes a plan depends on, so that what changed outside is told where it matters.
+//! Relevant attributes of a plan.
 
 use crate::support::Case;
 
@@ -11,7 +11,7 @@ fn relevant(case: &Case) -> Vec<String> {
 }
 
 #[test]
-fn references_are_followed_through_the_configuration() {
+fn relevant_attributes_follow_references() {
     let case = Case::of(&[
         (
             "main.tf",
@@ -68,7 +68,7 @@ fn references_are_followed_through_the_configuration() {
 }
 
 #[test]
-fn only_what_changes_counts() {
+fn relevant_attributes_are_those_of_changed_resources() {
     let text = |value: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{ name = \"a\" }}\n\

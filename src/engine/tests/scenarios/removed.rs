@@ -1,4 +1,4 @@
-//! `removed` blocks: objects that are forgotten, or destroyed with a last word.
+//! `removed` blocks: forgotten objects, and destroyed ones with destroy-time provisioners.
 
 use engine::plan::{Action, Mode, Reason};
 
@@ -13,10 +13,10 @@ const BEFORE: &str = r#"
 "#;
 
 #[test]
-fn what_is_to_be_forgotten_is_not_looked_at_and_not_destroyed() {
+fn forgotten_object_is_neither_refreshed_nor_destroyed() {
     let mut case = Case::new(BEFORE);
     case.apply();
-    case.world.take_log();
+    case.remote.take_log();
     case.main(
         r#"
         removed {
@@ -44,14 +44,14 @@ fn what_is_to_be_forgotten_is_not_looked_at_and_not_destroyed() {
         .find(|d| d.summary.starts_with("Some objects will no longer be managed by"))
         .unwrap();
     assert!(warning.detail.contains("\n - fake_thing.a\n"), "{}", warning.detail);
-    assert!(!case.world.take_log().iter().any(|l| l == "> read a"));
+    assert!(!case.remote.take_log().iter().any(|l| l == "> read a"));
     case.apply();
     assert!(case.state.is_empty());
-    assert_eq!(case.world.names(), ["a"]);
+    assert_eq!(case.remote.names(), ["a"]);
 }
 
 #[test]
-fn everything_is_destroyed_when_everything_goes() {
+fn destroy_mode_ignores_removed_blocks() {
     let mut case = Case::new(BEFORE);
     case.apply();
     case.main("removed {\n from = fake_thing.a\n lifecycle { destroy = false }\n}");
@@ -63,7 +63,7 @@ fn everything_is_destroyed_when_everything_goes() {
 }
 
 #[test]
-fn modules_are_forgotten_with_all_that_is_in_them() {
+fn removed_module_is_forgotten_with_its_resources() {
     let mut case = Case::of(&[
         ("main.tf", "module \"m\" {\n source = \"./m\"\n count = 2\n}"),
         ("m/main.tf", r#"resource "fake_thing" "t" { name = "t" }"#),
@@ -80,7 +80,7 @@ fn modules_are_forgotten_with_all_that_is_in_them() {
 }
 
 #[test]
-fn what_is_still_declared_was_not_removed() {
+fn removed_block_for_declared_resource_is_an_error() {
     let mut case = Case::of(&[
         (
             "main.tf",
@@ -100,10 +100,10 @@ fn what_is_still_declared_was_not_removed() {
 }
 
 #[test]
-fn the_last_word_is_said_before_an_object_goes() {
+fn destroy_provisioner_of_removed_block_runs() {
     let mut case = Case::new(BEFORE);
     case.apply();
-    case.world.changes();
+    case.remote.changes();
     case.main(
         r#"
         removed {
@@ -120,7 +120,7 @@ fn the_last_word_is_said_before_an_object_goes() {
         "#,
     );
     case.apply();
-    let mut log = case.world.changes();
+    let mut log = case.remote.changes();
     log.sort();
     assert_eq!(
         log,

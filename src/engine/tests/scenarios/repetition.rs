@@ -25,13 +25,13 @@ fn count_grows_and_shrinks() {
     );
     assert_eq!(change(&plan, "fake_thing.n[3]").reason, Reason::DeleteBecauseCountIndex);
     case.apply();
-    assert_eq!(case.world.names(), ["n0"]);
+    assert_eq!(case.remote.names(), ["n0"]);
     case.main(&counted(0)).apply();
     assert!(case.state.is_empty());
 }
 
 #[test]
-fn for_each_follows_its_keys() {
+fn for_each_creates_and_destroys_by_key() {
     let text = |keys: &str| {
         format!(
             "resource \"fake_thing\" \"n\" {{\n for_each = {{ {keys} }}\n name = each.key\n value = each.value\n}}\n"
@@ -54,11 +54,11 @@ fn for_each_follows_its_keys() {
         Reason::DeleteBecauseEachKey
     );
     case.apply();
-    assert_eq!(case.world.names(), ["b", "c"]);
+    assert_eq!(case.remote.names(), ["b", "c"]);
 }
 
 #[test]
-fn another_kind_of_repetition_makes_other_objects() {
+fn change_of_repetition_argument_replaces_objects() {
     let mut case = Case::new(&counted(1));
     case.apply();
     case.main("resource \"fake_thing\" \"n\" {\n for_each = toset([\"k\"])\n name = each.key\n}");
@@ -72,7 +72,7 @@ fn another_kind_of_repetition_makes_other_objects() {
     case.main("resource \"fake_thing\" \"n\" { name = \"single\" }");
     assert_eq!(actions(&case.plan()), ["+ fake_thing.n", r#"- fake_thing.n["k"]"#]);
     case.apply();
-    assert_eq!(case.world.names(), ["single"]);
+    assert_eq!(case.remote.names(), ["single"]);
 }
 
 const CHILD: &str = r#"
@@ -85,7 +85,7 @@ const CHILD: &str = r#"
 "#;
 
 #[test]
-fn modules_are_repeated() {
+fn modules_with_count_and_for_each() {
     let main = |keys: &str| {
         format!(
             "module \"m\" {{\n source = \"./m\"\n for_each = toset([{keys}])\n name = each.key\n}}\n\
@@ -94,7 +94,7 @@ fn modules_are_repeated() {
     };
     let mut case = Case::of(&[("main.tf", &main(r#""a", "b""#)), ("m/main.tf", CHILD)]);
     case.apply();
-    assert_eq!(case.world.names(), ["a-0", "a-1", "b-0", "b-1"]);
+    assert_eq!(case.remote.names(), ["a-0", "a-1", "b-0", "b-1"]);
     assert_eq!(case.output("ids").unwrap().get("b").unwrap().len(), Some(2));
     case.files(&[("main.tf", &main(r#""b", "c""#)), ("m/main.tf", CHILD)]);
     let plan = case.plan();
@@ -114,11 +114,11 @@ fn modules_are_repeated() {
     case.apply();
     case.assert_settled();
     case.files(&[("main.tf", "")]).apply();
-    assert!(case.world.names().is_empty());
+    assert!(case.remote.names().is_empty());
 }
 
 #[test]
-fn counted_modules_are_reached_by_index() {
+fn module_instances_are_referenced_by_index() {
     let main = r#"
         module "m" {
           source = "./m"
@@ -140,7 +140,7 @@ fn counted_modules_are_reached_by_index() {
 }
 
 #[test]
-fn a_number_that_is_not_known_yet_is_an_error_that_says_what_to_do() {
+fn unknown_count_is_an_error_with_advice() {
     let case = Case::new(
         r#"
         resource "fake_thing" "a" { name = "a" }
@@ -155,7 +155,7 @@ fn a_number_that_is_not_known_yet_is_an_error_that_says_what_to_do() {
 }
 
 #[test]
-fn a_number_that_becomes_known_by_targeting() {
+fn count_becomes_known_after_targeted_apply() {
     let mut case = Case::new(
         r#"
         resource "fake_thing" "a" { name = "a" }
@@ -168,11 +168,11 @@ fn a_number_that_becomes_known_by_targeting() {
     case.plan_errors();
     case.target(&["fake_thing.a"]).apply();
     case.target(&[]).apply();
-    assert_eq!(case.world.names(), ["a", "b"]);
+    assert_eq!(case.remote.names(), ["a", "b"]);
 }
 
 #[test]
-fn a_variable_decides_how_many() {
+fn count_from_variable() {
     let mut case = Case::new(
         "variable \"n\" { type = number }\nresource \"fake_thing\" \"n\" {\n count = var.n\n name = \"n\"\n}",
     );
@@ -183,7 +183,7 @@ fn a_variable_decides_how_many() {
 }
 
 #[test]
-fn instances_are_found_in_the_order_of_their_numbers() {
+fn count_instances_are_ordered_numerically() {
     let mut case = Case::new(&counted(12));
     case.apply();
     let addresses = case.addresses();

@@ -3,7 +3,7 @@
 use cty::Value;
 use engine::plan::{Action, Reason};
 
-use crate::support::world::assert_before;
+use crate::support::remote::assert_before;
 use crate::support::{Case, actions, change};
 
 fn chain(forced: &str, lifecycle_a: &str, lifecycle_b: &str) -> String {
@@ -24,7 +24,7 @@ fn chain(forced: &str, lifecycle_a: &str, lifecycle_b: &str) -> String {
 }
 
 #[test]
-fn dependents_go_first_and_come_last() {
+fn replacement_destroys_dependents_first_and_creates_them_last() {
     let mut case = Case::new(&chain("1", "", ""));
     case.apply();
     case.main(&chain("2", "", ""));
@@ -40,9 +40,9 @@ fn dependents_go_first_and_come_last() {
         !a.after.get("id").unwrap().is_known(),
         "a new object has a new identifier"
     );
-    case.world.take_log();
+    case.remote.take_log();
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "delete b", "delete a");
     assert_before(&log, "delete a", "create a");
     assert_before(&log, "create a", "create b");
@@ -50,7 +50,7 @@ fn dependents_go_first_and_come_last() {
 }
 
 #[test]
-fn a_dependent_that_is_updated_comes_after_the_new_object() {
+fn updated_dependent_follows_new_object() {
     let text = |forced: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n forced = \"{forced}\"\n}}\n\
@@ -61,56 +61,56 @@ fn a_dependent_that_is_updated_comes_after_the_new_object() {
     case.apply();
     case.main(&text("2"));
     assert_eq!(actions(&case.plan()), ["-/+ fake_thing.a", "~ fake_thing.b"]);
-    case.world.take_log();
+    case.remote.take_log();
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "delete a", "create a");
     assert_before(&log, "create a", "update b");
     case.assert_settled();
 }
 
 #[test]
-fn create_before_destroy_keeps_the_old_object_until_dependents_have_moved_on() {
+fn create_before_destroy_destroys_old_object_after_dependents_change() {
     let cbd = "create_before_destroy = true";
     let mut case = Case::new(&chain("1", cbd, cbd));
     case.apply();
     case.main(&chain("2", cbd, cbd));
     assert_eq!(actions(&case.plan()), ["+/- fake_thing.a", "+/- fake_thing.b"]);
-    case.world.take_log();
+    case.remote.take_log();
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "create a", "create b");
     assert_before(&log, "create b", "delete b");
     assert_before(&log, "delete b", "delete a");
-    assert_eq!(case.world.names(), ["a", "b"]);
+    assert_eq!(case.remote.names(), ["a", "b"]);
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
     case.assert_settled();
 }
 
 #[test]
-fn create_before_destroy_spreads_to_dependencies() {
+fn create_before_destroy_applies_to_dependencies() {
     let mut case = Case::new(&chain("1", "", "create_before_destroy = true"));
     case.apply();
     assert!(case.object("fake_thing.a").unwrap().create_before_destroy);
     case.main(&chain("2", "", "create_before_destroy = true"));
     assert_eq!(actions(&case.plan()), ["+/- fake_thing.a", "+/- fake_thing.b"]);
-    case.world.take_log();
+    case.remote.take_log();
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "create b", "delete b");
     assert_before(&log, "delete b", "delete a");
 }
 
 #[test]
-fn a_dependent_without_create_before_destroy_only() {
-    // The other way round: only what is depended on creates first; its dependent destroys first.
+fn create_before_destroy_of_dependent_only() {
+    // The reverse: create_before_destroy of the dependency only; the dependent is destroyed first.
     let mut case = Case::new(&chain("1", "create_before_destroy = true", ""));
     case.apply();
     case.main(&chain("2", "create_before_destroy = true", ""));
     assert_eq!(actions(&case.plan()), ["+/- fake_thing.a", "-/+ fake_thing.b"]);
-    case.world.take_log();
+    case.remote.take_log();
     case.apply();
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert_before(&log, "create a", "create b");
     assert_before(&log, "delete b", "create b");
     assert_before(&log, "delete b", "delete a");
@@ -118,7 +118,7 @@ fn a_dependent_without_create_before_destroy_only() {
 }
 
 #[test]
-fn an_old_object_that_cannot_be_destroyed_is_kept_and_destroyed_next_time() {
+fn failed_destruction_of_deposed_object_is_planned_again() {
     let text = |forced: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{\n name = \"a{forced}\"\n forced = \"{forced}\"\n\
@@ -128,21 +128,21 @@ fn an_old_object_that_cannot_be_destroyed_is_kept_and_destroyed_next_time() {
     let mut case = Case::new(&text("1"));
     case.apply();
     case.main(&text("2"));
-    case.world.fail("delete a1");
+    case.remote.fail("delete a1");
     let errors = case.apply_errors();
     assert!(errors.contains("Could not delete a1"), "{errors}");
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.a (deposed)"]);
     assert_eq!(case.attribute("fake_thing.a", "name"), "a2");
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.a (deposed)"]);
-    case.world.heal();
+    case.remote.heal();
     case.apply();
-    assert_eq!(case.world.names(), ["a2"]);
+    assert_eq!(case.remote.names(), ["a2"]);
     case.assert_settled();
 }
 
 #[test]
-fn a_deposed_object_that_vanished_is_forgotten() {
+fn vanished_deposed_object_is_dropped() {
     let text = |forced: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{\n name = \"a{forced}\"\n forced = \"{forced}\"\n\
@@ -152,44 +152,44 @@ fn a_deposed_object_that_vanished_is_forgotten() {
     let mut case = Case::new(&text("1"));
     case.apply();
     case.main(&text("2"));
-    case.world.fail("delete a1");
+    case.remote.fail("delete a1");
     case.apply_errors();
-    case.world.vanish("a1");
+    case.remote.vanish("a1");
     assert!(actions(&case.plan()).is_empty());
 }
 
 #[test]
-fn the_old_object_stays_in_use_when_its_successor_cannot_be_created() {
+fn failed_creation_restores_deposed_object() {
     let cbd = "create_before_destroy = true";
     let mut case = Case::new(&chain("1", cbd, cbd));
     case.apply();
     let old = case.attribute("fake_thing.a", "id");
     case.main(&chain("2", cbd, cbd));
-    case.world.fail("create a");
-    case.world.take_log();
+    case.remote.fail("create a");
+    case.remote.take_log();
     case.apply_errors();
-    assert_eq!(case.world.changes(), ["create a"], "nothing else may be touched");
+    assert_eq!(case.remote.changes(), ["create a"], "nothing else may be touched");
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
     assert_eq!(case.attribute("fake_thing.a", "id"), old);
-    case.world.heal();
+    case.remote.heal();
     case.apply();
     case.assert_settled();
 }
 
 #[test]
-fn a_half_created_successor_is_tainted_and_the_old_object_deposed() {
+fn failed_replacement_with_object_is_tainted_and_old_object_deposed() {
     let cbd = "create_before_destroy = true";
     let mut case = Case::new(&chain("1", cbd, cbd));
     case.apply();
     case.main(&chain("2", cbd, cbd));
-    case.world.lock().half.insert("create a".into());
+    case.remote.lock().half.insert("create a".into());
     case.apply_errors();
     assert_eq!(
         case.addresses(),
         ["fake_thing.a", "fake_thing.a (deposed)", "fake_thing.b"]
     );
     assert!(case.is_tainted("fake_thing.a"));
-    case.world.heal();
+    case.remote.heal();
     let plan = case.plan();
     assert_eq!(
         actions(&plan),
@@ -197,31 +197,31 @@ fn a_half_created_successor_is_tainted_and_the_old_object_deposed() {
     );
     assert_eq!(change(&plan, "fake_thing.a").reason, Reason::ReplaceBecauseTainted);
     case.apply();
-    assert_eq!(case.world.names(), ["a", "b"]);
+    assert_eq!(case.remote.names(), ["a", "b"]);
     case.assert_settled();
 }
 
 #[test]
-fn destroying_first_and_failing_to_create_leaves_nothing() {
+fn failed_creation_after_destruction_leaves_no_object() {
     let mut case = Case::new(&chain("1", "", ""));
     case.apply();
     case.main(&chain("2", "", ""));
-    case.world.fail("create a");
+    case.remote.fail("create a");
     case.apply_errors();
     assert!(case.addresses().is_empty());
-    case.world.heal();
+    case.remote.heal();
     assert_eq!(actions(&case.plan()), ["+ fake_thing.a", "+ fake_thing.b"]);
 }
 
 #[test]
-fn destroying_first_and_failing_to_destroy_keeps_the_object() {
+fn failed_destruction_in_replacement_keeps_object() {
     let mut case = Case::new(&chain("1", "", ""));
     case.apply();
     case.main(&chain("2", "", ""));
-    case.world.fail("delete a");
-    case.world.take_log();
+    case.remote.fail("delete a");
+    case.remote.take_log();
     case.apply_errors();
-    assert_eq!(case.world.changes(), ["delete b", "delete a"]);
+    assert_eq!(case.remote.changes(), ["delete b", "delete a"]);
     assert_eq!(case.addresses(), ["fake_thing.a"]);
 }
 
@@ -238,7 +238,7 @@ fn replacement_by_request() {
 }
 
 #[test]
-fn a_request_for_a_whole_counted_resource_is_an_error() {
+fn replace_option_for_resource_with_count_is_an_error() {
     let mut case = Case::new("resource \"fake_thing\" \"n\" {\n count = 2\n name = \"n\"\n}");
     case.apply();
     case.replace(&["fake_thing.n"]);
@@ -247,7 +247,7 @@ fn a_request_for_a_whole_counted_resource_is_an_error() {
 }
 
 #[test]
-fn prevent_destroy_refuses_replacement_and_destruction() {
+fn prevent_destroy_forbids_replacement_and_destruction() {
     let mut case = Case::new(&chain("1", "prevent_destroy = true", ""));
     case.apply();
     case.main(&chain("2", "prevent_destroy = true", ""));
@@ -257,13 +257,13 @@ fn prevent_destroy_refuses_replacement_and_destruction() {
     case.options.mode = engine::plan::Mode::Destroy;
     assert!(case.plan_errors().contains("Instance cannot be destroyed"));
     case.options.mode = engine::plan::Mode::Normal;
-    // Once it is out of the configuration, nothing protects it any more.
+    // Without a block, `prevent_destroy` has no effect.
     case.main("");
     assert_eq!(actions(&case.plan()), ["- fake_thing.a", "- fake_thing.b"]);
 }
 
 #[test]
-fn ignored_changes_are_ignored_until_the_object_is_replaced() {
+fn ignore_changes_has_no_effect_on_replacement() {
     let text = |value: &str, forced: &str, ignore: &str| {
         format!(
             "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n value = \"{value}\"\n forced = \"{forced}\"\n\
@@ -323,8 +323,8 @@ fn replace_triggered_by() {
 }
 
 #[test]
-fn a_replacement_whose_reason_is_not_known_until_apply() {
-    // `forced` depends on something that will be known only then.
+fn replacement_because_of_unknown_value() {
+    // `forced` depends on an unknown value.
     let mut case = Case::new(
         r#"
         resource "fake_thing" "b" {
@@ -351,7 +351,7 @@ fn a_replacement_whose_reason_is_not_known_until_apply() {
 }
 
 #[test]
-fn sensitivity_alone_is_a_change_that_the_provider_does_not_see() {
+fn change_of_sensitivity_alone_makes_no_provider_call() {
     let text = |sensitive: bool| {
         format!(
             "variable \"v\" {{\n default = \"x\"\n sensitive = {sensitive}\n}}\n\
@@ -380,9 +380,9 @@ fn sensitivity_alone_is_a_change_that_the_provider_does_not_see() {
             .marks()
             .is_sensitive()
     );
-    case.world.take_log();
+    case.remote.take_log();
     case.apply();
-    assert!(case.world.changes().is_empty());
+    assert!(case.remote.changes().is_empty());
     let paths: Vec<String> = case
         .object("fake_thing.a")
         .unwrap()
@@ -392,11 +392,11 @@ fn sensitivity_alone_is_a_change_that_the_provider_does_not_see() {
         .collect();
     assert!(paths.contains(&".value".to_owned()), "{paths:?}");
     case.assert_settled();
-    assert_eq!(case.world.named("a").unwrap().get("value"), Some(&Value::string("x")));
+    assert_eq!(case.remote.named("a").unwrap().get("value"), Some(&Value::string("x")));
 }
 
 #[test]
-fn only_what_is_selected_asks_for_creation_first() {
+fn create_before_destroy_of_unselected_resources_has_no_effect() {
     let mut case = Case::new(
         "resource \"fake_thing\" \"a\" { name = \"a\" }\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n value = fake_thing.a.name\n \
          lifecycle { create_before_destroy = true }\n}",

@@ -1,4 +1,4 @@
-//! The wish to end early.
+//! Graceful stop and cancellation.
 
 use crate::support::{Case, texts};
 
@@ -15,21 +15,21 @@ const MANY: &str = r#"
 "#;
 
 #[test]
-fn what_runs_is_finished_and_nothing_new_begins() {
+fn stop_completes_running_operations_and_starts_no_others() {
     let mut case = Case::new(MANY);
     case.parallelism = 2;
     let plan = case.plan();
     let stop = case.stop.clone();
-    case.world.hook("create n3", move || stop.request());
-    case.world.lock().turns.insert("create n3".into(), 100);
-    case.world.take_log();
+    case.remote.hook("create n3", move || stop.request());
+    case.remote.lock().turns.insert("create n3".into(), 100);
+    case.remote.take_log();
     let diagnostics = case.try_apply(&plan);
     assert!(
         texts(diagnostics.iter()).contains("Operation interrupted: The apply was interrupted"),
         "{}",
         texts(diagnostics.iter())
     );
-    let log = case.world.take_log();
+    let log = case.remote.take_log();
     assert!(log.contains(&"stop".to_owned()), "plugins are told: {log:?}");
     let begun = log.iter().filter(|l| l.starts_with("> create")).count();
     let ended = log.iter().filter(|l| l.starts_with("< create")).count();
@@ -41,22 +41,22 @@ fn what_runs_is_finished_and_nothing_new_begins() {
     );
     assert_eq!(case.addresses().len(), ended, "and is in the state");
     assert!(ended < 22);
-    // The next run goes on where this one ended.
+    // The next run continues.
     case.stop = engine::stop::Stop::new();
-    case.world.heal();
+    case.remote.heal();
     case.apply().assert_settled();
     assert_eq!(case.addresses().len(), 22);
 }
 
 #[test]
-fn a_cancelled_apply_keeps_results_and_lists_what_was_aborted_or_not_begun() {
+fn cancelled_apply_keeps_results_and_lists_unfinished_operations() {
     let mut case = Case::new(MANY);
     case.parallelism = 2;
     let plan = case.plan();
     let stop = case.stop.clone();
-    case.world.hook("create n3", move || stop.cancel());
-    // It never ends.
-    case.world.lock().turns.insert("create n3".into(), u64::MAX);
+    case.remote.hook("create n3", move || stop.cancel());
+    // The call never ends.
+    case.remote.lock().turns.insert("create n3".into(), u64::MAX);
     let diagnostics = case.try_apply(&plan);
     assert!(texts(diagnostics.iter()).contains("Operation canceled: "));
     let done = case.addresses();
@@ -66,12 +66,12 @@ fn a_cancelled_apply_keeps_results_and_lists_what_was_aborted_or_not_begun() {
     assert!(aborted.contains(&"fake_thing.n[3]".to_owned()), "{aborted:?}");
     assert!(!done.contains(&"fake_thing.n[3]".to_owned()), "{done:?}");
     assert_eq!(completion.not_begun.len(), 22 - done.len() - aborted.len());
-    // Whatever is in the state was reported when it was there.
+    // All results of the state have been sent to the sink.
     assert!(case.results.0.lock().unwrap().same_content(&case.state));
 }
 
 #[test]
-fn results_tell_the_state_at_any_time() {
+fn results_reproduce_the_state_at_any_time() {
     let mut case = Case::new(MANY);
     case.apply();
     assert!(case.completion.is_complete());
@@ -81,22 +81,22 @@ fn results_tell_the_state_at_any_time() {
 }
 
 #[test]
-fn a_stopped_plan_is_no_plan() {
+fn stopped_planning_is_an_error() {
     let case = Case::new(MANY);
     let stop = case.stop.clone();
-    case.world.hook("plan a", move || stop.request());
+    case.remote.hook("plan a", move || stop.request());
     let (_, diagnostics) = case.try_plan();
     assert!(texts(diagnostics.iter()).contains("Operation interrupted: Planning was interrupted"));
 }
 
 #[test]
-fn stopped_before_it_began() {
+fn apply_stopped_before_start_does_nothing() {
     let mut case = Case::new(MANY);
     let plan = case.plan();
     case.stop.request();
-    case.world.take_log();
+    case.remote.take_log();
     let diagnostics = case.try_apply(&plan);
     assert!(diagnostics.has_errors());
-    assert!(!case.world.take_log().iter().any(|l| l.starts_with("> ")));
+    assert!(!case.remote.take_log().iter().any(|l| l.starts_with("> ")));
     assert!(case.state.is_empty());
 }

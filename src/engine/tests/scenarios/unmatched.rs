@@ -1,4 +1,4 @@
-//! `-target`, `-exclude` and `-replace` with addresses that nothing has.
+//! `-target`, `-exclude` and `-replace` with addresses that match nothing.
 
 use engine::plan::Mode;
 
@@ -26,7 +26,7 @@ fn refused(case: &Case) -> String {
 }
 
 #[test]
-fn a_target_that_nothing_has_is_an_error_with_the_nearest_address() {
+fn unmatched_target_is_an_error_with_nearest_address() {
     for (target, near) in [
         ("fake_thing.oen", "fake_thing.one"),
         ("fake_thing.many[7]", "fake_thing.many[0]"),
@@ -44,7 +44,7 @@ fn a_target_that_nothing_has_is_an_error_with_the_nearest_address() {
 }
 
 #[test]
-fn without_a_near_one_there_is_no_hint() {
+fn unmatched_target_without_similar_address_has_no_hint() {
     let mut case = case();
     case.target(&["other_thing.quite_different"]);
     let errors = refused(&case);
@@ -55,7 +55,7 @@ fn without_a_near_one_there_is_no_hint() {
 }
 
 #[test]
-fn what_only_the_state_has_matches() {
+fn target_matches_address_of_the_state() {
     let mut case = case();
     case.apply();
     case.main(r#"resource "fake_thing" "other" { name = "x" }"#);
@@ -69,7 +69,7 @@ fn what_only_the_state_has_matches() {
 }
 
 #[test]
-fn an_exclude_that_nothing_has_is_an_error() {
+fn unmatched_exclude_is_an_error() {
     let mut case = case();
     case.options.excludes = vec![addrs::parse::target("fake_thing.on").unwrap()];
     let errors = refused(&case);
@@ -80,7 +80,7 @@ fn an_exclude_that_nothing_has_is_an_error() {
 }
 
 #[test]
-fn a_replacement_must_name_one_instance() {
+fn replace_option_must_name_one_instance() {
     for (address, near) in [
         ("fake_thing.many", "fake_thing.many[0]"),
         ("fake_thing.many[3]", "fake_thing.many[0]"),

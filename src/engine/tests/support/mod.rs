@@ -1,9 +1,9 @@
-//! What the scenarios share: a world of objects, a provider for it, and [`Case`]: a configuration, a state and options on
-//! which plans are made and applied.
+//! Common parts of the scenarios: a remote, a provider for it, and [`Case`]: a configuration, a state and options to plan and
+//! apply with.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 pub mod provider;
-pub mod world;
+pub mod remote;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -23,9 +23,9 @@ use state::{Object, ObjectStatus, State};
 use syntax::{Diagnostic, Diagnostics};
 
 use provider::FakeSource;
-use world::World;
+use remote::FakeRemote;
 
-/// Keeps the events that happened.
+/// Records events.
 #[derive(Default)]
 pub struct Recorder(pub Mutex<Vec<Event>>);
 
@@ -37,18 +37,18 @@ impl EventSink for Recorder {
     }
 }
 
-/// A configuration in a world, with the state that our applies left.
+/// A configuration with a remote, and the state of its applies.
 pub struct Case {
-    pub world: World,
+    pub remote: FakeRemote,
     pub config: Config,
     pub state: State,
     pub variables: BTreeMap<Arc<str>, Value>,
     pub options: PlanOptions,
     pub parallelism: usize,
     pub stop: Stop,
-    /// What applies reported while they were running.
+    /// The results that applies sent to the sink.
     pub results: Results,
-    /// How far the last apply has come.
+    /// The completion of the last apply.
     pub completion: Completion,
     pub events: Recorder,
 }
@@ -64,7 +64,7 @@ pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     (loaded.config, loaded.diagnostics)
 }
 
-/// Problems as text: one paragraph each.
+/// Diagnostics as text: a paragraph each.
 pub fn texts<'d>(problems: impl IntoIterator<Item = &'d Diagnostic>) -> String {
     let each = problems.into_iter().map(|d| {
         let about = d.address.as_ref().map(|a| format!(" [{a}]")).unwrap_or_default();
@@ -86,7 +86,7 @@ impl Case {
     /// A case with these files.
     pub fn of(files: &[(&str, &str)]) -> Case {
         let mut case = Case {
-            world: World::default(),
+            remote: FakeRemote::default(),
             config: load(&[]).0,
             state: State::new(),
             variables: BTreeMap::new(),
@@ -142,9 +142,9 @@ impl Case {
         }
     }
 
-    /// Makes a plan, with whatever problems.
+    /// Plans, with any diagnostics.
     pub fn try_plan(&self) -> (Option<Plan>, Diagnostics) {
-        let (source, environment) = (FakeSource(self.world.clone()), Case::environment());
+        let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         let planning = block_on(engine::planner::plan(self.inputs(&source, &environment), &self.options));
         let (plan, diagnostics) = (planning.plan, planning.diagnostics);
         assert!(
@@ -155,29 +155,29 @@ impl Case {
         (plan, diagnostics)
     }
 
-    /// Checks the configuration.
+    /// Validates the configuration.
     pub fn validate(&self) -> Diagnostics {
-        let (source, environment) = (FakeSource(self.world.clone()), Case::environment());
+        let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         block_on(engine::validate::validate(self.inputs(&source, &environment)))
     }
 
-    /// Makes a plan that must succeed.
+    /// Plans, which must succeed.
     pub fn plan(&self) -> Plan {
         let (plan, diagnostics) = self.try_plan();
         assert!(!diagnostics.has_errors(), "{}", texts(diagnostics.iter()));
         plan.unwrap()
     }
 
-    /// Makes a plan that must fail; gives the errors.
+    /// Plans, which must fail; returns the errors.
     pub fn plan_errors(&self) -> String {
         let (_, diagnostics) = self.try_plan();
         assert!(diagnostics.has_errors(), "planning should fail");
         errors(&diagnostics)
     }
 
-    /// Applies a plan, with whatever problems.
+    /// Applies a plan, with any diagnostics.
     pub fn try_apply(&mut self, plan: &Plan) -> Diagnostics {
-        let (source, environment) = (FakeSource(self.world.clone()), Case::environment());
+        let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         let apply = engine::apply::apply(self.inputs(&source, &environment), plan, &self.results);
         let result = block_on(apply);
         self.state = result.state;
@@ -185,7 +185,7 @@ impl Case {
         result.diagnostics
     }
 
-    /// Plans and applies, which must succeed.
+    /// Plans and applies; both must succeed.
     pub fn apply(&mut self) -> &mut Case {
         let plan = self.plan();
         let diagnostics = self.try_apply(&plan);
@@ -193,7 +193,7 @@ impl Case {
         self
     }
 
-    /// Plans (which must succeed) and applies (which must not); gives the errors.
+    /// Plans, which must succeed, and applies, which must fail; returns the errors.
     pub fn apply_errors(&mut self) -> String {
         let plan = self.plan();
         let diagnostics = self.try_apply(&plan);
@@ -201,7 +201,7 @@ impl Case {
         errors(&diagnostics)
     }
 
-    /// Plans and applies the destruction of everything.
+    /// Plans and applies in destroy mode.
     pub fn destroy(&mut self) -> &mut Case {
         self.options.mode = Mode::Destroy;
         self.apply();
@@ -209,7 +209,7 @@ impl Case {
         self
     }
 
-    /// Plans again, and finds nothing to do.
+    /// Asserts that the next plan is empty.
     pub fn assert_settled(&self) {
         let plan = self.plan();
         assert!(
@@ -220,7 +220,7 @@ impl Case {
         );
     }
 
-    /// The object in use at an address.
+    /// The current object at an address.
     pub fn object(&self, address: &str) -> Option<Arc<Object>> {
         self.state
             .instances()
@@ -228,7 +228,7 @@ impl Case {
             .and_then(|(_, _, _, i)| i.current.clone())
     }
 
-    /// One attribute of the object in use at an address, as JSON.
+    /// An attribute of the current object at an address, as JSON.
     pub fn attribute(&self, address: &str, name: &str) -> serde_json::Value {
         let object = self
             .object(address)
@@ -240,7 +240,7 @@ impl Case {
         self.object(address).is_some_and(|o| o.status == ObjectStatus::Tainted)
     }
 
-    /// The addresses of everything in the state; deposed objects with a mark.
+    /// The addresses of the state; deposed objects have a mark.
     pub fn addresses(&self) -> Vec<String> {
         let mut out = Vec::new();
         for (resource, _, key, instance) in self.state.instances() {
@@ -282,7 +282,7 @@ pub fn attributes(object: &Object) -> serde_json::Value {
     }
 }
 
-/// What a plan does: `+ a`, `~ a`, `- a`, `-/+ a`, `+/- a`, `<= a`, no-ops left out.
+/// The actions of a plan: `+ a`, `~ a`, `- a`, `-/+ a`, `+/- a`, `<= a`, without no-ops.
 pub fn actions(plan: &Plan) -> Vec<String> {
     let sign = |c: &ResourceChange| {
         Some(match c.action {
@@ -311,7 +311,7 @@ pub fn change<'p>(plan: &'p Plan, address: &str) -> &'p ResourceChange {
         .unwrap_or_else(|| panic!("no change of {address}"))
 }
 
-/// How long anything may take here: a minute or more on a busy machine, but not for ever.
+/// A time limit: a minute or more, for busy machines.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(300);
 
 pub fn block_on<F: Future>(future: F) -> F::Output {
@@ -323,7 +323,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         .expect("things that wait for one another for ever")
 }
 
-/// The state as results tell it that are reported while an apply is running.
+/// The state that the results of a running apply add up to.
 #[derive(Default)]
 pub struct Results(pub Mutex<State>);
 

@@ -1,4 +1,4 @@
-//! A provider and a provisioner that live in memory.
+//! An in-memory provider and provisioner.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -14,9 +14,9 @@ use provider::{Provider, Provisioner};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
 use syntax::{Diagnostic, Diagnostics};
 
-use super::world::{World, with};
+use super::remote::{FakeRemote, with};
 
-/// The attributes that the provider sets.
+/// The computed attributes.
 const COMPUTED: [&str; 3] = ["id", "note", "token"];
 
 fn attribute(ty: Type, flags: &str) -> AttributeSchema {
@@ -49,11 +49,11 @@ fn schema(name: &str) -> ProviderSchema {
         ("forced", Type::String, "o"),
         ("secret", Type::String, "os"),
         ("tags", Type::map(Type::String), "o"),
-        // Known only after each change.
+        // Unknown before each change.
         ("note", Type::String, "c"),
-        // What the provider was configured with when the object was created or last updated.
+        // The provider's configuration at the last creation or update of the object.
         ("token", Type::String, "c"),
-        // Given to the provider, kept nowhere.
+        // Write-only.
         ("password", Type::String, "ow"),
     ]);
     let rule = NestedBlock {
@@ -81,7 +81,7 @@ fn schema(name: &str) -> ProviderSchema {
         functions: BTreeMap::from([("shout".into(), shout)]),
         provider: Schema::new(0, block(&[("token", Type::String, "o")])),
         resources: BTreeMap::from([(format!("{name}_thing").into(), Schema::new(1, thing))]),
-        // The version of a data source means nothing: states have none.
+        // States record no schema version of data sources.
         data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(2, lookup))]),
         capabilities: Capabilities {
             plan_destroy: true,
@@ -92,9 +92,9 @@ fn schema(name: &str) -> ProviderSchema {
     }
 }
 
-/// Starts fake providers, whatever their name, and provisioners.
+/// Starts fake providers under any name, and provisioners.
 #[derive(Clone)]
-pub struct FakeSource(pub World);
+pub struct FakeSource(pub FakeRemote);
 
 #[async_trait]
 impl ProviderSource for FakeSource {
@@ -103,7 +103,7 @@ impl ProviderSource for FakeSource {
             return Err(Diagnostic::error("Failed to start provider", format!("No {} here.", provider.ty)).into());
         }
         Ok(Arc::new(Fake {
-            world: self.0.clone(),
+            remote: self.0.clone(),
             schema: Arc::new(ProviderSchema {
                 state_only: (self.0.lock().state_only)
                     .then(|| format!("{}_thing", provider.ty).into())
@@ -121,9 +121,9 @@ impl ProviderSource for FakeSource {
 }
 
 struct Fake {
-    world: World,
+    remote: FakeRemote,
     schema: Arc<ProviderSchema>,
-    /// The token it was configured with; `None` before.
+    /// The configured token; `None` before configuration.
     token: Mutex<Option<Value>>,
 }
 
@@ -145,15 +145,15 @@ fn fine<T>(value: T) -> Result<Answer<T>, Diagnostics> {
     })
 }
 
-/// A call that is in flight.
-struct InFlight<'w>(&'w World);
+/// A call in flight.
+struct InFlight<'w>(&'w FakeRemote);
 
 impl<'w> InFlight<'w> {
-    fn new(world: &'w World) -> InFlight<'w> {
-        let mut w = world.lock();
+    fn new(remote: &'w FakeRemote) -> InFlight<'w> {
+        let mut w = remote.lock();
         w.in_flight += 1;
         w.most_in_flight = w.most_in_flight.max(w.in_flight);
-        InFlight(world)
+        InFlight(remote)
     }
 }
 
@@ -163,18 +163,18 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// A validation: takes a turn.
-async fn validation(world: &World) {
-    let _in_flight = InFlight::new(world);
-    world.lock().validated += 1;
+/// A validation call: yields once.
+async fn validation(remote: &FakeRemote) {
+    let _in_flight = InFlight::new(remote);
+    remote.lock().validated += 1;
     tokio::task::yield_now().await;
 }
 
-/// One recorded call: takes its turns, and says whether it shall fail.
-async fn call(world: &World, name: &str) -> Result<bool, Diagnostics> {
-    let _in_flight = InFlight::new(world);
+/// A recorded call: yields for its turns, and returns whether it fails.
+async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> {
+    let _in_flight = InFlight::new(remote);
     let (turns, hook, failing, unreachable) = {
-        let mut w = world.lock();
+        let mut w = remote.lock();
         if !w.quiet {
             w.log.push(format!("> {name}"));
         }
@@ -199,8 +199,8 @@ async fn call(world: &World, name: &str) -> Result<bool, Diagnostics> {
     for _ in 0..turns {
         tokio::task::yield_now().await;
     }
-    if !world.lock().quiet {
-        world.lock().log.push(format!("< {name}"));
+    if !remote.lock().quiet {
+        remote.lock().log.push(format!("< {name}"));
     }
     if unreachable {
         return Err(Diagnostic::error("Plugin did not respond", format!("The plugin died during {name}.")).into());
@@ -208,9 +208,9 @@ async fn call(world: &World, name: &str) -> Result<bool, Diagnostics> {
     Ok(failing)
 }
 
-fn twisted(world: &World, name: &str, value: Value) -> Value {
-    let twist = world.lock().twists.get(name).cloned();
-    twist.map_or(value.clone(), |t| t(value))
+fn twisted(remote: &FakeRemote, name: &str, value: Value) -> Value {
+    let mutate = remote.lock().mutations.get(name).cloned();
+    mutate.map_or(value.clone(), |t| t(value))
 }
 
 impl Fake {
@@ -242,7 +242,7 @@ impl Provider for Fake {
         } else {
             "(unknown)"
         };
-        let failing = call(&self.world, &format!("configure {shown}")).await?;
+        let failing = call(&self.remote, &format!("configure {shown}")).await?;
         *self.token.lock().unwrap() = Some(token);
         Ok(Answer {
             value: (),
@@ -255,7 +255,7 @@ impl Provider for Fake {
     }
 
     async fn validate_resource(&self, _ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
-        validation(&self.world).await;
+        validation(&self.remote).await;
         if text(&config, "value") == "invalid" {
             return Ok(Answer {
                 value: (),
@@ -269,12 +269,12 @@ impl Provider for Fake {
     }
 
     async fn validate_data(&self, _ty: &str, _config: Value) -> Result<Answer<()>, Diagnostics> {
-        validation(&self.world).await;
+        validation(&self.remote).await;
         fine(())
     }
 
     async fn validate_ephemeral(&self, _ty: &str, _config: Value) -> Result<Answer<()>, Diagnostics> {
-        validation(&self.world).await;
+        validation(&self.remote).await;
         fine(())
     }
 
@@ -286,24 +286,24 @@ impl Provider for Fake {
         let value = cty::json::from_json(&json, &self.resource(ty).implied_type());
         let value = value.map_err(|e| Diagnostic::error("Bad state", e.to_string()))?;
         let call = format!("upgrade {}", text(&value, "id"));
-        fine(twisted(&self.world, &call, value))
+        fine(twisted(&self.remote, &call, value))
     }
 
     async fn read(&self, _ty: &str, request: ReadRequest) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
         let ReadRequest { current, private, .. } = request;
         self.token()?;
-        if call(&self.world, &format!("read {}", text(&current, "name"))).await? {
+        if call(&self.remote, &format!("read {}", text(&current, "name"))).await? {
             return Ok(Answer {
                 value: (current, private),
                 diagnostics: error("Cannot read", "Out of order."),
             });
         }
         let id = text(&current, "id").to_owned();
-        let found = self.world.lock().objects.get(&id).cloned();
+        let found = self.remote.lock().objects.get(&id).cloned();
         let found = found.unwrap_or_else(|| Value::null(current.ty().clone()));
         let call = format!("read {}", text(&found, "name"));
-        let private = self.world.lock().noted(private, "read ");
-        fine((twisted(&self.world, &call, found), private))
+        let private = self.remote.lock().noted(private, "read ");
+        fine((twisted(&self.remote, &call, found), private))
     }
 
     async fn plan(&self, _ty: &str, request: PlanRequest) -> Result<Answer<PlannedChange>, Diagnostics> {
@@ -320,7 +320,7 @@ impl Provider for Fake {
             text(&proposed, "name")
         }
         .to_owned();
-        let failing = call(&self.world, &format!("plan {name}")).await?;
+        let failing = call(&self.remote, &format!("plan {name}")).await?;
         let mut requires_replace = Vec::new();
         let mut planned = proposed;
         if planned.is_null() {
@@ -335,8 +335,8 @@ impl Provider for Fake {
                 requires_replace.push(Path::root().attribute("forced"));
             }
         }
-        let planned = twisted(&self.world, &format!("plan {name}"), planned);
-        let w = self.world.lock();
+        let planned = twisted(&self.remote, &format!("plan {name}"), planned);
+        let w = self.remote.lock();
         requires_replace.extend(w.replaced_for.get(&name).cloned());
         let change = PlannedChange {
             planned,
@@ -371,7 +371,7 @@ impl Provider for Fake {
         };
         let name = format!("{verb} {}", text(object, "name"));
         let answer = |state: Value, diagnostics| {
-            let w = self.world.lock();
+            let w = self.remote.lock();
             Ok(Answer {
                 value: Applied {
                     state,
@@ -381,17 +381,17 @@ impl Provider for Fake {
                 diagnostics,
             })
         };
-        if call(&self.world, &name).await? {
+        if call(&self.remote, &name).await? {
             return answer(prior, error("Operation failed", &format!("Could not {name}.")));
         }
-        let half = self.world.lock().half.contains(&name);
+        let half = self.remote.lock().half.contains(&name);
         let new = match verb {
             "delete" => {
-                self.world.lock().objects.remove(text(&prior, "id"));
+                self.remote.lock().objects.remove(text(&prior, "id"));
                 planned
             }
             _ => {
-                let mut w = self.world.lock();
+                let mut w = self.remote.lock();
                 w.count += 1;
                 let mut new = planned.clone();
                 if verb == "create" {
@@ -415,14 +415,14 @@ impl Provider for Fake {
             }
         };
         {
-            let mut w = self.world.lock();
+            let mut w = self.remote.lock();
             if w.lost.contains(&name) {
                 let id = text(if new.is_null() { &prior } else { &new }, "id").to_owned();
                 w.lost_effects.push((verb.into(), id));
                 return Err(Diagnostic::error("Plugin did not respond", format!("The plugin died in {name}.")).into());
             }
         }
-        let new = twisted(&self.world, &name, new);
+        let new = twisted(&self.remote, &name, new);
         answer(
             new,
             if half {
@@ -434,11 +434,11 @@ impl Provider for Fake {
     }
 
     async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics> {
-        call(&self.world, &format!("import {id}")).await?;
-        // Whether it exists shows when it is read.
+        call(&self.remote, &format!("import {id}")).await?;
+        // A read returns null if the object does not exist.
         let empty = engine::objchange::empty_object(&self.resource(ty).block);
         let state = twisted(
-            &self.world,
+            &self.remote,
             &format!("import {id}"),
             with(&empty, "id", Value::string(id)),
         );
@@ -447,7 +447,7 @@ impl Provider for Fake {
             state: state.clone(),
             private: Vec::new(),
         };
-        let count = self.world.lock().imported.get(id).copied().unwrap_or(1);
+        let count = self.remote.lock().imported.get(id).copied().unwrap_or(1);
         fine(std::iter::repeat_with(found).take(count).collect())
     }
 
@@ -456,7 +456,7 @@ impl Provider for Fake {
         target_type: &str,
         request: MoveRequest<'_>,
     ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
-        // All resource types have the same shape.
+        // All resource types have the same schema.
         let value = self
             .upgrade(target_type, request.source_version, request.source_state)
             .await?
@@ -468,14 +468,14 @@ impl Provider for Fake {
         self.token()?;
         let query = text(&config, "query").to_owned();
         let name = format!("data {query}");
-        if call(&self.world, &name).await? {
+        if call(&self.remote, &name).await? {
             return Ok(Answer {
                 value: config,
                 diagnostics: error("Cannot look up", "Nothing found."),
             });
         }
         fine(twisted(
-            &self.world,
+            &self.remote,
             &name,
             with(&config, "result", Value::string(format!("result of {query}"))),
         ))
@@ -484,18 +484,18 @@ impl Provider for Fake {
     async fn open_ephemeral(&self, _ty: &str, config: Value) -> Result<Answer<Opened>, Diagnostics> {
         self.token()?;
         let name = text(&config, "name").to_owned();
-        let failing = call(&self.world, &format!("open {name}")).await?;
+        let failing = call(&self.remote, &format!("open {name}")).await?;
         let secret = {
-            let mut w = self.world.lock();
+            let mut w = self.remote.lock();
             w.count += 1;
             format!("secret-{name}-{}", w.count)
         };
         let result = twisted(
-            &self.world,
+            &self.remote,
             &format!("open {name}"),
             with(&config, "secret", Value::string(secret)),
         );
-        let renew_at = self.world.lock().renew.then_some((1, 0));
+        let renew_at = self.remote.lock().renew.then_some((1, 0));
         Ok(Answer {
             value: Opened {
                 result,
@@ -512,7 +512,7 @@ impl Provider for Fake {
 
     async fn renew_ephemeral(&self, _ty: &str, private: Option<Vec<u8>>) -> Result<Answer<Opened>, Diagnostics> {
         let name = String::from_utf8(private.unwrap_or_default()).unwrap();
-        let failing = call(&self.world, &format!("renew {name}")).await?;
+        let failing = call(&self.remote, &format!("renew {name}")).await?;
         Ok(Answer {
             value: Opened {
                 result: Value::dynamic(),
@@ -529,7 +529,7 @@ impl Provider for Fake {
 
     async fn close_ephemeral(&self, _ty: &str, private: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics> {
         let name = String::from_utf8(private.unwrap_or_default()).unwrap();
-        let failing = call(&self.world, &format!("close {name}")).await?;
+        let failing = call(&self.remote, &format!("close {name}")).await?;
         Ok(Answer {
             value: (),
             diagnostics: if failing {
@@ -546,7 +546,7 @@ impl Provider for Fake {
         arguments: Vec<Value>,
     ) -> Result<Result<Value, FunctionError>, Diagnostics> {
         let said = arguments.first().and_then(Value::as_str).unwrap_or("?").to_owned();
-        call(&self.world, &format!("call {name} {said}")).await?;
+        call(&self.remote, &format!("call {name} {said}")).await?;
         if said.is_empty() {
             return Ok(Err(FunctionError {
                 text: "nothing to say.".into(),
@@ -554,18 +554,18 @@ impl Provider for Fake {
             }));
         }
         let loud = Value::string(said.to_uppercase());
-        Ok(Ok(twisted(&self.world, &format!("call {name} {said}"), loud)))
+        Ok(Ok(twisted(&self.remote, &format!("call {name} {said}"), loud)))
     }
 
     async fn stop(&self) -> Result<(), Diagnostics> {
-        self.world.lock().log.push("stop".into());
+        self.remote.lock().log.push("stop".into());
         Ok(())
     }
 
     async fn close(&self) {}
 }
 
-struct FakeProvisioner(World);
+struct FakeProvisioner(FakeRemote);
 
 #[async_trait]
 impl Provisioner for FakeProvisioner {

@@ -1,9 +1,9 @@
-//! Changes of a model, as people change configurations.
+//! Random changes of a model.
 
 use super::{Dialect, Model, Moved, Random, Reference, Repetition};
 
 impl Model {
-    /// Changes something, as people do. Says what.
+    /// Makes a random change. Returns its description.
     pub fn change(&mut self, r: &mut Random, moves: bool) -> String {
         let before = self.clone();
         let what = self.try_change(r, moves);
@@ -73,13 +73,13 @@ impl Model {
                 about("name")
             }
             12 if self.dialect == Dialect::Fake => {
-                // Another type, and another object.
+                // Another type, hence another object.
                 self.blocks[at].provider ^= 1;
                 self.renumber(at);
                 about("type")
             }
             13 => {
-                // To another module, as another object.
+                // To another module, hence another object.
                 let module = if self.modules.is_empty() || r.percent(40) {
                     None
                 } else {
@@ -94,7 +94,7 @@ impl Model {
                 "configuration of the second provider".into()
             }
             14 if n > 1 && at > 0 => {
-                // Turned around: an earlier one may refer to a later one from now on.
+                // The direction of dependencies is reversed: an earlier block may refer to a later one from now on.
                 let mut moved = self.blocks.remove(at - 1);
                 let mut other = self.blocks.remove(at - 1);
                 other.refs.retain(|x| x.to != moved.number);
@@ -116,8 +116,8 @@ impl Model {
         }
     }
 
-    /// Moves something to another key, another module or another name of its module, and says so in `moved` blocks. It must
-    /// be the last change of a step: what it names is to be there.
+    /// Moves a block to another key, module or module name, with `moved` blocks. It must be the last change of a step: the
+    /// targets must be declared.
     pub fn relocate(&mut self, r: &mut Random) -> String {
         let before = self.clone();
         let what = self.try_relocate(r);
@@ -189,7 +189,7 @@ impl Model {
         }
     }
 
-    /// The address of a resource, in the first of the instances of its module if that is repeated.
+    /// The address of a resource in the first instance of its module.
     fn one_place(&self, at: usize) -> Option<String> {
         let block = &self.blocks[at];
         let local = self.local_name(block);
@@ -199,7 +199,7 @@ impl Model {
         Some(format!("module.{}{key}.{local}", call.name))
     }
 
-    /// Puts a block into another module. What can be said only within a module is said no more.
+    /// Moves a block to another module, and removes references that are valid in the old module only.
     fn move_to_module(&mut self, number: u32, module: Option<usize>) {
         if self.token == Some(number) {
             self.token = None;
@@ -215,7 +215,7 @@ impl Model {
         }
     }
 
-    /// The block is another one from now on.
+    /// Makes the block one of another resource.
     fn renumber(&mut self, at: usize) -> u32 {
         let old = self.blocks[at].number;
         let new = self.next;
@@ -254,7 +254,7 @@ impl Model {
     }
 }
 
-/// Where instances go whose keys are no more: those that are new take them over, one by one.
+/// The moves of instances whose keys are removed: to new keys, in order.
 fn rekeyed(module: Option<usize>, place: &str, old: &Repetition, new: &Repetition) -> Vec<Moved> {
     let (old, new) = (old.keys(), new.keys());
     let gone = old.iter().filter(|k| !new.contains(k));

@@ -1,15 +1,13 @@
-//! Configurations made at random, and changes of them.
-//!
-//! A [`Model`] is a list of blocks, in the root or in modules, each of which refers to earlier ones only. It can write
-//! itself as configuration files in two dialects, knows which instances there must be and who depends on whom, and changes
-//! step by step as people change configurations.
+//! Random configurations and random changes of them. A [`Model`] is a list of blocks in the root module or in others;
+//! references lead to earlier blocks only. A model can be written as configuration files in both dialects, and has the expected
+//! instances and dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 mod change;
 mod text;
 
-/// Numbers that depend on a seed alone.
+/// Pseudo-random numbers of a seed.
 pub struct Random(u64);
 
 impl Random {
@@ -30,7 +28,7 @@ impl Random {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// True in so many of a hundred cases.
+    /// True with this probability in percent.
     pub fn percent(&mut self, n: u64) -> bool {
         self.next() % 100 < n
     }
@@ -44,17 +42,17 @@ impl Random {
     }
 }
 
-/// What resources are called, and their arguments.
+/// The type of a resource, with its arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "two tests share this file, and each speaks one of them")]
 pub enum Dialect {
-    /// The provider in memory of the engine's tests.
+    /// The in-memory provider of the engine's tests.
     Fake,
     /// `terraform_data`.
     Builtin,
 }
 
-/// Whether there are many, and which.
+/// The repetition argument.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Repetition {
     One,
@@ -74,7 +72,7 @@ impl Repetition {
         }
     }
 
-    /// The keys as addresses have them.
+    /// The keys in the form of addresses.
     pub fn keys(&self) -> Vec<String> {
         match self {
             Repetition::One => vec![String::new()],
@@ -84,7 +82,7 @@ impl Repetition {
     }
 }
 
-/// A reference from one block to another, by number, to one of its attributes.
+/// A reference to an attribute of a block, by number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     pub to: u32,
@@ -94,21 +92,21 @@ pub struct Reference {
 /// A resource.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Its number, which it keeps for life: objects are known by it.
+    /// The number, which identifies its objects and never changes.
     pub number: u32,
     pub label: String,
-    /// Where it is; `None` is the root.
+    /// The module; `None` is the root module.
     pub module: Option<usize>,
     pub data: bool,
-    /// Which of the providers.
+    /// The provider configuration.
     pub provider: usize,
     pub repetition: Repetition,
     pub cbd: bool,
     pub literal: u64,
     pub forced: u64,
-    /// What its value refers to.
+    /// The references of its value.
     pub refs: Vec<Reference>,
-    /// What its replacement depends on.
+    /// The references of `replace_triggered_by`.
     pub forced_refs: Vec<Reference>,
     pub depends_on: Vec<u32>,
     pub triggers: Vec<u32>,
@@ -125,7 +123,7 @@ pub struct Call {
 /// A `moved` block.
 #[derive(Clone, Debug)]
 pub struct Moved {
-    /// The module it stands in; `None` is the root.
+    /// The declaring module; `None` is the root module.
     pub module: Option<usize>,
     pub from: String,
     pub to: String,
@@ -135,20 +133,20 @@ pub struct Moved {
 #[derive(Clone)]
 pub struct Model {
     pub dialect: Dialect,
-    /// In an order in which references lead back.
+    /// The blocks; references lead to earlier ones.
     pub blocks: Vec<Block>,
     /// The module calls; their files are in `m0`, `m1`, ….
     pub modules: Vec<Call>,
-    /// The resource that the configuration of the second provider is made of.
+    /// The resource that the configuration of the second provider refers to.
     pub token: Option<u32>,
-    /// What moves with this step.
+    /// The moves of this step.
     pub moved: Vec<Moved>,
     /// The addresses of `removed` blocks, and whether they destroy.
     pub removed: Vec<(String, bool)>,
     next: u32,
 }
 
-/// A planned instance: its address, and the name by which the world knows it.
+/// A planned instance: its address, and its remote name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expected {
     pub address: String,
@@ -184,7 +182,7 @@ impl Model {
         model
     }
 
-    /// Makes the configuration of the second provider of an object of the first, or of nothing.
+    /// Makes the configuration of the second provider refer to an object of the first, or to none.
     fn draw_token(&mut self, r: &mut Random) {
         let of_first = self
             .blocks
@@ -236,7 +234,7 @@ impl Model {
         self.blocks.insert(at, block);
     }
 
-    /// New references of a block that stands at a place.
+    /// New references for a block at this position.
     fn draw_references(&self, r: &mut Random, block: &mut Block, at: usize) {
         let earlier: Vec<(u32, bool)> = self.blocks[..at]
             .iter()
@@ -287,13 +285,13 @@ impl Model {
         }
     }
 
-    /// The name within its module, as references have it.
+    /// The name in references within its module.
     fn local_name(&self, block: &Block) -> String {
         let data = if block.data { "data." } else { "" };
         format!("{data}{}.{}", self.ty(block), block.label)
     }
 
-    /// The address of the block, without keys.
+    /// The address of the block.
     pub fn config_address(&self, block: &Block) -> String {
         match block.module {
             None => self.local_name(block),
@@ -305,7 +303,7 @@ impl Model {
         self.modules.get(m).map_or("", |call| &call.name)
     }
 
-    /// All instances of managed resources there must be.
+    /// The expected managed instances.
     pub fn instances(&self) -> Vec<Expected> {
         let mut out: Vec<Expected> = self
             .blocks
@@ -340,8 +338,8 @@ impl Model {
         out
     }
 
-    /// What each block refers to, by number. Who asks for something of a module of which there are many waits for all of
-    /// its outputs.
+    /// The direct dependencies of each block, by number. A reference into a module with several instances depends on all its
+    /// outputs.
     fn direct(&self) -> BTreeMap<u32, BTreeSet<u32>> {
         let mut outputs: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
         let mut of: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
@@ -372,7 +370,7 @@ impl Model {
         of
     }
 
-    /// All blocks that each block depends on, directly or not; itself is among them only where they form a circle.
+    /// The direct and indirect dependencies of each block; a block on a cycle depends on itself.
     fn closure(&self) -> BTreeMap<u32, BTreeSet<u32>> {
         let mut all = self.direct();
         loop {
@@ -394,7 +392,7 @@ impl Model {
         self.closure().iter().any(|(n, of)| of.contains(n))
     }
 
-    /// For each managed block the managed blocks it depends on, directly or not, by configuration address.
+    /// The managed dependencies of each managed block, direct and indirect, by configuration address.
     pub fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
         let address = |n: &u32| self.block(*n).filter(|b| !b.data).map(|b| self.config_address(b));
         self.closure()
@@ -403,8 +401,8 @@ impl Model {
             .collect()
     }
 
-    /// The managed blocks whose new objects come before the old ones go, by configuration address: those that say so among the
-    /// ones that are worked on, and what they depend on.
+    /// The managed blocks with effective create_before_destroy, by configuration address: those among the selected ones that
+    /// set it, and their dependencies.
     pub fn creates_first(&self, worked_on: impl Fn(&str) -> bool) -> BTreeSet<String> {
         let dependencies = self.dependencies();
         let mut out = BTreeSet::new();

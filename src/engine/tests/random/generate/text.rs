@@ -1,4 +1,4 @@
-//! A model as configuration files.
+//! The configuration files of a model.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ impl Repetition {
         }
     }
 
-    /// The instance's own part of its name.
+    /// The part of the name that differs between instances.
     fn own_key(&self) -> &'static str {
         match self {
             Repetition::One => "",
@@ -28,7 +28,7 @@ impl Repetition {
         }
     }
 
-    /// All instances in one text.
+    /// All instances in one string.
     fn all(&self, what: &str, attribute: &str) -> String {
         match self {
             Repetition::One => format!("{what}.{attribute}"),
@@ -39,7 +39,7 @@ impl Repetition {
 }
 
 impl Model {
-    /// What a block in a module refers to outside of it becomes an argument of the call.
+    /// References to blocks outside of the module become arguments of the call.
     fn reference(
         &self,
         from: Option<usize>,
@@ -141,7 +141,7 @@ impl Model {
         out.push_str("}\n\n");
     }
 
-    /// The configuration: files and their text.
+    /// The configuration files.
     pub fn files(&self) -> Vec<(String, String)> {
         let mut inputs = BTreeMap::new();
         let mut texts: BTreeMap<Option<usize>, String> = BTreeMap::new();
@@ -150,7 +150,7 @@ impl Model {
             self.write_block(block, &mut text, &mut inputs);
             texts.entry(block.module).or_default().push_str(&text);
         }
-        // Outputs that others ask for; their references are within the module.
+        // Outputs that other modules refer to; their references are within the module.
         let mut outputs: BTreeMap<(usize, String), String> = BTreeMap::new();
         for block in &self.blocks {
             for reference in block.refs.iter().chain(&block.forced_refs) {
@@ -213,8 +213,8 @@ impl Model {
         out
     }
 
-    /// What is concluded from the objects of the root module: outputs that are null at times, that need several objects and
-    /// locals, that can be told before the objects exist; and checks.
+    /// Outputs of the root module that are null at times, depend on several objects and locals, or are known before apply; and
+    /// checks.
     fn write_conclusions(&self, root: &mut String) {
         let managed: Vec<&Block> = self.blocks.iter().filter(|b| b.module.is_none() && !b.data).collect();
         for block in &managed {

@@ -1,6 +1,8 @@
-//! Validate: everything that can be said about a configuration without its variables' values, its state, or any object.
+//! Validation of a configuration, without values of variables, a state, or objects.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod overlap;
+
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
@@ -11,7 +13,7 @@ use lang::body::{Own, decode_body, decode_body_of};
 use lang::eval::Context;
 use schema::{BlockSchema, Schema};
 use syntax::ast::{Expr, TraversalStep};
-use syntax::{Diagnostic, Diagnostics, Pos, Range};
+use syntax::{Diagnostic, Diagnostics};
 
 use crate::blocks::{Block, Blocks};
 use crate::connection::connection_schema;
@@ -26,13 +28,16 @@ use crate::provider_opening;
 use crate::providers::Providers;
 use crate::walk::{Outcome, walk};
 
-/// Checks a configuration. The state and the variables' values are not looked at.
+pub use overlap::beyond_loading;
+use overlap::{incomplete, independent, without_duplicates};
+
+/// Validates a configuration. The state and the values of variables are not used.
 pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     let nothing = state::State::new();
-    // What is wrong with one plugin keeps nothing from being validated that needs another, or none.
+    // A plugin that does not start must not prevent the validation of blocks that do not need it.
     let started = Providers::start_available_of(inputs.providers, inputs.config, &nothing).await;
     let mut diagnostics = started.diagnostics;
-    // A provider that is started for its functions, too, fails twice.
+    // A provider that is also started for its functions fails for both reasons.
     diagnostics.0.dedup();
     diagnostics.extend(with_providers(inputs, &started.providers).await);
     started.providers.close().await;
@@ -71,8 +76,7 @@ pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>
         Vec::new()
     };
     let evaluator = static_evaluator(inputs, providers);
-    // What refers to itself cannot be evaluated, nor what was not read whole; everything else is, so that all is reported at
-    // once.
+    // Blocks on a cycle and blocks with syntax errors cannot be evaluated. All others are, so that one run reports all errors.
     let incomplete = incomplete(inputs.config, &blocks);
     for block in cyclic.iter().chain(&incomplete) {
         if let Some(module) = block.module() {
@@ -85,13 +89,12 @@ pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>
         evaluator: &evaluator,
         visited: Mutex::default(),
     };
-    // Nothing is waited for but answers about form, so every block is looked at, whatever became of others. What failed
-    // once is reported once: references to it fail without words.
+    // Every block is visited, also after failures of its dependencies: references to failed values report nothing.
     walk(&blocks.graph, inputs.parallelism.max(BLOCKS_AT_ONCE), |node| {
         let (validator, block) = (&validator, &blocks.graph[node]);
         async move {
             if !inputs.stop.is_requested() {
-                // A failure has been reported, and concerns nobody else.
+                // A failure has been reported, and does not affect other blocks.
                 let _: Result<(), Reported> = validator.visit(block).await;
             }
             Outcome::Done
@@ -106,70 +109,13 @@ pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>
     }
     validator.imports();
     let evaluated = evaluator.take_diagnostics();
-    // What is wrong with a reference by itself goes wrong once more when it is evaluated.
+    // An invalid reference is reported with the graph, and fails again when it is evaluated.
     let others = independent(&diagnostics, evaluated);
     diagnostics.extend(others);
-    once(diagnostics)
+    without_duplicates(diagnostics)
 }
 
-/// The blocks of which a part may have been read wrongly.
-fn incomplete(config: &Config, blocks: &Blocks) -> Vec<Block> {
-    let broken = config.broken_parts();
-    if broken.is_empty() {
-        return Vec::new();
-    }
-    let broken = Places::new(broken.into_iter());
-    let is_incomplete = |block: &&Block| {
-        let Some(module) = block.module().and_then(|m| config.node(m)).map(|n| &n.module) else {
-            return false;
-        };
-        let range = match block {
-            Block::Local(_, name) => module.locals.get(name).map(|l| &l.range),
-            Block::Variable(_, name) => module.variables.get(name).map(|v| &v.range),
-            Block::Output(_, name) => module.outputs.get(name).map(|o| &o.range),
-            Block::Call(_, name) => module.module_calls.get(name).map(|c| &c.range),
-            _ => None,
-        };
-        range.is_some_and(|range| broken.overlap(range))
-    };
-    blocks.graph.node_weights().filter(is_incomplete).cloned().collect()
-}
-
-/// Of the problems that were found after others, those that are not the same once more: neither about the same places, nor
-/// found twice, in a module that is called twice.
-fn independent(known: &Diagnostics, found: Diagnostics) -> Diagnostics {
-    let places = Places::new(known.iter().filter(|d| d.is_error()).filter_map(|d| d.subject.as_ref()));
-    let summaries: HashSet<&str> = known.iter().map(|d| &*d.summary).collect();
-    let again = |d: &Diagnostic| {
-        d.subject.as_ref().is_some_and(|place| places.overlap(place))
-            || summaries.contains(&*d.summary) && d.context.as_ref().is_some_and(|place| places.overlap(place))
-    };
-    found.into_iter().filter(|d| !again(d)).collect()
-}
-
-/// Without what is there twice: a module that is called twice is validated twice.
-fn once(diagnostics: Diagnostics) -> Diagnostics {
-    let mut seen = HashSet::new();
-    let mut first = |d: &Diagnostic| {
-        let place = d.subject.as_ref().map(|s| (s.file.clone(), s.start, s.end));
-        place.is_none() || seen.insert((d.summary.clone(), d.detail.clone(), place))
-    };
-    diagnostics.into_iter().filter(|d| first(d)).collect()
-}
-
-/// Of the problems that validation found in a configuration whose files have errors, those that are no consequence of
-/// these: not about the same places, and not in blocks that may have been read wrongly.
-#[must_use]
-pub fn beyond_loading(config: &Config, loading: &Diagnostics, found: Diagnostics) -> Diagnostics {
-    let mut others = independent(loading, found);
-    let broken = Places::new(config.broken_parts().into_iter());
-    others
-        .0
-        .retain(|d| !d.subject.as_ref().is_some_and(|place| broken.overlap(place)));
-    others
-}
-
-/// What providers warn of in the configuration of these resources, as they do for whoever makes a plan.
+/// The warnings of providers about the configuration of these resources: users who apply a saved plan have not seen them.
 pub(crate) async fn warnings_of_providers(
     inputs: Inputs<'_>,
     providers: &Providers<'_>,
@@ -195,52 +141,18 @@ pub(crate) async fn warnings_of_providers(
         .collect()
 }
 
-/// Places, to be asked whether another overlaps with one of them.
-struct Places(HashMap<Arc<str>, Vec<(Pos, Pos)>>);
-
-impl Places {
-    fn new<'r>(ranges: impl Iterator<Item = &'r Range>) -> Places {
-        let mut files: HashMap<Arc<str>, Vec<(Pos, Pos)>> = HashMap::new();
-        for range in ranges {
-            files
-                .entry(range.file.clone())
-                .or_default()
-                .push((range.start, range.end));
-        }
-        for places in files.values_mut() {
-            places.sort();
-            // Of each, how far those up to it reach.
-            let mut reach = Pos::default();
-            for (_, end) in places {
-                reach = reach.max(*end);
-                *end = reach;
-            }
-        }
-        Places(files)
-    }
-
-    fn overlap(&self, range: &Range) -> bool {
-        let places = self.0.get(&range.file).map(Vec::as_slice).unwrap_or_default();
-        let before = places.partition_point(|(start, _)| *start < range.end);
-        before
-            .checked_sub(1)
-            .and_then(|at| places.get(at))
-            .is_some_and(|(_, reach)| range.start < *reach)
-    }
-}
-
 struct Validator<'a> {
     config: &'a Config,
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
-    /// Where the blocks begin that have been visited: a module that is called thousands of times has one text.
+    /// The start positions of the blocks that have been visited: all calls of a module share them.
     visited: Mutex<HashSet<(Arc<str>, u32)>>,
 }
 
 /// How many blocks are validated at the same time. No provider asks a service for this, so parallelism does not limit it.
 const BLOCKS_AT_ONCE: usize = 64;
 
-/// The instance of a module that stands for all of them while nothing is known: that without keys.
+/// The instance without keys, which represents all instances of a module in static evaluation.
 fn representative(module: &Module) -> ModuleInstance {
     module.0.iter().fold(ModuleInstance::root(), |m, name| {
         m.child(name.clone(), InstanceKey::None)
@@ -271,7 +183,7 @@ fn wrong_key(root: &config::Module, import: &config::Import) -> Option<Diagnosti
     )
 }
 
-/// What the block of a resource has by the language.
+/// The arguments and blocks of the language in the block of a resource.
 fn own_of(mode: Mode) -> Own {
     Own {
         attributes: &["count", "for_each", "depends_on", "provider"],
@@ -288,8 +200,8 @@ impl Validator<'_> {
         Reported
     }
 
-    /// Whether a block is the first of its text. Nothing in it is known while validating, so the same text means the same in
-    /// every call of its module. Only what a call passes in differs: input variables, and provider configurations.
+    /// Whether a block is visited for the first time. Static evaluation has the same result for a block in every call of its
+    /// module, except for input variables and provider configurations, which calls pass in.
     fn is_first(&self, block: &Block) -> bool {
         let module = |path: &Module| self.config.node(path).map(|node| &node.module);
         let place = match block {
@@ -312,7 +224,7 @@ impl Validator<'_> {
         match block {
             Block::Variable(module, name) => {
                 let (instance, node) = self.place(module)?;
-                let given = self.evaluator.input_value(&instance, node, name)?;
+                let value = self.evaluator.input_value(&instance, node, name)?;
                 let rules = node
                     .module
                     .variables
@@ -321,7 +233,7 @@ impl Validator<'_> {
                     .unwrap_or_default();
                 let scope = self
                     .evaluator
-                    .validation_scope(&instance, name, given)
+                    .validation_scope(&instance, name, value)
                     .ok_or(Reported)?;
                 self.check(&Conditions {
                     rules,
@@ -392,7 +304,7 @@ impl Validator<'_> {
         };
         let sources = self.config.provider_configs();
         let Some(block) = sources.iter().find(|s| s.address == *address).and_then(|s| s.block) else {
-            // Nobody wrote it: what it lacks is told when it is used.
+            // Without a block, missing arguments are reported when the provider is used.
             return Ok(());
         };
         let value = provider_opening::provider_config_value(self.evaluator, &schema.provider, address)?;
@@ -415,11 +327,11 @@ impl Validator<'_> {
             return Ok(());
         };
         let (instance, _) = self.place(&address.module)?;
-        // The argument is checked as far as it is known; the body is, whatever it comes to.
+        // A failure of the repetition argument has been reported, and the body does not depend on it.
         let _: Result<_, Reported> = self.evaluator.resource_expansion(&instance, &address.resource);
         let provider = self.config.provider_for(address).provider;
         if !self.providers.schemas().providers.contains_key(&provider) {
-            // Why it could not be asked for its schema has been reported.
+            // That the provider could not be started has been reported.
             return Err(Reported);
         }
         let schema = object_config::resource_schema(
@@ -450,7 +362,7 @@ impl Validator<'_> {
             (&block.lifecycle.postconditions, &with_self),
         ] {
             for rule in rules {
-                // Whether it holds is of no interest yet, only whether it can be evaluated.
+                // Only errors of evaluation matter here, not the result.
                 let _: Result<_, Reported> = self.evaluator.evaluate(&rule.condition, scope);
                 let _: Result<_, Reported> = self.evaluator.evaluate(&rule.error_message, scope);
             }
@@ -477,7 +389,7 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// What the provider says of the configuration of a resource, if that can be evaluated.
+    /// The diagnostics of the provider for the configuration of a resource, if that can be evaluated.
     async fn warnings(&self, address: &ConfigResource) -> Option<Diagnostics> {
         let block = self.config.resource(address)?;
         if !self.is_first(&Block::Resource(address.clone())) {
@@ -506,7 +418,7 @@ impl Validator<'_> {
         Some(located(problems, Some((&block.body, schema)), address))
     }
 
-    /// What `ignore_changes` names must be there, and be something that the configuration can change.
+    /// Checks that `ignore_changes` names attributes of the schema that the configuration can set.
     fn ignored_changes(&self, block: &Resource, schema: &BlockSchema) {
         let IgnoreChanges::Paths(paths) = &block.lifecycle.ignore_changes else {
             return;
@@ -546,7 +458,7 @@ impl Validator<'_> {
         }
     }
 
-    /// The expressions of `import` blocks, which stand in the root module only.
+    /// Evaluates the expressions of `import` blocks, which only the root module can have.
     fn imports(&self) {
         let root = ModuleInstance::root();
         for import in &self.config.root.module.imports {
@@ -570,7 +482,7 @@ impl Validator<'_> {
             let mut to = &import.to;
             while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
                 if let Expr::Index { key, .. } = to {
-                    // Its problems are reported; nothing else comes of it.
+                    // Only its errors matter here.
                     let _: Result<_, Reported> = self.evaluator.evaluate(key, &scope);
                 }
                 to = next;

@@ -1,69 +1,70 @@
-//! The remote world that the provider of the tests manages: a shared map of objects, a record of every call, and knobs
-//! that make calls fail, take time, or answer nonsense.
+//! The remote system of the tests' provider: a shared map of objects, a log of the calls, and settings that make calls fail,
+//! take time, or return invalid responses.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use cty::{Path, Value};
 
-/// Changes what the provider is about to answer.
-pub type Twist = Arc<dyn Fn(Value) -> Value + Send + Sync>;
-/// Runs when a call begins.
+/// Changes a response of the provider.
+pub type Mutation = Arc<dyn Fn(Value) -> Value + Send + Sync>;
+/// Runs when a call starts.
 pub type Hook = Arc<dyn Fn() + Send + Sync>;
 
-/// What exists, what was called, what shall go wrong. Calls are named `create a`, `update a`, `delete a`, `read a`,
-/// `plan a`, `data q`, `configure token`, `provision text`, `open n`, `renew n`, `close n`, `call f x` by the `name` (`query`, `token`, `text`) argument.
+/// The objects, the log, and the settings. Calls are named by their verb and an argument (`name`, `query`, `token`, `text`):
+/// `create a`, `update a`, `delete a`, `read a`, `plan a`, `data q`, `configure token`, `provision text`, `open n`, `renew n`,
+/// `close n`, `call f x`.
 #[derive(Default)]
-pub struct Inside {
-    /// The objects by their identifier.
+pub struct RemoteData {
+    /// The objects by identifier.
     pub objects: BTreeMap<String, Value>,
-    /// Beginnings (`> create a`) and ends (`< create a`) of calls.
+    /// The starts (`> create a`) and ends (`< create a`) of calls.
     pub log: Vec<String>,
-    /// Calls that report an error and do nothing.
+    /// Calls that return an error and have no effect.
     pub failing: HashSet<String>,
-    /// Calls whose create answer is an error together with the new object.
+    /// Create calls that return an error together with the new object.
     pub half: HashSet<String>,
     /// Calls that do not reach the provider.
     pub unreachable: HashSet<String>,
-    /// Calls that do their work, and whose answer is lost.
+    /// Calls that take effect, and whose response is lost.
     pub lost: HashSet<String>,
-    /// What they did: the verb, and the identity of the object.
+    /// Their effects: the verb, and the identity of the object.
     pub lost_effects: Vec<(String, String)>,
-    /// Calls that take this many turns of the event loop, and the seed for all others.
+    /// The number of yields of these calls, and the seed for all others.
     pub turns: HashMap<String, u64>,
-    /// Mixes the order in which calls end.
+    /// A seed for the order in which calls end.
     pub seed: u64,
-    /// What happens when a call begins.
+    /// Hooks for the start of calls.
     pub hooks: HashMap<String, Hook>,
-    /// Changes to the answers of all calls that answer an object; those of `upgrade` and `import` are named by its identifier.
-    pub twists: HashMap<String, Twist>,
-    /// Whether the provider asks for the leniency of the legacy type system.
+    /// Mutations of responses that contain an object; those of `upgrade` and `import` are named by the identifier.
+    pub mutations: HashMap<String, Mutation>,
+    /// Whether responses have the flag of the legacy type system.
     pub legacy: bool,
-    /// Whether the provider notes in its own data of an object what was done to it.
+    /// Whether the private data of an object records the operations on it.
     pub notes: bool,
-    /// Attributes that a plan gives as the reason to replace, by the name of the object.
+    /// The paths that a plan returns as requiring replacement, by object name.
     pub replaced_for: HashMap<String, Path>,
-    /// Objects, by their identifier, of which an import finds so many.
+    /// The number of objects that an import returns, by identifier.
     pub imported: HashMap<String, usize>,
-    /// The number of the last object created.
+    /// The number of the last created object.
     pub count: u64,
     /// Providers that cannot be started.
     pub missing: HashSet<String>,
-    /// Whether ephemeral resources want to be renewed at once.
+    /// Whether ephemeral resources are to be renewed at once.
     pub renew: bool,
-    /// Whether to keep the log (not for large tests).
+    /// Whether no log is written (for large tests).
     pub quiet: bool,
-    /// Whether the provider says that its objects are in the state alone.
+    /// Whether the provider declares its objects as state-only.
     pub state_only: bool,
-    /// How many calls are in flight, and the most that ever were.
+    /// The number of calls in flight, and its maximum.
     pub in_flight: usize,
     pub most_in_flight: usize,
-    /// How many configurations were validated.
+    /// The number of validated configurations.
     pub validated: usize,
 }
 
-impl Inside {
-    /// The provider's own data of an object, with one more note.
+impl RemoteData {
+    /// The private data of an object with another entry.
     pub fn noted(&self, mut private: Vec<u8>, note: &str) -> Vec<u8> {
         if self.notes {
             private.extend_from_slice(note.as_bytes());
@@ -74,10 +75,10 @@ impl Inside {
 
 /// Shared by all processes of the provider.
 #[derive(Clone, Default)]
-pub struct World(Arc<Mutex<Inside>>);
+pub struct FakeRemote(Arc<Mutex<RemoteData>>);
 
-impl World {
-    pub fn lock(&self) -> MutexGuard<'_, Inside> {
+impl FakeRemote {
+    pub fn lock(&self) -> MutexGuard<'_, RemoteData> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -91,22 +92,22 @@ impl World {
         w.half.clear();
         w.unreachable.clear();
         w.lost.clear();
-        w.twists.clear();
+        w.mutations.clear();
         w.hooks.clear();
         w.missing.clear();
         w.replaced_for.clear();
         w.turns.clear();
     }
 
-    pub fn twist(&self, call: &str, twist: impl Fn(Value) -> Value + Send + Sync + 'static) {
-        self.lock().twists.insert(call.into(), Arc::new(twist));
+    pub fn mutate(&self, call: &str, mutate: impl Fn(Value) -> Value + Send + Sync + 'static) {
+        self.lock().mutations.insert(call.into(), Arc::new(mutate));
     }
 
     pub fn hook(&self, call: &str, hook: impl Fn() + Send + Sync + 'static) {
         self.lock().hooks.insert(call.into(), Arc::new(hook));
     }
 
-    /// The calls since the last time, in the order in which they began; reading and planning left out.
+    /// The calls since the last time in the order of their starts, without reads and plans.
     pub fn changes(&self) -> Vec<String> {
         let log = std::mem::take(&mut self.lock().log);
         log.iter()
@@ -142,7 +143,7 @@ impl World {
         names
     }
 
-    /// Somebody changes an object behind our back.
+    /// Changes a remote object outside of Monoform.
     pub fn drift(&self, name: &str, attribute: &str, value: Value) {
         for object in self.lock().objects.values_mut() {
             if object.get("name").and_then(Value::as_str) == Some(name) {
@@ -151,7 +152,7 @@ impl World {
         }
     }
 
-    /// Somebody destroys an object behind our back.
+    /// Destroys a remote object outside of Monoform.
     pub fn vanish(&self, name: &str) {
         self.lock()
             .objects
@@ -167,7 +168,7 @@ pub fn with(object: &Value, attribute: &str, value: Value) -> Value {
     })
 }
 
-/// Asserts that one call ended before another began.
+/// Asserts that one call ended before another started.
 pub fn assert_before(log: &[String], first: &str, second: &str) {
     let end = log.iter().position(|l| *l == format!("< {first}"));
     let start = log.iter().position(|l| *l == format!("> {second}"));
