@@ -14,6 +14,7 @@ pub mod platform;
 pub mod provider;
 pub mod reference;
 pub mod resource;
+pub mod text;
 
 pub use module::{InstanceKey, Module, ModuleInstance, ModuleStep};
 pub use parse::ParseError;

@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::text::quoted;
+
 /// Which instance of something that `count` or `for_each` repeats.
 ///
 /// Ordered as the state file orders instances: no key, then numbers, then strings.
@@ -35,38 +37,6 @@ impl fmt::Display for InstanceKey {
             InstanceKey::String(s) => write!(f, "[{}]", quoted(s)),
         }
     }
-}
-
-/// Text as a quoted string of the configuration language.
-#[must_use]
-pub fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '$' | '%' if chars.peek() == Some(&'{') => {
-                out.push(c);
-                out.push(c);
-            }
-            c if c.is_control() => {
-                let code = u32::from(c);
-                if code > 0xffff {
-                    out.push_str(&format!("\\U{code:08x}"));
-                } else {
-                    out.push_str(&format!("\\u{code:04x}"));
-                }
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 /// A module of the configuration: the names of the calls that lead to it from the root.

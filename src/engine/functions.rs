@@ -2,6 +2,7 @@
 //! of the runtime, for which the evaluating thread blocks (`block_in_place`). Functions are pure, so results are cached by
 //! function and arguments. The plan contains a digest of each result, which apply compares.
 
+use data_encoding::HEXLOWER;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -233,9 +234,11 @@ impl Functions {
         let Some(result_digest) = digest("", std::slice::from_ref(value)) else {
             return Ok(());
         };
-        let result_digest = hex(&result_digest);
+        let result_digest = HEXLOWER.encode(&result_digest);
         let mut results = self.results();
-        let before = results.entry(hex(call)).or_insert_with(|| result_digest.clone());
+        let before = results
+            .entry(HEXLOWER.encode(call))
+            .or_insert_with(|| result_digest.clone());
         if *before == result_digest {
             return Ok(());
         }
@@ -277,10 +280,6 @@ fn digest(name: &str, values: &[Value]) -> Option<[u8; 32]> {
         add(&cty::msgpack::encode(value, &Type::Dynamic).ok()?);
     }
     Some(sum.finalize().into())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Runs a future to completion, from within a runtime or without one.

@@ -7,12 +7,12 @@
 
 mod layout;
 
+use addrs::text::is_printable;
 use std::borrow::Cow;
 
 use cty::Value;
 
 use crate::ast::{Attribute, Block, Body};
-use crate::lexer::is_printable;
 use crate::token::{TokenKind, Tokens};
 use crate::{Diagnostics, Range, parser};
 

@@ -6,10 +6,11 @@
 
 use std::fmt::Write as _;
 
+use addrs::text::quoted;
 use cty::{Kind, Type, Value};
 
 use crate::format::format_file;
-use crate::lexer::{is_name, is_printable};
+use crate::lexer::is_name;
 
 /// A value as a formatted expression.
 #[must_use]
@@ -89,31 +90,6 @@ pub fn object_key(key: &str, first: bool) -> String {
     } else {
         quoted(key)
     }
-}
-
-/// Text as a quoted string without templates; characters that cannot be seen are written as escapes.
-#[must_use]
-pub fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '$' | '%' if chars.peek() == Some(&'{') => out.extend([c, c]),
-            c if !is_printable(c) => match u32::from(c) {
-                code @ 0..=0xffff => drop(write!(out, "\\u{code:04x}")),
-                code => drop(write!(out, "\\U{code:08x}")),
-            },
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]

@@ -230,7 +230,7 @@ fn prefixes(reference: &Reference) -> Vec<String> {
         match step {
             TraversalStep::Attribute { name, .. } => text.push_str(&format!(".{name}")),
             TraversalStep::Index { key, .. } => match (key.as_str(), key.as_number()) {
-                (Some(s), _) => text.push_str(&format!("[{}]", addrs::module::quoted(s))),
+                (Some(s), _) => text.push_str(&format!("[{}]", addrs::text::quoted(s))),
                 (_, Some(n)) => text.push_str(&format!("[{n}]")),
                 _ => break,
             },

@@ -112,7 +112,7 @@ impl Headers {
             let mut out = block.ty.to_string();
             for label in &block.labels {
                 out.push(' ');
-                out.push_str(&addrs::module::quoted(&label.text));
+                out.push_str(&addrs::text::quoted(&label.text));
             }
             (block.range.start.byte, block.range.end.byte, out)
         };

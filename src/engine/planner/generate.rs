@@ -82,8 +82,8 @@ pub(super) fn block(
     let resource = &address.resource.resource;
     let text = format!(
         "resource {} {} {{\n{inner}}}\n",
-        write::quoted(&resource.ty),
-        write::quoted(&resource.name)
+        addrs::text::quoted(&resource.ty),
+        addrs::text::quoted(&resource.name)
     );
     let text = write::formatted(text);
     let (file, problems) = syntax::parser::parse_file("generated configuration", text.as_bytes());
@@ -236,7 +236,7 @@ fn blocks(out: &mut String, name: &str, nested: &NestedBlock, value: &Value) {
         }
         Nesting::Map => {
             for (key, item) in value.entries().into_iter().flatten() {
-                one(format!("{name} {}", write::quoted(key)), item);
+                one(format!("{name} {}", addrs::text::quoted(key)), item);
             }
         }
     }

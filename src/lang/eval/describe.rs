@@ -83,7 +83,7 @@ pub fn describe_value(value: &Value) -> String {
         (Kind::Unknown(_), _) => "(not yet known)".into(),
         (Kind::Bool(b), _) => b.to_string(),
         (Kind::Number(n), _) => n.to_string(),
-        (Kind::String(s), _) => addrs::module::quoted(s),
+        (Kind::String(s), _) => addrs::text::quoted(s),
         (Kind::Seq(_), Type::Object(o)) => match o.attributes() {
             [] => "object with no attributes".into(),
             [one] => format!("object with 1 attribute {:?}", one.name),
@@ -108,7 +108,7 @@ fn traversal_text(traversal: &Traversal, steps: usize) -> String {
             }
             TraversalStep::Index { key, .. } => match key.kind() {
                 Kind::Number(n) => out.push_str(&format!("[{n}]")),
-                Kind::String(s) => out.push_str(&format!("[{}]", addrs::module::quoted(s))),
+                Kind::String(s) => out.push_str(&format!("[{}]", addrs::text::quoted(s))),
                 _ => out.push_str("[...]"),
             },
             TraversalStep::Splat { .. } => out.push_str("[*]"),

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cty::Value;
+use data_encoding::HEXLOWER;
 use sha2::Digest;
 use uuid::Uuid;
 
@@ -96,9 +97,7 @@ fn sha512(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn hex(digest: &[u8]) -> CallResult {
-    Ok(Value::string(
-        digest.iter().map(|b| format!("{b:02x}")).collect::<String>(),
-    ))
+    Ok(Value::string(HEXLOWER.encode(digest)))
 }
 
 fn base64(digest: &[u8]) -> CallResult {

@@ -1,6 +1,6 @@
 //! `rsadecrypt`: RSA with the padding of PKCS #1 v1.5, and private keys in PEM form.
 //!
-//! Keys come in three dresses: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is that of the library that
+//! Keys come in three formats: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is that of the library that
 //! numbers use: the cryptography library of our transport refuses keys below 2048 bits, which this function takes, and
 //! the others bring an arithmetic of their own for one exponentiation. It does not run in constant time: an observer
 //! who could measure it runs on the same machine as the configuration that holds the key.
@@ -80,34 +80,22 @@ impl Key {
         Key { modulus, exponent }.checked()
     }
 
-    /// A key that `ssh-keygen` writes: lengths of four bytes before each field.
+    /// A key that `ssh-keygen` writes.
     fn openssh(bytes: &[u8]) -> Result<Key, String> {
         let malformed = || "invalid private key: malformed OpenSSH key".to_owned();
-        let rest = bytes.strip_prefix(b"openssh-key-v1\0").ok_or_else(malformed)?;
-        let mut outer = Ssh(rest);
-        let cipher = outer.field().ok_or_else(malformed)?;
-        if cipher != b"none" {
-            return Err("invalid private key: this private key is passphrase protected".into());
-        }
-        let inner = || {
-            let (_kdf, _options) = (outer.field()?, outer.field()?);
-            outer.take(4)?;
-            let _public = outer.field()?;
-            let mut private = Ssh(outer.field()?);
-            let (check, again) = (private.take(4)?, private.take(4)?);
-            (check == again).then_some(())?;
-            if private.field()? != b"ssh-rsa" {
-                return Some(None);
+        match openssh::PrivateKey::read(bytes) {
+            Ok(openssh::PrivateKey::Rsa { n, d, .. }) => Key {
+                modulus: UBig::from_be_bytes(&n),
+                exponent: UBig::from_be_bytes(&d),
             }
-            let modulus = UBig::from_be_bytes(private.field()?);
-            let _public_exponent = private.field()?;
-            let exponent = UBig::from_be_bytes(private.field()?);
-            Some(Some(Key { modulus, exponent }.checked()?))
-        };
-        let mut inner = inner;
-        inner()
-            .ok_or_else(malformed)?
-            .ok_or_else(|| "invalid private key type: an RSA key is needed".into())
+            .checked()
+            .ok_or_else(malformed),
+            Ok(_) | Err(openssh::Error::Type(_)) => Err("invalid private key type: an RSA key is needed".into()),
+            Err(openssh::Error::Encrypted) => {
+                Err("invalid private key: this private key is passphrase protected".into())
+            }
+            Err(_) => Err(malformed()),
+        }
     }
 
     /// The key, unless it cannot be one: no modulus is even, and none has more bits than this.
@@ -172,22 +160,6 @@ impl<'b> Der<'b> {
         let (content, rest) = rest.split_at_checked(length)?;
         self.0 = rest;
         Some(content)
-    }
-}
-
-/// The rest of an OpenSSH structure.
-struct Ssh<'b>(&'b [u8]);
-
-impl<'b> Ssh<'b> {
-    fn take(&mut self, n: usize) -> Option<&'b [u8]> {
-        let (taken, rest) = self.0.split_at_checked(n)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn field(&mut self) -> Option<&'b [u8]> {
-        let length = self.take(4)?.iter().fold(0, |n, b| n << 8 | usize::from(*b));
-        self.take(length)
     }
 }
 

@@ -81,7 +81,7 @@ impl Moves {
         }
         let options: String = excluded
             .iter()
-            .map(|resource| format!("\n  -target={}", addrs::module::quoted(&resource.to_string())))
+            .map(|resource| format!("\n  -target={}", addrs::text::quoted(&resource.to_string())))
             .collect();
         Some(Diagnostic::error(
             "Moved resource instances excluded by targeting",

@@ -1,0 +1,55 @@
+//! Text as the configuration language writes it, in addresses and elsewhere.
+
+/// Text as a quoted string without templates; characters that cannot be seen are written as escapes.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '$' | '%' if chars.peek() == Some(&'{') => out.extend([c, c]),
+            c if !is_printable(c) => match u32::from(c) {
+                code @ 0..=0xffff => out.push_str(&format!("\\u{code:04x}")),
+                code => out.push_str(&format!("\\U{code:08x}")),
+            },
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Whether a character can be seen: no control, no space but the plain one, nothing of private use.
+#[must_use]
+pub fn is_printable(c: char) -> bool {
+    let code = u32::from(c);
+    let invisible = c.is_control()
+        || (c.is_whitespace() && c != ' ')
+        || matches!(code, 0xad | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e)
+        || matches!(code, 0x2060..=0x206f | 0xe000..=0xf8ff | 0xfeff | 0xfff0..=0xfffb | 0xfffe | 0xffff)
+        || code >= 0xe0000;
+    !invisible
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_and_invisible_characters_are_escaped() {
+        for (text, expected) in [
+            ("a\"b\\\n", r#""a\"b\\\n""#),
+            ("${a} %{b} $ %", r#""$${a} %%{b} $ %""#),
+            ("x\u{a0}y\u{200b}z\u{85}", r#""x\u00a0y\u200bz\u0085""#),
+            ("\u{e0001}é日", r#""\U000e0001é日""#),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
+    }
+}
