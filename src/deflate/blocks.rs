@@ -1,23 +1,12 @@
 //! Blocks: literals and matches as bits, in the shortest of the three forms that a block can have.
 
 use crate::codes::{Code, codes, fixed_codes};
-use crate::matches::LONGEST;
+use crate::symbols::{DISTANCES, LITERALS, LONGEST, Token};
 
 /// The code lengths of the code lengths are sent in this order.
 const LENGTH_ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 const END_OF_BLOCK: usize = 256;
 const LONGEST_STORED: usize = 65535;
-
-/// How many symbols there are for literals and lengths, and for distances.
-pub(crate) const LITERALS: usize = 286;
-pub(crate) const DISTANCES: usize = 30;
-
-/// What a text is made of.
-#[derive(Clone, Copy)]
-pub(crate) enum Token {
-    Literal(u8),
-    Match { length: usize, distance: usize },
-}
 
 /// A length or a distance as its symbol and the number and value of the bits behind it.
 struct Symbol {

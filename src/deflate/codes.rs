@@ -1,6 +1,6 @@
 //! Prefix codes: which symbol gets how many bits, and which.
 
-use crate::blocks::{DISTANCES, LITERALS};
+use crate::symbols::{DISTANCES, LITERALS};
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Code {

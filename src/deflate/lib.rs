@@ -12,6 +12,7 @@
 mod blocks;
 mod codes;
 mod matches;
+mod symbols;
 
 use std::io::{self, Write};
 

@@ -1,11 +1,11 @@
 //! Matches: where a text repeats what came before.
 
 use crate::Level;
-use crate::blocks::{Bits, Token};
+use crate::blocks::Bits;
+use crate::symbols::{LONGEST, Token};
 
 /// The shortest and the longest match, and how far back one may reach.
 const SHORTEST: usize = 4;
-pub(crate) const LONGEST: usize = 258;
 const WINDOW: usize = 1 << 15;
 /// A block holds at most so many literals and matches.
 const BLOCK_TOKENS: usize = 1 << 14;

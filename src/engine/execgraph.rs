@@ -31,7 +31,7 @@ use addrs::{AbsProviderConfig, ConfigResource};
 use petgraph::graph::{DiGraph, NodeIndex};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Action;
+use crate::action::Action;
 
 /// One operation. The numbers are indices of the plan's changes, or of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@
 //!
 //! Where to begin: [`plan`] (the data), `blocks` (the graph of the configuration's blocks), then `planner` and `apply`.
 
+mod action;
 pub mod apply;
 mod block_visits;
 mod blocks;
@@ -22,6 +23,7 @@ mod eval;
 pub mod events;
 pub mod execgraph;
 pub mod functions;
+mod import_id;
 pub mod inputs;
 pub mod instance;
 pub mod objchange;

@@ -1,5 +1,6 @@
 //! Plans: the decided actions with their reasons, as data.
 
+pub use crate::action::Action;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,35 +18,6 @@ pub enum Mode {
     Destroy,
     /// The update of the state to the refreshed objects.
     RefreshOnly,
-}
-
-/// The action on one object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Action {
-    /// No change.
-    NoOp,
-    /// Create.
-    Create,
-    /// Read a data source during apply.
-    Read,
-    /// Update in place.
-    Update,
-    /// Destroy.
-    Delete,
-    /// Replace: destroy the old object, then create the new one.
-    DeleteThenCreate,
-    /// Replace: create the new object, then destroy the old one.
-    CreateThenDelete,
-    /// Remove from the state without destroying.
-    Forget,
-}
-
-impl Action {
-    /// Whether the old object is destroyed and a new one created.
-    #[must_use]
-    pub fn is_replace(self) -> bool {
-        matches!(self, Action::DeleteThenCreate | Action::CreateThenDelete)
-    }
 }
 
 /// The reason for an action, if the action does not imply it.

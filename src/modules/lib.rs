@@ -14,11 +14,13 @@
 //!
 //! Where to begin: [`install`].
 
+mod available;
 pub mod fetch;
 pub mod from_module;
 pub mod install;
 pub mod mirror;
 pub mod registry;
+mod shown;
 mod tree;
 mod written;
 

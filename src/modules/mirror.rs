@@ -22,9 +22,9 @@ use files::io_reason;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::available::Available;
 use crate::fetch::{FetchError, file_error};
-use crate::install::public;
-use crate::registry::Available;
+use crate::shown::public;
 use crate::tree;
 
 /// The directory inside the mirror.

@@ -9,6 +9,7 @@ use net::discovery::{DiscoveryError, MODULES};
 use net::{Client, Host, Token, Url};
 use tokio::sync::OnceCell;
 
+use crate::available::Available;
 use crate::mirror::Mirror;
 
 /// Lists of versions grow with the years.
@@ -21,15 +22,6 @@ pub struct Problem {
     pub summary: &'static str,
     /// In sentences.
     pub detail: String,
-}
-
-/// A version that a registry has, as it writes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Available {
-    /// The version.
-    pub version: Version,
-    /// The text of it.
-    pub text: String,
 }
 
 /// All registries, each asked once for each module; or a mirror in their stead.

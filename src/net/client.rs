@@ -10,21 +10,16 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::credentials::{self, Token};
-use crate::discovery::Services;
 use crate::error::Error;
 use crate::hosts::{Host, HostSettings};
 use crate::netrc::Netrc;
+use crate::services::Services;
 use files::plain;
 
 use crate::reason::chain;
+use crate::timeouts::{CONNECT_TIMEOUT, SILENCE};
 use crate::tls;
 
-/// How long making a connection may take: the system repeats its first packet two times in this time.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a server may take to begin its answer, where a request says nothing else.
-pub(crate) const FIRST_BYTE: Duration = Duration::from_secs(30);
-/// How long a peer may be silent in the middle of an answer.
-pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 /// What a client must know.
 #[derive(Clone, Debug, Default)]
 pub struct NetSettings {

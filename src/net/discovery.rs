@@ -9,6 +9,7 @@ use url::Url;
 use crate::client::Client;
 use crate::error::{Error, shown};
 use crate::hosts::Host;
+pub use crate::services::{BadServiceUrl, Services};
 use files::plain;
 
 /// The service of module registries.
@@ -19,15 +20,6 @@ pub const PROVIDERS: &str = "providers.v1";
 const LIMIT: u64 = 1024 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(11);
 const REDIRECTS: usize = 3;
-
-/// The services of a host.
-#[derive(Clone, Debug, Default)]
-pub struct Services {
-    /// Where the list came from: addresses in it may be relative to this.
-    base: Option<Url>,
-    /// What each service's entry says.
-    entries: BTreeMap<String, serde_json::Value>,
-}
 
 /// Why a service cannot be used. Each is a sentence without its full stop.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -62,28 +54,6 @@ pub enum DiscoveryError {
     },
 }
 
-/// Why the address of a service cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadServiceUrl {
-    /// It is not a string.
-    #[error("it is not text")]
-    NotText,
-    /// It is not a URL.
-    #[error("\"{text}\" is not an address ({source})")]
-    Malformed {
-        /// What the host gives.
-        text: String,
-        /// Why.
-        source: url::ParseError,
-    },
-    /// Its scheme is not that of HTTP.
-    #[error("\"{0}\" is neither an https nor an http address")]
-    Scheme(String),
-    /// It has a user name or a password.
-    #[error("it has a user name or a password in it")]
-    Credentials,
-}
-
 impl DiscoveryError {
     /// Whether the host could not be reached at all: perhaps there is no network.
     #[must_use]
@@ -112,42 +82,6 @@ fn offers(service: &str, others: &[String]) -> String {
             "offers {what} as {} only, where {service} is needed",
             versions.join(", ")
         )
-    }
-}
-
-impl Services {
-    /// The address of a service; `None` if it is not offered. The error says what is wrong with its entry.
-    pub fn url(&self, service: &str) -> Result<Option<Url>, BadServiceUrl> {
-        let text = match self.entries.get(service) {
-            None | Some(serde_json::Value::Null) => return Ok(None),
-            Some(serde_json::Value::String(text)) => text,
-            Some(_) => return Err(BadServiceUrl::NotText),
-        };
-        let parsed = match &self.base {
-            Some(base) => base.join(text),
-            None => Url::parse(text),
-        };
-        let mut url = parsed.map_err(|source| BadServiceUrl::Malformed {
-            text: text.clone(),
-            source,
-        })?;
-        if !matches!(url.scheme(), "https" | "http") {
-            return Err(BadServiceUrl::Scheme(text.clone()));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(BadServiceUrl::Credentials);
-        }
-        // What services answer to is named by paths below.
-        if !url.path().ends_with('/') {
-            let path = format!("{}/", url.path());
-            url.set_path(&path);
-        }
-        url.set_fragment(None);
-        Ok(Some(url))
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.entries.keys().cloned().collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use url::Url;
 
-use crate::client::{CONNECT_TIMEOUT, SILENCE};
+use crate::timeouts::{CONNECT_TIMEOUT, SILENCE};
 use files::plain;
 
 use crate::reason::{Broken, connection_reason};

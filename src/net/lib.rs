@@ -25,6 +25,8 @@ pub mod hosts;
 pub mod netrc;
 mod reason;
 mod request;
+mod services;
+mod timeouts;
 mod tls;
 
 pub use client::{Client, NetSettings, Notice, Retry, decoded_path, form};

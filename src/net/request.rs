@@ -6,9 +6,10 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATIO
 use reqwest::{Method, StatusCode};
 use url::Url;
 
-use crate::client::{Client, FIRST_BYTE, PATIENCE, Retry};
+use crate::client::{Client, PATIENCE, Retry};
 use crate::credentials::Token;
 use crate::error::{Error, connection, shown};
+use crate::timeouts::FIRST_BYTE;
 
 /// How many redirects are followed where nothing else is said.
 const REDIRECTS: usize = 10;

@@ -1,18 +1,14 @@
 //! The document of a configuration, as it stands inside that of a plan.
 
-use addrs::{Mode, Referenceable};
+use addrs::Mode;
 use config::{Config, ModuleNode, Resource};
 use engine::instance::recorded_version;
-use lang::eval::{Context, evaluate};
-use lang::refs::{reference, traversals};
-use lang::scope::{Constant, Reference};
+use lang::scope::Reference;
 use provider::Schemas;
-use schema::{BlockSchema, Nesting};
 use serde_json::{Map, Value as Json};
-use syntax::Diagnostics;
-use syntax::ast::{Body, Expr, TraversalStep};
 
 use super::Object;
+use super::expressions::{body_expressions, expression};
 use super::provider_configs::ProviderConfigs;
 use super::values::known_part;
 
@@ -159,91 +155,4 @@ fn resource(
 
 fn depends_on(references: &[Reference]) -> Vec<String> {
     references.iter().map(|r| r.subject.to_string()).collect()
-}
-
-/// The expressions of a body: one for each attribute, and for each type of nested block one object or a list of them.
-pub(super) fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
-    let mut out = Map::new();
-    let body = &*lang::body::resolve(body, schema, &mut Diagnostics::new());
-    for attribute in &body.attributes {
-        if schema.attributes.contains_key(&attribute.name) {
-            out.insert(attribute.name.to_string(), expression(&attribute.expr));
-        }
-    }
-    for (name, nested) in &schema.blocks {
-        let blocks: Vec<Json> = body
-            .blocks
-            .iter()
-            .filter(|b| b.ty == *name)
-            .map(|b| body_expressions(&b.body, &nested.block))
-            .collect();
-        if blocks.is_empty() {
-            continue;
-        }
-        let document = match nested.nesting {
-            Nesting::Single | Nesting::Group => blocks.into_iter().next().unwrap_or(Json::Null),
-            Nesting::List | Nesting::Set => Json::Array(blocks),
-            Nesting::Map => {
-                let labelled = body
-                    .blocks
-                    .iter()
-                    .filter(|b| b.ty == *name)
-                    .zip(blocks)
-                    .filter_map(|(b, document)| Some((b.labels.first()?.text.to_string(), document)));
-                Json::Object(labelled.collect())
-            }
-        };
-        out.insert(name.to_string(), document);
-    }
-    Json::Object(out)
-}
-
-/// An expression: its value if it is constant, else what it refers to. In the JSON syntax it is both what is written, with
-/// templates as text, and what they refer to.
-fn expression(expr: &Expr) -> Json {
-    let found = traversals(expr);
-    let written = match expr {
-        Expr::Json(json) => known_part(&json.node().literal()),
-        _ => None,
-    };
-    if found.is_empty() {
-        let (value, diagnostics) = evaluate(expr, Context::new(&Constant));
-        if diagnostics.is_empty() && value.is_wholly_known() {
-            return Object::default().with_some("constant_value", known_part(&value)).into();
-        }
-        return Json::Object(Map::new());
-    }
-    let references = found.into_iter().filter_map(|traversal| reference(traversal).ok());
-    let names: Vec<String> = references.flat_map(|reference| prefixes(&reference)).collect();
-    Object::default()
-        .with_some("constant_value", written)
-        .with_content("references", names)
-        .into()
-}
-
-/// What a reference names, followed by each shorter form of it.
-fn prefixes(reference: &Reference) -> Vec<String> {
-    let subject = reference.subject.to_string();
-    let mut text = subject.clone();
-    let mut longer = Vec::new();
-    for step in &reference.remaining {
-        match step {
-            TraversalStep::Attribute { name, .. } => text.push_str(&format!(".{name}")),
-            TraversalStep::Index { key, .. } => match (key.as_str(), key.as_number()) {
-                (Some(s), _) => text.push_str(&format!("[{}]", addrs::text::quoted(s))),
-                (_, Some(n)) => text.push_str(&format!("[{n}]")),
-                _ => break,
-            },
-            TraversalStep::Splat { .. } => break,
-        }
-        longer.push(text.clone());
-    }
-    longer.reverse();
-    longer.push(subject);
-    match &reference.subject {
-        Referenceable::ResourceInstance(instance) => longer.push(instance.resource.to_string()),
-        Referenceable::ModuleOutput(name, key, _) => longer.push(format!("module.{name}{key}")),
-        _ => {}
-    }
-    longer
 }

@@ -7,6 +7,7 @@
 pub mod checks;
 pub mod configuration;
 pub mod diagnostics;
+mod expressions;
 pub mod plan;
 mod provider_configs;
 pub mod schemas;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 use versions::Constraints;
 
 use super::Object;
-use super::configuration::body_expressions;
+use super::expressions::body_expressions;
 
 /// One provider configuration of one module.
 struct Entry {

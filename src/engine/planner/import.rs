@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, InstanceKey, ModuleInstance};
 use config::Import;
-use cty::{Type, Value};
+use cty::Value;
 use state::Object;
 use syntax::ast::{Expr, TraversalStep};
 use syntax::diag::Extra;
@@ -16,6 +16,7 @@ use super::{PlannedResource, Planner};
 use crate::blocks::Block;
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
+use crate::import_id::{INVALID_ID, identifier};
 use crate::instance::{PROVIDER_BUG, StoredObject, encode, located, read_problems, returned_write_only};
 
 /// An imported object.
@@ -358,36 +359,6 @@ impl Planner<'_> {
             .collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()
-    }
-}
-
-const INVALID_ID: &str = "Invalid import id argument";
-
-/// The import ID for the value of an `id` argument; none if that is unknown.
-pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>, Diagnostics> {
-    let wrong = |extra: Extra, detail: &str| -> Diagnostics {
-        let mut diagnostic = Diagnostic::error(INVALID_ID, detail).at(range);
-        diagnostic.extra = extra;
-        diagnostic.into()
-    };
-    let (value, marks) = value.unmark_deep();
-    if marks.is_sensitive() || marks.is_ephemeral() {
-        return Err(wrong(
-            Extra::CausedBySensitive,
-            "The import ID cannot be sensitive or ephemeral.",
-        ));
-    }
-    let value = cty::convert(&value, &Type::String).map_err(|e| {
-        wrong(
-            Extra::None,
-            &format!("The import ID value is unsuitable: {}.", e.message),
-        )
-    })?;
-    match value.as_arc_str() {
-        _ if !value.is_known() => Ok(None),
-        Some(id) if !id.is_empty() => Ok(Some(id.clone())),
-        Some(_) => Err(wrong(Extra::None, "The import ID is an empty string.")),
-        None => Err(wrong(Extra::None, "The import ID cannot be null.")),
     }
 }
 
