@@ -140,12 +140,26 @@ pub const PLUGINS: &[Plugin] = &[
         serve: || monoform_sdk::serve_provider(provider_tls::provider()),
     },
     Plugin {
-        name: provisioner_local_exec::NAME,
+        name: provisioner_file::NAME,
         kind: Kind::Provisioner,
         // Provisioners are part of Terraform, as that provider is.
         version: Some(provider_terraform::VERSION),
         earlier: &[],
+        serve: || monoform_sdk::serve_provisioner(provisioner_file::provisioner()),
+    },
+    Plugin {
+        name: provisioner_local_exec::NAME,
+        kind: Kind::Provisioner,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
         serve: || monoform_sdk::serve_provisioner(provisioner_local_exec::provisioner()),
+    },
+    Plugin {
+        name: provisioner_remote_exec::NAME,
+        kind: Kind::Provisioner,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_provisioner(provisioner_remote_exec::provisioner()),
     },
 ];
 

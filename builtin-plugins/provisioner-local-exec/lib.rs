@@ -4,14 +4,13 @@
 //! been silent for a moment. Interrupting the run interrupts the command and all that it started, and kills what is left of them
 //! after some seconds. It may use only the SDK and `cty`.
 
-mod lines;
-
 use std::collections::BTreeMap;
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use monoform_sdk::cty::Value;
+use monoform_sdk::lines::{Lines, Tail};
 use monoform_sdk::program::Running;
 use monoform_sdk::schema::{optional, required};
 use monoform_sdk::{
@@ -20,8 +19,6 @@ use monoform_sdk::{
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
-
-use crate::lines::{Lines, Tail};
 
 /// The provisioner's name.
 pub const NAME: &str = "local-exec";

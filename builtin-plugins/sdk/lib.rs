@@ -49,6 +49,7 @@ pub mod data;
 pub mod diag;
 pub mod function;
 mod guard;
+pub mod lines;
 pub mod model;
 mod modifier;
 pub mod plan;

@@ -112,8 +112,10 @@ impl Provisioner for GrpcProvisioner {
     ) -> Result<Answer<()>, Diagnostics> {
         const METHOD: &str = "ProvisionResource";
         let ty = self.schema().await?.implied_type();
-        // The connection block has a shape of the core's, the same for all: its values are sent in their own type.
-        let connection_type = connection.ty().clone();
+        // Plugins expect the connection block as a map of texts.
+        let connection_type = Type::map(Type::String);
+        let connection = cty::convert::convert(&connection, &connection_type)
+            .map_err(|error| self.connection.fault(METHOD, &format!("connection: {error}")))?;
         let request = pb::provision_resource::Request {
             config: self.encode(METHOD, &config, &ty)?,
             connection: self.encode(METHOD, &connection, &connection_type)?,

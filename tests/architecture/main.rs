@@ -53,6 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("monoform-sdk-derive", &[]),
     ("monoform-sdk", &["sdk-derive", "proto", "cty"]),
+    ("monoform-connection", &["sdk", "trust"]),
     // One plugin uses another: user data for cloud-init is the same message in both. These two are about the language.
     (
         "monoform-provider-template",
@@ -100,6 +101,7 @@ fn crates_use_only_what_stands_below_them() {
                                 | "monoform-deflate"
                                 | "monoform-openssh"
                                 | "monoform-trust"
+                                | "monoform-connection"
                         )
                 }
             };

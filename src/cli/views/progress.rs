@@ -7,7 +7,7 @@ use engine::events::{EphemeralAction, Event};
 use engine::plan::Action;
 
 use crate::ui::Ui;
-use crate::views::reporter::{Extent, ObjectOperation, OperationView, StillRunning, seconds};
+use crate::views::reporter::{Extent, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 
 /// From so many instances on there is a status line.
 const MANY: usize = 50;
@@ -70,8 +70,8 @@ impl Progress {
 
     fn output(&self, address: &AbsResourceInstance, provisioner: &str, output: &str) {
         let head = self.ui.style().bold(format!("{address} ({provisioner}):"));
-        for line in output.lines() {
-            self.line(format!("{head} {}", line.trim_end_matches('\r')));
+        for line in lines_of_output(output) {
+            self.line(format!("{head} {line}"));
         }
         self.ui.flush();
     }
@@ -273,7 +273,7 @@ terraform_data.a[0]: Modifications complete after 1m20s [id=x]
         progress.event(&Event::ProvisionOutput {
             address: address(),
             provisioner: "local-exec".into(),
-            output: "a\nb\n".into(),
+            output: "a\r\n\nb  \n".into(),
         });
         assert_eq!(
             out.text(),

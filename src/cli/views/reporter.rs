@@ -224,6 +224,12 @@ impl EventSink for Reporter {
     }
 }
 
+/// The lines of a provisioner's output, as they are shown: a carriage return ends one, too, and empty ones are left out.
+pub fn lines_of_output(output: &str) -> impl Iterator<Item = &str> {
+    let lines = output.split(['\n', '\r']).map(str::trim_end);
+    lines.filter(|line| !line.is_empty())
+}
+
 /// A length of time in whole seconds, as Go writes it: `1h2m3s`.
 #[must_use]
 pub fn seconds(time: Duration) -> String {

@@ -14,7 +14,7 @@ use syntax::{Diagnostic, SourceMap};
 use crate::TERRAFORM_VERSION;
 use crate::json::{self, Object, instance_key};
 use crate::ui::Ui;
-use crate::views::reporter::{Done, ObjectOperation, OperationView, StillRunning, seconds};
+use crate::views::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 
 /// The version of the form of these objects.
 const FORMAT: &str = "1.2";
@@ -271,7 +271,7 @@ impl OperationView for Stream {
                 provisioner,
                 output,
             } => {
-                for line in output.lines().map(str::trim_end).filter(|l| !l.is_empty()) {
+                for line in lines_of_output(output) {
                     let message = format!("{address}: ({provisioner}): {line}");
                     let hook = provision(address, provisioner).with("output", line);
                     self.hook(&message, "provision_progress", hook);

@@ -55,13 +55,16 @@ impl Applier<'_> {
         value: &Value,
     ) -> Result<(), Reported> {
         for provisioner in provisioners.list.iter().filter(|p| p.when == when) {
+            // An invalid block is an error whatever its on_failure says, and before the provisioner starts.
+            let prepared = self.prepared(provisioners.connection, provisioner, s, repetition, value);
+            let Some(prepared) = prepared.map_err(|diagnostics| self.context.fail(diagnostics))? else {
+                continue;
+            };
             self.context.inputs.events.event(Event::ProvisionStart {
                 address: s.address.clone(),
                 provisioner: provisioner.ty.clone(),
             });
-            let result = self
-                .provision_one(provisioners.connection, provisioner, s, repetition, value)
-                .await;
+            let result = self.provision_one(provisioner, prepared, s).await;
             let (address, ty) = (s.address.clone(), provisioner.ty.clone());
             match result {
                 Ok(()) => {
@@ -91,25 +94,18 @@ impl Applier<'_> {
         Ok(())
     }
 
-    async fn provision_one(
+    /// The arguments and the connection of a provisioner. None where the module is gone, so that nothing can be evaluated.
+    fn prepared(
         &self,
         shared: Option<&Connection>,
         provisioner: &Provisioner,
         s: &ObjectOperation<'_>,
         repetition: &Repetition,
         value: &Value,
-    ) -> Result<(), syntax::Diagnostics> {
+    ) -> Result<Option<Prepared>, syntax::Diagnostics> {
         let schemas = self.context.providers.schemas();
-        let (Some(schema), Some(running)) = (
-            schemas.provisioners.get(&provisioner.ty),
-            self.context.providers.provisioner(&provisioner.ty),
-        ) else {
-            return Err(syntax::Diagnostic::error(
-                "Missing required provisioner plugin",
-                format!("The provisioner \"{}\" was not started.", provisioner.ty),
-            )
-            .at(&provisioner.type_range)
-            .into());
+        let Some(schema) = schemas.provisioners.get(&provisioner.ty) else {
+            return Err(not_started(provisioner));
         };
         let scope = |module: &addrs::ModuleInstance| {
             self.context
@@ -118,7 +114,7 @@ impl Applier<'_> {
         };
         // If the configuration has no such module any more, a destroy-time provisioner can refer to `self` only.
         let Some(scope) = scope(&s.address.module).or_else(|| scope(&addrs::ModuleInstance::root())) else {
-            return Ok(());
+            return Ok(None);
         };
         let about = |d: syntax::Diagnostic| d.about(s.address);
         let (config, diagnostics) = decode_body(&provisioner.body, &schema.block, Context::new(&scope));
@@ -128,6 +124,27 @@ impl Applier<'_> {
         let (config, marks) = config.unmark_deep();
         let connection = connection_value(shared, provisioner, &scope)
             .map_err(|d| d.into_iter().map(about).collect::<syntax::Diagnostics>())?;
+        Ok(Some(Prepared {
+            config,
+            marks,
+            connection,
+        }))
+    }
+
+    async fn provision_one(
+        &self,
+        provisioner: &Provisioner,
+        prepared: Prepared,
+        s: &ObjectOperation<'_>,
+    ) -> Result<(), syntax::Diagnostics> {
+        let Some(running) = self.context.providers.provisioner(&provisioner.ty) else {
+            return Err(not_started(provisioner));
+        };
+        let Prepared {
+            config,
+            marks,
+            connection,
+        } = prepared;
         let hidden = match (marks.is_sensitive(), marks.is_ephemeral()) {
             (false, false) => None,
             (true, false) => Some("(output suppressed due to sensitive value in config)"),
@@ -153,6 +170,22 @@ impl Applier<'_> {
         self.context.evaluator.report(problems);
         Ok(())
     }
+}
+
+/// The evaluated arguments and connection of a provisioner.
+struct Prepared {
+    config: Value,
+    marks: cty::Marks,
+    connection: Value,
+}
+
+fn not_started(provisioner: &Provisioner) -> syntax::Diagnostics {
+    syntax::Diagnostic::error(
+        "Missing required provisioner plugin",
+        format!("The provisioner \"{}\" was not started.", provisioner.ty),
+    )
+    .at(&provisioner.type_range)
+    .into()
 }
 
 /// The connection of a provisioner, without marks; null if there is none.

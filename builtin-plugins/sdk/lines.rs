@@ -1,4 +1,4 @@
-//! Output in pieces, made into lines; and the end of it, kept for a failure.
+//! The output of commands, as provisioners show it: pieces become lines, and the end of it is kept for a failure.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,16 @@ use std::collections::VecDeque;
 const LONGEST: usize = 64 * 1024;
 
 /// Makes lines of what comes in pieces.
-pub(crate) struct Lines {
+#[derive(Debug, Default)]
+pub struct Lines {
     begun: Vec<u8>,
 }
 
 impl Lines {
+    /// Nothing has come yet.
+    #[must_use]
     pub fn new() -> Lines {
-        Lines { begun: Vec::new() }
+        Lines::default()
     }
 
     /// Takes a piece, and gives the lines that it ends, without their ends.
@@ -32,6 +35,7 @@ impl Lines {
     }
 
     /// Whether a line has begun and not ended.
+    #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.begun.is_empty()
     }
@@ -57,12 +61,15 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// The last bytes of what went by.
-pub(crate) struct Tail {
+#[derive(Debug)]
+pub struct Tail {
     bytes: VecDeque<u8>,
     limit: usize,
 }
 
 impl Tail {
+    /// Keeps this many bytes.
+    #[must_use]
     pub fn new(limit: usize) -> Tail {
         Tail {
             bytes: VecDeque::new(),
@@ -70,6 +77,7 @@ impl Tail {
         }
     }
 
+    /// Takes a piece.
     pub fn push(&mut self, bytes: &[u8]) {
         let bytes = &bytes[bytes.len().saturating_sub(self.limit)..];
         let over = (self.bytes.len() + bytes.len()).saturating_sub(self.limit);
@@ -77,6 +85,8 @@ impl Tail {
         self.bytes.extend(bytes);
     }
 
+    /// What is kept, as text.
+    #[must_use]
     pub fn text(&self) -> String {
         let (a, b) = self.bytes.as_slices();
         text(&[a, b].concat())

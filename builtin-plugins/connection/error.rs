@@ -1,0 +1,90 @@
+//! What goes wrong with a connection.
+
+use std::fmt;
+
+/// Why a connection, or something over it, failed. Its text is for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    text: String,
+    /// Trying again can not help.
+    fatal: bool,
+}
+
+impl Error {
+    /// A failure that may pass: a machine that is still starting, a network that was gone for a moment.
+    pub fn new(text: impl Into<String>) -> Error {
+        Error {
+            text: text.into(),
+            fatal: false,
+        }
+    }
+
+    /// A failure that stays, however often it is tried.
+    pub fn fatal(text: impl Into<String>) -> Error {
+        Error {
+            text: text.into(),
+            fatal: true,
+        }
+    }
+
+    /// Whether trying again can not help.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        self.fatal
+    }
+
+    /// The same failure, with what was being done in front.
+    #[must_use]
+    pub fn context(self, what: impl fmt::Display) -> Error {
+        Error {
+            text: format!("{what}: {}", self.text),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        Error::new(error.to_string())
+    }
+}
+
+impl From<russh::Error> for Error {
+    fn from(error: russh::Error) -> Error {
+        Error::new(match error {
+            russh::Error::IO(error) => error.to_string(),
+            russh::Error::HUP | russh::Error::Disconnect | russh::Error::SendError | russh::Error::RecvError => {
+                "the connection was closed by the other side".to_owned()
+            }
+            russh::Error::NoCommonAlgo {
+                kind: russh::AlgorithmKind::Key,
+                ours,
+                theirs,
+            } => format!(
+                "ssh: handshake failed: knownhosts: key mismatch: the server has no host key of the type that host_key has (it has {}; \
+                 wanted is {})",
+                theirs.join(", "),
+                ours.join(", ")
+            ),
+            russh::Error::KeepaliveTimeout => "no reply from ssh server".to_owned(),
+            other => other.to_string(),
+        })
+    }
+}
+
+impl From<russh::SendError> for Error {
+    fn from(_: russh::SendError) -> Error {
+        russh::Error::SendError.into()
+    }
+}
+
+/// The result of something over a connection.
+pub type Result<T> = std::result::Result<T, Error>;

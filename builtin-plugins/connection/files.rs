@@ -1,0 +1,245 @@
+//! What is copied to another machine: text, a file, or a directory with what is in it.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Error, Result};
+
+/// How much of a file is read at once.
+pub(crate) const BLOCK: usize = 256 * 1024;
+
+/// What a file on the other machine is to have in it.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// What is in this file.
+    File(PathBuf),
+}
+
+/// How much was copied over a connection so far.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<AtomicU64>);
+
+impl Progress {
+    /// The number of bytes that were read to be sent.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A content that is being read.
+pub(crate) struct Reading {
+    source: Source,
+    progress: Progress,
+}
+
+enum Source {
+    Bytes(Cursor<Vec<u8>>),
+    File(File),
+}
+
+impl Content {
+    /// Opens it. Gives its length, too. What is read of it counts as progress.
+    pub(crate) async fn open(self, progress: &Progress) -> Result<(Reading, u64)> {
+        let (source, length) = self.source().await?;
+        let progress = progress.clone();
+        Ok((Reading { source, progress }, length))
+    }
+
+    async fn source(self) -> Result<(Source, u64)> {
+        let path = match self {
+            Content::Bytes(bytes) => {
+                let length = bytes.len() as u64;
+                return Ok((Source::Bytes(Cursor::new(bytes)), length));
+            }
+            Content::File(path) => path,
+        };
+        blocking(move || {
+            let open = || {
+                let file = File::open(&path)?;
+                let length = file.metadata()?.len();
+                Ok((Source::File(file), length))
+            };
+            open().map_err(|error: io::Error| Error::fatal(format!("open {}: {error}", path.display())))
+        })
+        .await
+    }
+}
+
+impl Reading {
+    /// The next block; an empty one at the end.
+    pub(crate) async fn block(self, wanted: usize) -> Result<(Reading, Vec<u8>)> {
+        let read = move || {
+            let mut reading = self;
+            let mut block = vec![0; wanted];
+            let mut length = 0;
+            while length < wanted {
+                let result = match &mut reading.source {
+                    Source::Bytes(bytes) => bytes.read(&mut block[length..]),
+                    Source::File(file) => file.read(&mut block[length..]),
+                };
+                match result {
+                    Ok(0) => break,
+                    Ok(n) => length += n,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            block.truncate(length);
+            reading.progress.0.fetch_add(length as u64, Ordering::Relaxed);
+            Ok((reading, block))
+        };
+        blocking(read).await
+    }
+}
+
+/// Runs what may block for a while on a thread of its own.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(Error::fatal(error.to_string())),
+    }
+}
+
+/// Something below a directory.
+pub(crate) struct Entry {
+    /// Its name, which every file system can have but not every protocol.
+    pub name: String,
+    pub kind: EntryKind,
+}
+
+pub(crate) enum EntryKind {
+    File(PathBuf),
+    Directory(Vec<Entry>),
+}
+
+/// What is in a directory, by name. Symbolic links are followed; other things than files and directories are refused, since
+/// reading them may never end.
+pub(crate) async fn tree(directory: &Path) -> Result<Vec<Entry>> {
+    let directory = directory.to_owned();
+    blocking(move || read(&directory, &mut Vec::new())).await
+}
+
+fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
+    let at = |path: &Path, error: io::Error| Error::fatal(format!("{}: {error}", path.display()));
+    let real = directory.canonicalize().map_err(|e| at(directory, e))?;
+    if above.contains(&real) {
+        return Err(Error::fatal(format!(
+            "{} is a link to a directory that it is in: copying it would have no end",
+            directory.display()
+        )));
+    }
+    above.push(real);
+    let mut found = Vec::new();
+    for item in directory.read_dir().map_err(|e| at(directory, e))? {
+        let path = item.map_err(|e| at(directory, e))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        let Some(name) = name.filter(|name| !name.contains('\n')) else {
+            return Err(Error::fatal(format!(
+                "{}: the name is not UTF-8 text of one line, so it cannot be copied",
+                path.display()
+            )));
+        };
+        let kind = path.metadata().map_err(|e| at(&path, e))?.file_type();
+        let kind = if kind.is_dir() {
+            EntryKind::Directory(read(&path, above)?)
+        } else if kind.is_file() {
+            EntryKind::File(path)
+        } else {
+            return Err(Error::fatal(format!(
+                "{} is neither a file nor a directory, so it cannot be copied",
+                path.display()
+            )));
+        };
+        found.push(Entry { name, kind });
+    }
+    above.pop();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// The name of a directory: the last part of its path, or of what the path stands for.
+pub(crate) fn name_of(directory: &Path) -> Result<String> {
+    let name = directory
+        .file_name()
+        .map(|name| name.to_owned())
+        .or_else(|| Some(directory.canonicalize().ok()?.file_name()?.to_owned()));
+    match name.map(|name| name.into_string()) {
+        Some(Ok(name)) if !name.contains('\n') => Ok(name),
+        _ => Err(Error::fatal(format!(
+            "{} has no name that the copy could have",
+            directory.display()
+        ))),
+    }
+}
+
+/// The directory and the name of a path on the other machine, as the peers take it apart.
+pub(crate) fn split(path: &str) -> (String, String) {
+    let trimmed = path.trim_end_matches('/');
+    if trimmed.is_empty() {
+        return (if path.is_empty() { "." } else { "/" }.to_owned(), "/".to_owned());
+    }
+    let name = trimmed.rsplit('/').next().unwrap_or(trimmed).to_owned();
+    // A path that ends in a slash is a directory, and the file in it gets its name.
+    let directory = if path.ends_with('/') {
+        trimmed
+    } else {
+        trimmed.rsplit_once('/').map_or(".", |(directory, _)| directory)
+    };
+    let directory = directory.trim_end_matches('/');
+    (if directory.is_empty() { "/" } else { directory }.to_owned(), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn names(entries: &[Entry]) -> Vec<String> {
+        let mut all = Vec::new();
+        for entry in entries {
+            all.push(entry.name.clone());
+            if let EntryKind::Directory(inner) = &entry.kind {
+                all.extend(names(inner).into_iter().map(|name| format!("{}/{name}", entry.name)));
+            }
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn links_are_followed_and_circles_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path();
+        std::fs::create_dir_all(path.join("a/b")).unwrap();
+        std::fs::write(path.join("a/b/file"), "x").unwrap();
+        symlink("a", path.join("link")).unwrap();
+        symlink("a/b/file", path.join("z")).unwrap();
+        let found = tree(path).await.unwrap();
+        assert_eq!(
+            names(&found),
+            ["a", "a/b", "a/b/file", "link", "link/b", "link/b/file", "z"]
+        );
+        symlink("..", path.join("a/up")).unwrap();
+        let error = tree(path).await.map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("no end"), "{error}");
+    }
+
+    #[test]
+    fn paths_are_taken_apart_as_the_peers_do() {
+        for (path, directory, name) in [
+            ("/tmp/x", "/tmp", "x"),
+            ("/tmp/x/", "/tmp/x", "x"),
+            ("x", ".", "x"),
+            ("/x", "/", "x"),
+            ("a/b", "a", "b"),
+        ] {
+            assert_eq!(split(path), (directory.to_owned(), name.to_owned()), "{path}");
+        }
+    }
+}

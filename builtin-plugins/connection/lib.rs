@@ -1,0 +1,134 @@
+//! Connections of provisioners to other machines: what a `connection` block of a configuration says, over SSH or WinRM.
+//!
+//! The provisioners `file` and `remote-exec` are written against it, and so can those of anybody else be:
+//!
+//! ```no_run
+//! # use monoform_sdk::{Output, Stop, cty::Value};
+//! # async fn run(connection: Value, output: Output, mut stop: Stop) -> Result<(), connection::Error> {
+//! let settings = connection::Settings::read(&connection)?;
+//! let mut machine = connection::connect(&settings, Some(&output), &mut stop).await?;
+//! machine.upload("/etc/motd", connection::Content::Bytes(b"Welcome\n".to_vec())).await?;
+//! machine.run("uptime", &output, &mut stop).await?;
+//! machine.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What holds for both kinds: connecting is tried again, with growing waits, until the time of the block is over; commands and
+//! copies then take as long as they take. A command that is interrupted is ended on the other machine. Files are streamed.
+//!
+//! WinRM was tried with an endpoint of the tests only, and SSH to Windows not at all: no such machine was at hand. Messages of
+//! WinRM are not encrypted by NTLM, so a server must allow unencrypted messages or be spoken to with `https`.
+//!
+//! It may use the SDK, and `trust` for whom TLS connections believe. Begin with [`Settings`], then `ssh/mod.rs`.
+
+mod duration;
+mod error;
+mod files;
+mod resolve;
+mod retry;
+mod settings;
+mod ssh;
+mod winrm;
+
+use std::path::Path;
+
+use monoform_sdk::{Output, Stop};
+
+pub use error::{Error, Result};
+pub use files::{Content, Progress};
+pub use settings::Settings;
+
+use crate::settings::Kind;
+
+/// A connection to a machine.
+pub struct Connection(Inner);
+
+enum Inner {
+    Ssh(Box<ssh::Ssh>),
+    Winrm(Box<winrm::Winrm>),
+}
+
+/// Connects. Where there is an output, what is connected to is shown there.
+///
+/// # Errors
+///
+/// The machine could not be reached, or refused, until the time for it was over; or the person asked to stop.
+pub async fn connect(settings: &Settings, output: Option<&Output>, stop: &mut Stop) -> Result<Connection> {
+    retry::retry(settings.timeout, stop, || once(settings, output)).await
+}
+
+async fn once(settings: &Settings, output: Option<&Output>) -> Result<Connection> {
+    Ok(Connection(match &settings.kind {
+        Kind::Ssh(inner) => Inner::Ssh(Box::new(ssh::Ssh::connect(inner, output).await?)),
+        Kind::Winrm(inner) => Inner::Winrm(Box::new(winrm::Winrm::connect(inner, output).await?)),
+    }))
+}
+
+impl Connection {
+    /// Runs a command and shows what it writes, a line at a time.
+    ///
+    /// # Errors
+    ///
+    /// The command could not be started, or did not end well, or the person asked to stop: it is ended then.
+    pub async fn run(&mut self, command: &str, output: &Output, stop: &mut Stop) -> Result<()> {
+        match &mut self.0 {
+            Inner::Ssh(ssh) => ssh.run(command, output, stop).await,
+            Inner::Winrm(winrm) => winrm.run(command, output, stop).await,
+        }
+    }
+
+    /// Writes a file. Over SSH a new one can be read by all and written by its owner, as far as the account's mask allows.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read here, or cannot be written there.
+    pub async fn upload(&mut self, path: &str, content: Content) -> Result<()> {
+        match &mut self.0 {
+            Inner::Ssh(ssh) => ssh.upload(path, content).await,
+            Inner::Winrm(winrm) => winrm.upload(path, content).await,
+        }
+    }
+
+    /// Writes a script so that [`run`](Connection::run) can run it by its path: over SSH with a first line that names the shell
+    /// unless it has one, and with permissions for everybody.
+    ///
+    /// # Errors
+    ///
+    /// As for [`upload`](Connection::upload).
+    pub async fn upload_script(&mut self, path: &str, script: Vec<u8>) -> Result<()> {
+        match &mut self.0 {
+            Inner::Ssh(ssh) => ssh.upload_script(path, script).await,
+            Inner::Winrm(winrm) => winrm.upload(path, Content::Bytes(script)).await,
+        }
+    }
+
+    /// Copies a directory into another one, or only what is in it. Symbolic links are followed.
+    ///
+    /// # Errors
+    ///
+    /// As for [`upload`](Connection::upload), for any of the files.
+    pub async fn upload_directory(&mut self, destination: &str, source: &Path, contents_only: bool) -> Result<()> {
+        match &mut self.0 {
+            Inner::Ssh(ssh) => ssh.upload_directory(destination, source, contents_only).await,
+            Inner::Winrm(winrm) => winrm.upload_directory(destination, source, contents_only).await,
+        }
+    }
+
+    /// What tells how much was copied, also while something is being copied.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        match &self.0 {
+            Inner::Ssh(ssh) => ssh.progress.clone(),
+            Inner::Winrm(winrm) => winrm.progress.clone(),
+        }
+    }
+
+    /// Ends the connection.
+    pub async fn close(self) {
+        match self.0 {
+            Inner::Ssh(ssh) => ssh.close().await,
+            Inner::Winrm(_) => {}
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Trying again until something answers.
+
+use std::time::Duration;
+
+use monoform_sdk::Stop;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::{Error, Result};
+
+/// The first wait; each later one is twice as long, up to the longest.
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// Tries until it works, until it can not work, until the time is over or until the person asks to stop. Every failure that may
+/// pass is tried again, also a refused login: a machine that is starting may answer before it knows its users. The time between
+/// two attempts grows, and where the next one would be too late it is not waited for.
+pub async fn retry<T, F: Future<Output = Result<T>>>(
+    limit: Duration,
+    stop: &mut Stop,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T> {
+    let deadline = Instant::now() + limit;
+    let mut last: Option<Error> = None;
+    let mut wait = FIRST;
+    let why = |how: &str, last: Option<Error>| {
+        let last = last.map_or_else(|| "the first attempt has not ended".to_owned(), |e| e.to_string());
+        Error::fatal(format!("{how} - last error: {last}"))
+    };
+    loop {
+        let result = tokio::select! {
+            biased;
+            () = stop.requested() => return Err(why("interrupted", last)),
+            result = timeout_at(deadline, attempt()) => result,
+        };
+        match result {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) if error.is_fatal() => return Err(error),
+            Ok(Err(error)) => last = Some(error),
+            Err(_) => return Err(why("timeout", last)),
+        }
+        let next = Instant::now() + wait;
+        if next >= deadline {
+            return Err(why("timeout", last));
+        }
+        tokio::select! {
+            () = stop.requested() => return Err(why("interrupted", last)),
+            () = sleep_until(next) => {}
+        }
+        wait = (wait * 2).min(LONGEST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn failing(limit: u64, stop: Stop) -> (Vec<u64>, String) {
+        let began = Instant::now();
+        let mut times = Vec::new();
+        let mut stop = stop;
+        let result: Result<()> = retry(Duration::from_secs(limit), &mut stop, || {
+            times.push(began.elapsed().as_secs());
+            async { Err(Error::new("refused")) }
+        })
+        .await;
+        (times, result.unwrap_err().to_string())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_waits_grow_and_the_last_error_is_said() {
+        let (times, error) = failing(100, Stop::never()).await;
+        assert_eq!(times, [0, 1, 3, 7, 15, 31, 51, 71, 91]);
+        assert_eq!(error, "timeout - last error: refused");
+        let (times, _) = failing(0, Stop::never()).await;
+        assert_eq!(times.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_ends_when_it_should() {
+        let (times, error) = failing(100, Stop::after(Duration::from_secs(2))).await;
+        assert_eq!(times, [0, 1]);
+        assert_eq!(error, "interrupted - last error: refused");
+        let mut tried = 0;
+        let result: Result<()> = retry(Duration::from_secs(9), &mut Stop::never(), || {
+            tried += 1;
+            async { Err(Error::fatal("no")) }
+        })
+        .await;
+        assert_eq!((tried, result.unwrap_err().to_string().as_str()), (1, "no"));
+    }
+}

@@ -1,0 +1,167 @@
+//! One SSH connection: whom it is with, and how it is made.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use russh::client::{self, ChannelOpenHandle, Handle, Msg, Session};
+use russh::keys::{PublicKey, PublicKeyOrCertificate};
+use russh::{Channel, ChannelOpenFailure, Preferred, cipher, kex};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{AgentSettings, Hop, Settings, agent, auth, keys, proxy};
+use crate::{Error, Result};
+
+/// How often the server is asked whether it is there, when it is silent, and how often in vain until it counts as gone.
+const KEEPALIVE: Duration = Duration::from_secs(2);
+const MISSED: usize = 60;
+
+/// What this side does when the server asks something.
+pub(super) struct Client {
+    host: String,
+    host_key: Option<PublicKey>,
+    /// The agent that the server may ask.
+    agent: Option<PathBuf>,
+}
+
+impl client::Handler for Client {
+    type Error = Error;
+
+    async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool> {
+        match &self.host_key {
+            None => Ok(true),
+            Some(expected) => match keys::check_host(expected, shown, &self.host) {
+                Ok(()) => Ok(true),
+                Err(problem) => Err(Error::new(format!("ssh: handshake failed: knownhosts: {problem}"))),
+            },
+        }
+    }
+
+    async fn server_channel_open_agent_forward(
+        &mut self,
+        channel: Channel<Msg>,
+        reply: ChannelOpenHandle,
+        _: &mut Session,
+    ) -> Result<()> {
+        match &self.agent {
+            Some(socket) => {
+                reply.accept().await;
+                tokio::spawn(agent::forward(channel, socket.clone()));
+            }
+            None => reply.reject(ChannelOpenFailure::AdministrativelyProhibited).await,
+        }
+        Ok(())
+    }
+}
+
+/// A connection to the target, and that to the bastion which it goes through.
+pub(super) struct Connected {
+    pub handle: Handle<Client>,
+    bastion: Option<Handle<Client>>,
+}
+
+impl Connected {
+    /// Connects and logs in, through the proxy and the bastion if there are any.
+    pub async fn to(settings: &Settings) -> Result<Connected> {
+        let agent = settings.agent.as_ref();
+        let Some(hop) = &settings.bastion else {
+            let stream = proxy::dial(settings.proxy.as_ref(), &settings.target).await?;
+            return Ok(Connected {
+                handle: over(stream, &settings.target, agent, true).await?,
+                bastion: None,
+            });
+        };
+        let reached = async {
+            let stream = proxy::dial(settings.proxy.as_ref(), hop).await?;
+            over(stream, hop, agent, false).await
+        };
+        let bastion = reached
+            .await
+            .map_err(|error| error.context("Error connecting to bastion"))?;
+        let target = &settings.target;
+        let channel = bastion
+            .channel_open_direct_tcpip(target.host.as_str(), u32::from(target.port), "127.0.0.1", 0)
+            .await
+            .map_err(|error| {
+                Error::new(match error {
+                    russh::Error::ChannelOpenFailure(reason) => {
+                        format!("the bastion could not connect to {}: {reason:?}", target.address())
+                    }
+                    other => Error::from(other).context("the bastion").to_string(),
+                })
+            })?;
+        Ok(Connected {
+            handle: over(channel.into_stream(), target, agent, true).await?,
+            bastion: Some(bastion),
+        })
+    }
+
+    /// Says good-bye.
+    pub async fn close(self) {
+        for handle in [Some(self.handle), self.bastion].into_iter().flatten() {
+            // What is closed by now is fine.
+            drop(handle.disconnect(russh::Disconnect::ByApplication, "", "").await);
+            // Until the connection is really gone, or the server does not care.
+            drop(tokio::time::timeout(Duration::from_secs(2), handle).await);
+        }
+    }
+}
+
+/// Makes a connection over a stream, and logs in.
+async fn over<S>(stream: S, hop: &Hop, agent: Option<&AgentSettings>, forwards: bool) -> Result<Handle<Client>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let client = Client {
+        host: hop.host.clone(),
+        host_key: hop.host_key.clone(),
+        agent: agent.filter(|_| forwards).map(|agent| agent.socket.clone()),
+    };
+    let whole = async {
+        let mut handle = client::connect_stream(Arc::new(config(hop)), stream, client).await?;
+        auth::log_in(&mut handle, hop, agent).await?;
+        Ok(handle)
+    };
+    whole
+        .await
+        .map_err(|error: Error| error.context(format!("SSH authentication failed ({}@{})", hop.user, hop.address())))
+}
+
+fn config(hop: &Hop) -> client::Config {
+    let mut preferred = Preferred::DEFAULT;
+    // Those of Go's library, which some machines have nothing beyond.
+    let mut exchanges = preferred.kex.to_vec();
+    let place = exchanges
+        .iter()
+        .position(|name| *name == kex::DH_GEX_SHA256)
+        .unwrap_or_default();
+    exchanges.splice(
+        place..place,
+        [
+            kex::ECDH_SHA2_NISTP256,
+            kex::ECDH_SHA2_NISTP384,
+            kex::ECDH_SHA2_NISTP521,
+        ],
+    );
+    exchanges.push(kex::DH_G14_SHA1);
+    preferred.kex = Cow::Owned(exchanges);
+    preferred.cipher = Cow::Borrowed(&[
+        cipher::AES_256_GCM,
+        cipher::CHACHA20_POLY1305,
+        cipher::AES_256_CTR,
+        cipher::AES_192_CTR,
+        cipher::AES_128_CTR,
+    ]);
+    if let Some(key) = &hop.host_key {
+        preferred.key = Cow::Owned(keys::algorithms_of(key));
+        preferred.host_key_certificates = Cow::Owned(keys::certificate_algorithms());
+    }
+    client::Config {
+        preferred,
+        keepalive_interval: Some(KEEPALIVE),
+        keepalive_max: MISSED,
+        nodelay: true,
+        ..client::Config::default()
+    }
+}

@@ -1,0 +1,219 @@
+//! Running a command in a session.
+
+use std::time::Duration;
+
+use monoform_sdk::lines::Lines;
+use monoform_sdk::{Output, Stop};
+use russh::client::Msg;
+use russh::{Channel, ChannelMsg, Pty, Sig};
+use tokio::time::{sleep, timeout};
+
+use crate::{Error, Result};
+
+/// How long a line without an end may wait for the rest of it.
+const SILENCE: Duration = Duration::from_millis(100);
+
+/// How long a command may take to end once it was interrupted, and once it was asked to terminate.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// What a command gets beside its text.
+#[derive(Clone, Copy)]
+pub struct How {
+    /// Whether it runs on a terminal, so that it ends with the connection; its two outputs are one then.
+    pub terminal: bool,
+    pub forward_agent: bool,
+}
+
+/// How a command ended, as far as the server said.
+#[derive(Default)]
+struct Ended {
+    status: Option<u32>,
+    signal: Option<(String, String)>,
+}
+
+/// Runs a command, and shows what it writes, a line at a time. An error if it fails.
+pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Output, stop: &mut Stop) -> Result<()> {
+    let text = command.trim();
+    start(&mut channel, text, how)
+        .await
+        .map_err(|error| error.context(format_args!("error executing {text:?}")))?;
+    let mut streams = [Lines::new(), Lines::new()];
+    let mut ended = Ended::default();
+    loop {
+        let waiting = streams.iter().any(Lines::is_waiting);
+        let message = tokio::select! {
+            // Output first, so that what was written before the end is shown before it.
+            biased;
+            message = channel.wait() => message,
+            () = stop.requested() => {
+                end(&mut channel, how, &mut streams, output).await;
+                return Err(Error::fatal(format!("error executing {text:?}: interrupted")));
+            }
+            () = sleep(SILENCE), if waiting => {
+                rest(&mut streams, output).await;
+                continue;
+            }
+        };
+        let Some(message) = message else { break };
+        if take(message, &mut streams, &mut ended, output).await {
+            break;
+        }
+    }
+    rest(&mut streams, output).await;
+    match ended.problem() {
+        None => Ok(()),
+        Some(problem) => Err(Error::fatal(format!("error executing {text:?}: {problem}"))),
+    }
+}
+
+/// Asks for a terminal and for the command, and waits until the server has answered.
+async fn start(channel: &mut Channel<Msg>, command: &str, how: How) -> Result<()> {
+    /// What a request is for, and whether nothing works without it.
+    type Request = (&'static str, bool);
+    let mut requests: Vec<Request> = Vec::new();
+    if how.forward_agent {
+        channel.agent_forward(true).await?;
+        requests.push(("agent forwarding", false));
+    }
+    if how.terminal {
+        let modes = [
+            (Pty::ECHO, 0),
+            (Pty::TTY_OP_ISPEED, 14_400),
+            (Pty::TTY_OP_OSPEED, 14_400),
+        ];
+        channel.request_pty(true, "xterm", 40, 80, 0, 0, &modes).await?;
+        requests.push(("a terminal", true));
+    }
+    channel.exec(true, format!("{command}\n")).await?;
+    requests.push(("the command", true));
+    for (what, needed) in requests {
+        loop {
+            match channel.wait().await {
+                Some(ChannelMsg::Success) => break,
+                Some(ChannelMsg::Failure) if needed => {
+                    return Err(Error::fatal(format!("the server refused {what}")));
+                }
+                Some(ChannelMsg::Failure) => break,
+                Some(ChannelMsg::Close) | None => return Err(russh::Error::HUP.into()),
+                Some(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes what the server sent. True after the last of it.
+async fn take(message: ChannelMsg, streams: &mut [Lines; 2], ended: &mut Ended, output: &Output) -> bool {
+    match message {
+        ChannelMsg::Data { data } => {
+            for line in streams[0].push(&data) {
+                output.show(line).await;
+            }
+        }
+        ChannelMsg::ExtendedData { data, .. } => {
+            for line in streams[1].push(&data) {
+                output.show(line).await;
+            }
+        }
+        ChannelMsg::ExitStatus { exit_status } => ended.status = Some(exit_status),
+        ChannelMsg::ExitSignal {
+            signal_name,
+            error_message,
+            ..
+        } => ended.signal = Some((name(&signal_name), error_message)),
+        ChannelMsg::Close => return true,
+        _ => {}
+    }
+    false
+}
+
+async fn rest(streams: &mut [Lines; 2], output: &Output) {
+    for lines in streams {
+        while let Some(line) = lines.rest() {
+            output.show(line).await;
+        }
+    }
+}
+
+/// Ends a command: interrupts it, asks it to terminate if that is not enough, and closes its session, which hangs up its
+/// terminal.
+async fn end(channel: &mut Channel<Msg>, how: How, streams: &mut [Lines; 2], output: &Output) {
+    for (signal, key) in [(Sig::INT, b"\x03"), (Sig::TERM, b"\x1c")] {
+        // A server that cannot send signals does nothing; the terminal's keys do the same.
+        drop(channel.signal(signal).await);
+        if how.terminal {
+            drop(channel.data_bytes(key.to_vec()).await);
+        }
+        let ending = async {
+            let mut ended = Ended::default();
+            while let Some(message) = channel.wait().await {
+                if take(message, streams, &mut ended, output).await {
+                    return;
+                }
+            }
+        };
+        if timeout(GRACE, ending).await.is_ok() {
+            break;
+        }
+    }
+    drop(channel.signal(Sig::KILL).await);
+    drop(channel.close().await);
+    rest(streams, output).await;
+}
+
+impl Ended {
+    /// What is wrong about the end, in the words that people search for.
+    fn problem(&self) -> Option<String> {
+        match (self.status, &self.signal) {
+            (Some(0), None) => None,
+            (Some(status), None) => Some(format!("Process exited with status {status}")),
+            (_, Some((signal, reason))) => {
+                let reason = match reason.as_str() {
+                    "" => String::new(),
+                    text => format!(". Reason was: {text}"),
+                };
+                let status = 128 + number(signal);
+                Some(format!(
+                    "Process exited with status {status} from signal {signal}{reason}"
+                ))
+            }
+            (None, None) => Some("wait: remote command exited without exit status or exit signal".to_owned()),
+        }
+    }
+}
+
+fn name(signal: &Sig) -> String {
+    match signal {
+        Sig::ABRT => "ABRT",
+        Sig::ALRM => "ALRM",
+        Sig::FPE => "FPE",
+        Sig::HUP => "HUP",
+        Sig::ILL => "ILL",
+        Sig::INT => "INT",
+        Sig::KILL => "KILL",
+        Sig::PIPE => "PIPE",
+        Sig::QUIT => "QUIT",
+        Sig::SEGV => "SEGV",
+        Sig::TERM => "TERM",
+        Sig::USR1 => "USR1",
+        Sig::Custom(name) => name,
+    }
+    .to_owned()
+}
+
+fn number(signal: &str) -> u32 {
+    match signal {
+        "HUP" => 1,
+        "INT" => 2,
+        "QUIT" => 3,
+        "ILL" => 4,
+        "ABRT" => 6,
+        "FPE" => 8,
+        "KILL" => 9,
+        "SEGV" => 11,
+        "PIPE" => 13,
+        "ALRM" => 14,
+        "TERM" => 15,
+        _ => 0,
+    }
+}

@@ -1,0 +1,170 @@
+//! Keys of people and of machines, as the connection block has them.
+
+use std::sync::Arc;
+
+use russh::keys::ssh_key::{self, PublicKey};
+use russh::keys::{Algorithm, Certificate, EcdsaCurve, HashAlg, PrivateKey, PublicKeyOrCertificate};
+
+use crate::{Error, Result};
+
+/// A key to log in with, with its certificate if there is one.
+#[derive(Clone, Debug)]
+pub struct UserKey {
+    pub key: Arc<PrivateKey>,
+    pub certificate: Option<Certificate>,
+}
+
+/// Reads a private key in any of the usual forms. A certificate without a key is not used, as nothing could be signed with it.
+pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
+    if key.is_empty() {
+        return Ok(None);
+    }
+    if !key.contains("-----BEGIN ") {
+        return Err(Error::fatal(
+            "Failed to read ssh private key: no key found. A key is a text that begins with a line like -----BEGIN OPENSSH \
+             PRIVATE KEY-----; with file() it is read from a file.",
+        ));
+    }
+    // Keys in configurations are often indented, or have other line ends.
+    let text: String = key.lines().map(|line| format!("{}\n", line.trim())).collect();
+    let encrypted = || {
+        Error::fatal(
+            "Failed to read ssh private key: password protected keys are not supported. Please decrypt the key prior to use, \
+             or let an agent have it.",
+        )
+    };
+    if text.contains("Proc-Type: 4,ENCRYPTED") || text.contains("BEGIN ENCRYPTED PRIVATE KEY") {
+        return Err(encrypted());
+    }
+    let key = match russh::keys::decode_secret_key(&text, None) {
+        Ok(key) if key.is_encrypted() => return Err(encrypted()),
+        Ok(key) => key,
+        Err(russh::keys::Error::KeyIsEncrypted | russh::keys::Error::SshKey(ssh_key::Error::Encrypted)) => {
+            return Err(encrypted());
+        }
+        Err(error) => return Err(Error::fatal(format!("Failed to parse ssh private key: {error}"))),
+    };
+    let certificate = match certificate.trim() {
+        "" => None,
+        text => {
+            let certificate = Certificate::from_openssh(text)
+                .map_err(|error| Error::fatal(format!("failed to parse certificate: {error}")))?;
+            if certificate.public_key() != key.public_key().key_data() {
+                return Err(Error::fatal(
+                    "failed to use certificate: it is for another key than private_key",
+                ));
+            }
+            Some(certificate)
+        }
+    };
+    Ok(Some(UserKey {
+        key: Arc::new(key),
+        certificate,
+    }))
+}
+
+/// Reads the public key that a machine must have, or that must have signed its certificate: `TYPE DATA [COMMENT]`.
+pub fn host_key(text: &str) -> Result<Option<PublicKey>> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    PublicKey::from_openssh(text)
+        .map(Some)
+        .map_err(|error| Error::fatal(format!("host_key is not the line of a public key file: {error}")))
+}
+
+/// The signature algorithms of a machine that has this key.
+pub fn algorithms_of(key: &PublicKey) -> Vec<Algorithm> {
+    match key.algorithm() {
+        Algorithm::Rsa { .. } => [Some(HashAlg::Sha512), Some(HashAlg::Sha256), None]
+            .map(|hash| Algorithm::Rsa { hash })
+            .to_vec(),
+        other => vec![other],
+    }
+}
+
+/// All algorithms that a machine's certificate may be for.
+pub fn certificate_algorithms() -> Vec<Algorithm> {
+    let ecdsa = |curve| Algorithm::Ecdsa { curve };
+    vec![
+        Algorithm::Ed25519,
+        ecdsa(EcdsaCurve::NistP256),
+        ecdsa(EcdsaCurve::NistP384),
+        ecdsa(EcdsaCurve::NistP521),
+        Algorithm::Rsa {
+            hash: Some(HashAlg::Sha512),
+        },
+        Algorithm::Rsa {
+            hash: Some(HashAlg::Sha256),
+        },
+    ]
+}
+
+/// Whether a machine is the one that is expected: it has this key, or a certificate for its name by whoever has it.
+pub fn check_host(expected: &PublicKey, shown: &PublicKeyOrCertificate, host: &str) -> std::result::Result<(), String> {
+    let certificate = match shown {
+        PublicKeyOrCertificate::PublicKey { key, .. } => {
+            return if key.key_data() == expected.key_data() {
+                Ok(())
+            } else {
+                Err(format!(
+                    "key mismatch: {host} has a host key of type {} ({}), and host_key is one of type {} ({})",
+                    key.algorithm(),
+                    key.fingerprint(HashAlg::Sha256),
+                    expected.algorithm(),
+                    expected.fingerprint(HashAlg::Sha256)
+                ))
+            };
+        }
+        PublicKeyOrCertificate::Certificate(certificate) => certificate,
+    };
+    // A certificate by somebody else is a proof of its key all the same.
+    if certificate.public_key() == expected.key_data() {
+        return Ok(());
+    }
+    if !certificate.cert_type().is_host() {
+        return Err(format!("{host} shows a certificate of a user, not of a host"));
+    }
+    if certificate.signature_key() != expected.key_data() {
+        return Err(format!(
+            "key mismatch: {host} has a host certificate by the authority {}, and host_key is {}",
+            certificate.signature_key().fingerprint(HashAlg::Sha256),
+            expected.fingerprint(HashAlg::Sha256)
+        ));
+    }
+    let names = certificate.valid_principals();
+    if !names.is_empty() && !names.iter().any(|name| name == host) {
+        return Err(format!(
+            "{host} has a host certificate for other names: {}",
+            names.join(", ")
+        ));
+    }
+    certificate
+        .validate([&expected.fingerprint(HashAlg::Sha256)])
+        .map_err(|error| format!("the host certificate of {host} is not valid now, or not signed as it says: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_cannot_be_used_are_told_apart() {
+        for (text, part) in [
+            ("secret", "no key found"),
+            (
+                "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END RSA PRIVATE KEY-----",
+                "password protected",
+            ),
+            (
+                "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----",
+                "Failed to parse",
+            ),
+        ] {
+            let error = user_key(text, "").map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        assert!(user_key("", "anything").unwrap().is_none());
+    }
+}

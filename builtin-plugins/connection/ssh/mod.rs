@@ -1,0 +1,254 @@
+//! Connections over SSH.
+//!
+//! [`client`] makes one, [`auth`] logs in, [`keys`] knows whom to believe, [`proxy`] reaches the first machine, [`agent`] asks the
+//! person's agent. Over it, [`exec`] runs commands; files go by [`sftp`], or by [`scp`] where a machine has no SFTP. The peers
+//! have the second way only, which needs an answer for every file; the results are the same.
+
+mod agent;
+mod auth;
+mod client;
+mod exec;
+pub(crate) mod keys;
+pub(crate) mod proxy;
+mod scp;
+mod sftp;
+
+use std::net::Ipv6Addr;
+use std::path::Path;
+
+use monoform_sdk::{Output, Stop};
+use russh::Channel;
+use russh::client::Msg;
+use russh::keys::PublicKey;
+
+pub(crate) use self::agent::AgentSettings;
+use self::client::Connected;
+use self::sftp::Sftp;
+use crate::files::{Content, Progress};
+use crate::{Error, Result};
+
+/// What the connection block says.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub target: Hop,
+    pub bastion: Option<Hop>,
+    pub proxy: Option<proxy::Proxy>,
+    pub agent: Option<AgentSettings>,
+    /// Whether the target is a Windows machine.
+    pub windows: bool,
+}
+
+/// A machine, and how to log in there.
+#[derive(Clone, Debug)]
+pub(crate) struct Hop {
+    /// Without brackets.
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    pub password: Option<String>,
+    pub key: Option<keys::UserKey>,
+    /// The key that it must have; without one, every key is fine.
+    pub host_key: Option<PublicKey>,
+}
+
+impl Hop {
+    /// The host as it is shown: an IPv6 address in brackets.
+    pub fn shown(&self) -> String {
+        if self.host.parse::<Ipv6Addr>().is_ok() {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
+        }
+    }
+
+    pub fn address(&self) -> String {
+        format!("{}:{}", self.shown(), self.port)
+    }
+}
+
+/// A connection to a machine, once it is there.
+pub(crate) struct Ssh {
+    settings: Settings,
+    connected: Connected,
+    sftp: FileTransfer,
+    pub progress: Progress,
+}
+
+/// What is known about the machine's SFTP.
+enum FileTransfer {
+    Untried,
+    Sftp(Box<Sftp>),
+    Absent,
+}
+
+impl Ssh {
+    /// Connects, and shows that.
+    pub async fn connect(settings: &Settings, output: Option<&Output>) -> Result<Ssh> {
+        if let Some(output) = output {
+            show(settings, output).await;
+        }
+        let connected = Connected::to(settings).await?;
+        if let Some(output) = output {
+            output.show("Connected!").await;
+        }
+        Ok(Ssh {
+            settings: settings.clone(),
+            connected,
+            sftp: FileTransfer::Untried,
+            progress: Progress::default(),
+        })
+    }
+
+    /// A new session. If the connection was lost meanwhile, it is made again, once.
+    async fn session(&mut self) -> Result<Channel<Msg>> {
+        if let Ok(channel) = self.connected.handle.channel_open_session().await {
+            return Ok(channel);
+        }
+        self.connected = Connected::to(&self.settings).await?;
+        self.sftp = FileTransfer::Untried;
+        Ok(self.connected.handle.channel_open_session().await?)
+    }
+
+    /// Runs a command, and shows what it writes.
+    pub async fn run(&mut self, command: &str, output: &Output, stop: &mut Stop) -> Result<()> {
+        let channel = self.session().await?;
+        let how = exec::How {
+            terminal: !self.settings.windows,
+            forward_agent: self.settings.agent.is_some(),
+        };
+        exec::run(channel, command, how, output, stop).await
+    }
+
+    /// Writes a file.
+    pub async fn upload(&mut self, path: &str, content: Content) -> Result<()> {
+        match self.sftp().await? {
+            Some(sftp) => sftp.upload(path, content).await,
+            None => {
+                let windows = self.settings.windows;
+                let progress = self.progress.clone();
+                scp::upload(self.session().await?, path, content, windows, progress).await
+            }
+        }
+    }
+
+    /// Writes a script that can be run.
+    pub async fn upload_script(&mut self, path: &str, script: Vec<u8>) -> Result<()> {
+        if script.len() < 2 {
+            return Err(Error::fatal(
+                "Error reading script: EOF: a script has at least two bytes",
+            ));
+        }
+        let mut text = Vec::with_capacity(script.len() + 10);
+        if !self.settings.windows && !script.starts_with(b"#!") {
+            text.extend_from_slice(b"#!/bin/sh\n");
+        }
+        text.extend(script);
+        self.upload(path, Content::Bytes(text)).await?;
+        if self.settings.windows {
+            return Ok(());
+        }
+        let result = match &mut self.sftp {
+            FileTransfer::Sftp(sftp) => sftp.set_mode(path, 0o777).await,
+            _ => {
+                let (output, mut lines) = Output::channel();
+                let mut never = Stop::never();
+                let collect = async {
+                    let mut all = Vec::new();
+                    while let Some(line) = lines.recv().await {
+                        all.push(line);
+                    }
+                    all.join("\n")
+                };
+                let work = async {
+                    let result = self.run(&format!("chmod 0777 {path}"), &output, &mut never).await;
+                    drop(output);
+                    result
+                };
+                let (result, said) = tokio::join!(work, collect);
+                result.map_err(|error| Error::new(format!("{error} {said}")))
+            }
+        };
+        result.map_err(|error| error.context("Error chmodding script file to 0777 in remote machine"))
+    }
+
+    /// Copies a directory, or what is in it.
+    pub async fn upload_directory(&mut self, destination: &str, source: &Path, contents_only: bool) -> Result<()> {
+        match self.sftp().await? {
+            Some(sftp) => sftp.upload_directory(destination, source, contents_only).await,
+            None => {
+                let windows = self.settings.windows;
+                let progress = self.progress.clone();
+                let channel = self.session().await?;
+                scp::upload_directory(channel, destination, source, contents_only, windows, progress).await
+            }
+        }
+    }
+
+    /// The file transfer over SFTP, if the machine has it. Windows has it too, but its paths there are a matter of their own:
+    /// it gets what the peers use.
+    async fn sftp(&mut self) -> Result<Option<&mut Sftp>> {
+        if let FileTransfer::Sftp(sftp) = &self.sftp
+            && sftp.is_closed()
+        {
+            self.sftp = FileTransfer::Untried;
+        }
+        if matches!(self.sftp, FileTransfer::Untried) {
+            self.sftp = if self.settings.windows {
+                FileTransfer::Absent
+            } else {
+                match Sftp::open(self.session().await?, self.progress.clone()).await? {
+                    Some(sftp) => FileTransfer::Sftp(Box::new(sftp)),
+                    None => FileTransfer::Absent,
+                }
+            };
+        }
+        Ok(match &mut self.sftp {
+            FileTransfer::Sftp(sftp) => Some(sftp),
+            FileTransfer::Untried | FileTransfer::Absent => None,
+        })
+    }
+
+    /// Ends the connection.
+    pub async fn close(self) {
+        self.connected.close().await;
+    }
+}
+
+/// Shows what is connected to, in the words that people know.
+async fn show(settings: &Settings, output: &Output) {
+    let platform = if settings.windows { "windows" } else { "unix" };
+    let lines = |hop: &Hop| {
+        format!(
+            "  Host: {}\n  User: {}\n  Password: {}\n  Private key: {}\n  Certificate: {}\n  SSH Agent: {}\n  Checking Host Key: {}",
+            hop.shown(),
+            hop.user,
+            hop.password.is_some(),
+            hop.key.is_some(),
+            hop.key.as_ref().is_some_and(|key| key.certificate.is_some()),
+            settings.agent.is_some(),
+            hop.host_key.is_some(),
+        )
+    };
+    output
+        .show(format!(
+            "Connecting to remote host via SSH...\n{}\n  Target Platform: {platform}\n",
+            lines(&settings.target)
+        ))
+        .await;
+    if let Some(bastion) = &settings.bastion {
+        output
+            .show(format!("Using configured bastion host...\n{}", lines(bastion)))
+            .await;
+    }
+    if let Some(proxy) = &settings.proxy {
+        output
+            .show(format!(
+                "Using configured proxy host...\n  ProxyHost: {}\n  ProxyPort: {}\n  ProxyUserName: {}\n  ProxyUserPassword: {}",
+                proxy.host,
+                proxy.port,
+                proxy.user,
+                !proxy.password.is_empty(),
+            ))
+            .await;
+    }
+}

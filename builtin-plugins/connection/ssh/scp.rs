@@ -1,0 +1,266 @@
+//! Files as `scp -t` takes them, for machines without SFTP: a head for each file, an answer for each head and each file.
+
+use std::path::Path;
+
+use monoform_sdk::lines::Tail;
+use russh::client::Msg;
+use russh::{Channel, ChannelMsg};
+
+use crate::files::{BLOCK, Content, Entry, EntryKind, Progress, name_of, split, tree};
+use crate::{Error, Result};
+
+/// How much of what the program says on its error output is kept.
+const TAIL: usize = 2 * 1024;
+
+/// A running `scp -t` on the other machine.
+struct Sink {
+    channel: Channel<Msg>,
+    /// What it answered, as far as nobody has read it.
+    answers: Vec<u8>,
+    said: Tail,
+    status: Option<u32>,
+    /// Whether it is at the end of its output.
+    ended: bool,
+    progress: Progress,
+}
+
+/// Writes a file.
+pub async fn upload(
+    channel: Channel<Msg>,
+    path: &str,
+    content: Content,
+    windows: bool,
+    progress: Progress,
+) -> Result<()> {
+    let path = if windows {
+        path.replace('\\', "/")
+    } else {
+        path.to_owned()
+    };
+    let (directory, name) = split(&path);
+    let mut sink = Sink::start(channel, &["scp", "-vt", &directory], windows, progress).await?;
+    sink.file(&name, content).await?;
+    sink.finish().await
+}
+
+/// Copies a directory into another one, or only what is in it.
+pub async fn upload_directory(
+    channel: Channel<Msg>,
+    destination: &str,
+    source: &Path,
+    contents_only: bool,
+    windows: bool,
+    progress: Progress,
+) -> Result<()> {
+    let entries = tree(source).await?;
+    let mut sink = Sink::start(channel, &["scp", "-rvt", destination], windows, progress).await?;
+    if contents_only {
+        sink.entries(entries).await?;
+    } else {
+        sink.directory(&name_of(source)?, entries).await?;
+    }
+    sink.finish().await
+}
+
+impl Sink {
+    async fn start(channel: Channel<Msg>, words: &[&str], windows: bool, progress: Progress) -> Result<Sink> {
+        let command: Vec<String> = words
+            .iter()
+            .map(|word| {
+                if windows {
+                    quoted_for_windows(word)
+                } else {
+                    quoted(word)
+                }
+            })
+            .collect();
+        channel.exec(true, command.join(" ")).await?;
+        Ok(Sink {
+            channel,
+            answers: Vec::new(),
+            said: Tail::new(TAIL),
+            status: None,
+            ended: false,
+            progress,
+        })
+    }
+
+    async fn entries(&mut self, entries: Vec<Entry>) -> Result<()> {
+        for entry in entries {
+            match entry.kind {
+                EntryKind::File(path) => self.file(&entry.name, Content::File(path)).await?,
+                EntryKind::Directory(inner) => Box::pin(self.directory(&entry.name, inner)).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn directory(&mut self, name: &str, entries: Vec<Entry>) -> Result<()> {
+        self.send(format!("D0755 0 {name}\n").into_bytes()).await?;
+        self.answer().await?;
+        self.entries(entries).await?;
+        self.send(b"E\n".to_vec()).await?;
+        self.answer().await
+    }
+
+    async fn file(&mut self, name: &str, content: Content) -> Result<()> {
+        let (mut reading, mut length) = content.open(&self.progress).await?;
+        let mut first = Vec::new();
+        if length == 0 {
+            // Files of the system say that they are empty, and are not. They are small.
+            loop {
+                let (next, block) = reading.block(BLOCK).await?;
+                reading = next;
+                if block.is_empty() {
+                    break;
+                }
+                first.extend(block);
+            }
+            length = first.len() as u64;
+        }
+        self.send(format!("C0644 {length} {name}\n").into_bytes()).await?;
+        self.answer().await?;
+        let mut left = length - first.len() as u64;
+        if !first.is_empty() {
+            self.send(first).await?;
+        }
+        while left > 0 {
+            let wanted = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
+            let (next, block) = reading.block(wanted).await?;
+            reading = next;
+            if block.is_empty() {
+                return Err(Error::fatal(format!("{name} became shorter while it was copied")));
+            }
+            left -= block.len() as u64;
+            self.send(block).await?;
+        }
+        self.send(vec![0]).await?;
+        self.answer().await
+    }
+
+    async fn send(&mut self, data: Vec<u8>) -> Result<()> {
+        match self.channel.data_bytes(data).await {
+            Ok(()) => Ok(()),
+            // The program is gone; it may have said why.
+            Err(error) => Err(self.gone().await.unwrap_or_else(|| error.into())),
+        }
+    }
+
+    /// Waits until the program has agreed to what was sent.
+    async fn answer(&mut self) -> Result<()> {
+        while self.answers.is_empty() {
+            if !self.receive().await {
+                return Err(self.gone().await.unwrap_or_else(|| russh::Error::HUP.into()));
+            }
+        }
+        if self.answers.remove(0) == 0 {
+            return Ok(());
+        }
+        while !self.answers.contains(&b'\n') && self.receive().await {}
+        let line = self.answers.split(|b| *b == b'\n').next().unwrap_or_default();
+        Err(Error::fatal(String::from_utf8_lossy(line).trim().to_owned()))
+    }
+
+    /// Takes what the server sends. False at the end.
+    async fn receive(&mut self) -> bool {
+        match self.channel.wait().await {
+            Some(ChannelMsg::Data { data }) => self.answers.extend_from_slice(&data),
+            Some(ChannelMsg::ExtendedData { data, .. }) => self.said.push(&data),
+            Some(ChannelMsg::ExitStatus { exit_status }) => self.status = Some(exit_status),
+            Some(ChannelMsg::Failure) | None => self.ended = true,
+            Some(ChannelMsg::Close) => self.ended = true,
+            Some(_) => {}
+        }
+        !self.ended
+    }
+
+    /// Why the program ended before it should.
+    async fn gone(&mut self) -> Option<Error> {
+        while !self.ended {
+            self.receive().await;
+        }
+        self.problem()
+    }
+
+    fn problem(&self) -> Option<Error> {
+        match self.status {
+            None | Some(0) => None,
+            Some(127) => Some(Error::fatal(
+                "SCP failed to start. This usually means that SCP is not properly installed on the remote system.",
+            )),
+            Some(status) => {
+                let said = self.said.text();
+                let last = said.lines().last().map(|line| format!(": {}", line.trim()));
+                Some(Error::fatal(format!(
+                    "Process exited with status {status}{}",
+                    last.unwrap_or_default()
+                )))
+            }
+        }
+    }
+
+    /// Says that there is nothing more, and waits until the program has ended.
+    async fn finish(mut self) -> Result<()> {
+        drop(self.channel.eof().await);
+        match self.gone().await {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A word for a POSIX shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A word as programs on Windows take their command line apart.
+fn quoted_for_windows(word: &str) -> String {
+    if !word.is_empty() && !word.contains([' ', '\t', '"']) {
+        return word.to_owned();
+    }
+    let mut out = String::from("\"");
+    let mut slashes = 0;
+    for c in word.chars() {
+        match c {
+            '\\' => slashes += 1,
+            '"' => {
+                // Backslashes count for themselves except before a quote.
+                out.push_str(&"\\".repeat(slashes + 1));
+                slashes = 0;
+            }
+            _ => slashes = 0,
+        }
+        out.push(c);
+    }
+    out.push_str(&"\\".repeat(slashes));
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_each_platform() {
+        for (word, posix, windows) in [
+            ("/tmp/x", "/tmp/x", "/tmp/x"),
+            ("~/a b", "'~/a b'", "\"~/a b\""),
+            ("it's", r"'it'\''s'", "it's"),
+            ("", "''", "\"\""),
+            (r#"a\"b"#, "'a\\\"b'", "\"a\\\\\\\"b\""),
+            (r"C:\a b\", r"'C:\a b\'", r#""C:\a b\\""#),
+        ] {
+            assert_eq!(
+                (quoted(word).as_str(), quoted_for_windows(word).as_str()),
+                (posix, windows)
+            );
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Files over WinRM: text that commands append to a temporary file, which PowerShell decodes.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use super::{Ran, Request, Winrm};
+use crate::files::{Content, Entry, EntryKind, name_of, tree};
+use crate::{Error, Result};
+
+/// A line of a command interpreter has less than 8,192 characters; that much of it is left for the text, which is longer than
+/// what it stands for.
+const CHUNK: usize = 5700;
+
+/// How many commands a shell runs, at most, before another one is made. Services have limits, and this is the lowest.
+const COMMANDS: usize = 15;
+
+/// A file that only the Finder of macOS is interested in.
+const SKIPPED: &str = ".DS_Store";
+
+/// Shells that are made anew after some commands.
+struct Shells {
+    current: Option<(String, usize)>,
+}
+
+impl Shells {
+    async fn run(&mut self, winrm: &mut Winrm, command: &str) -> Result<Ran> {
+        if self.current.as_ref().is_some_and(|(_, count)| *count >= COMMANDS) {
+            self.end(winrm).await;
+        }
+        let (shell, count) = match self.current.take() {
+            Some(current) => current,
+            None => (winrm.create().await?, 0),
+        };
+        let result = winrm.run_quietly(&shell, command).await;
+        self.current = Some((shell, count + 1));
+        result
+    }
+
+    async fn end(&mut self, winrm: &mut Winrm) {
+        if let Some((shell, _)) = self.current.take() {
+            drop(winrm.ask(&Request::Delete { shell: &shell }).await);
+        }
+    }
+}
+
+/// Writes a file.
+pub async fn file(winrm: &mut Winrm, path: &str, content: Content) -> Result<()> {
+    let mut shells = Shells { current: None };
+    let result = one(&mut shells, winrm, path, content).await;
+    shells.end(winrm).await;
+    result
+}
+
+/// Copies a directory into another one, or only what is in it.
+pub async fn directory(winrm: &mut Winrm, destination: &str, source: &Path, contents_only: bool) -> Result<()> {
+    let mut target = destination.trim_end_matches(['/', '\\']).to_owned();
+    if !contents_only {
+        target = format!("{target}/{}", name_of(source)?);
+    }
+    let mut files = Vec::new();
+    collect(&target, tree(source).await?, &mut files);
+    let mut shells = Shells { current: None };
+    let mut result = Ok(());
+    for (path, content) in files {
+        result = one(&mut shells, winrm, &path, content).await;
+        if result.is_err() {
+            break;
+        }
+    }
+    shells.end(winrm).await;
+    result
+}
+
+fn collect(target: &str, entries: Vec<Entry>, files: &mut Vec<(String, Content)>) {
+    for entry in entries {
+        let path = format!("{target}/{}", entry.name);
+        match entry.kind {
+            EntryKind::File(_) if entry.name == SKIPPED => {}
+            EntryKind::File(file) => files.push((path, Content::File(file))),
+            EntryKind::Directory(inner) => collect(&path, inner, files),
+        }
+    }
+}
+
+async fn one(shells: &mut Shells, winrm: &mut Winrm, path: &str, content: Content) -> Result<()> {
+    let name = format!("winrmcp-{}.tmp", uuid::Uuid::new_v4());
+    let (mut reading, _) = content.open(&winrm.progress).await?;
+    loop {
+        let (next, block) = reading.block(CHUNK).await?;
+        reading = next;
+        if block.is_empty() {
+            break;
+        }
+        // The blank keeps a digit at the end from being taken for the number of a stream.
+        let command = format!("echo {} >> \"%TEMP%\\{name}\"", BASE64.encode(&block));
+        let ran = shells.run(winrm, &command).await?;
+        ran.well("upload operation")?;
+    }
+    let ran = shells.run(winrm, &powershell(&decoder(&name, path))).await?;
+    ran.well("restoring the file")
+}
+
+impl Ran {
+    fn well(&self, what: &str) -> Result<()> {
+        if self.status == 0 {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&self.output[1]).trim().to_owned();
+        let said = match said.as_str() {
+            "" => String::from_utf8_lossy(&self.output[0]).trim().to_owned(),
+            _ => said,
+        };
+        Err(Error::fatal(format!(
+            "{what} returned code={}{}{said}",
+            self.status,
+            if said.is_empty() { "" } else { ": " }
+        )))
+    }
+}
+
+/// A script that decodes the temporary file to its place, and removes it.
+fn decoder(name: &str, path: &str) -> String {
+    let path = path.replace('\'', "''");
+    format!(
+        "$ProgressPreference = 'SilentlyContinue'
+$ErrorActionPreference = 'Stop'
+$encoded = Join-Path $env:TEMP '{name}'
+try {{
+  $target = $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath('{path}')
+  if (Test-Path -LiteralPath $target -PathType Container) {{ throw \"$target is a directory\" }}
+  $parent = [IO.Path]::GetDirectoryName($target)
+  if ($parent) {{ [void][IO.Directory]::CreateDirectory($parent) }}
+  $writer = [IO.File]::Create($target)
+  try {{
+    if (Test-Path -LiteralPath $encoded) {{
+      $reader = [IO.File]::OpenText($encoded)
+      try {{
+        while ($null -ne ($line = $reader.ReadLine())) {{
+          $bytes = [Convert]::FromBase64String($line)
+          $writer.Write($bytes, 0, $bytes.Length)
+        }}
+      }} finally {{ $reader.Dispose() }}
+    }}
+  }} finally {{ $writer.Dispose() }}
+}} catch {{
+  [Console]::Error.WriteLine($_.Exception.Message)
+  exit 1
+}} finally {{
+  if (Test-Path -LiteralPath $encoded) {{ Remove-Item -Force -LiteralPath $encoded }}
+}}
+exit 0
+"
+    )
+}
+
+/// A command that runs a script.
+fn powershell(script: &str) -> String {
+    let bytes: Vec<u8> = script.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    format!(
+        "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -EncodedCommand {}",
+        BASE64.encode(bytes)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_fit_into_a_line() {
+        let name = format!("winrmcp-{}.tmp", uuid::Uuid::nil());
+        let longest = format!("echo {} >> \"%TEMP%\\{name}\"", BASE64.encode([0; CHUNK]));
+        assert!(longest.len() < 8000, "{}", longest.len());
+        let decode = powershell(&decoder(&name, &"x".repeat(260)));
+        assert!(decode.len() < 8000, "{}", decode.len());
+        assert!(decoder(&name, "C:/it's").contains("'C:/it''s'"));
+    }
+}

@@ -1,0 +1,221 @@
+//! Connections over WinRM: the remote shells of Windows, over SOAP and HTTP.
+//!
+//! [`http`] is the connection, [`ntlm`] a way to log in, [`soap`] the messages; [`copy`] writes files by means of commands, as there
+//! is no other way.
+
+mod copy;
+mod http;
+mod ntlm;
+mod soap;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+use std::net::Ipv6Addr;
+use std::path::Path;
+use std::time::Duration;
+
+use monoform_sdk::lines::Lines;
+use monoform_sdk::{Output, Stop};
+
+use self::http::Http;
+use self::soap::{Received, Request};
+use crate::files::Progress;
+use crate::{Content, Error, Result};
+
+/// How long a service may wait for the output of a command before it says that there is none. Above the longest that a setting
+/// may be, and below the shortest that makes sense, nothing good comes of it.
+const SHORTEST_WAIT: u64 = 1;
+
+/// What the connection block says.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Without brackets.
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    pub password: String,
+    pub https: bool,
+    pub insecure: bool,
+    pub ntlm: bool,
+    pub cacert: Option<String>,
+    pub timeout: Duration,
+}
+
+impl Settings {
+    fn shown_host(&self) -> String {
+        if self.host.parse::<Ipv6Addr>().is_ok() {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
+        }
+    }
+
+    fn address(&self) -> String {
+        format!("{}:{}", self.shown_host(), self.port)
+    }
+
+    fn url(&self) -> String {
+        let scheme = if self.https { "https" } else { "http" };
+        format!("{scheme}://{}/wsman", self.address())
+    }
+}
+
+/// A connection to a service that was tried.
+pub(crate) struct Winrm {
+    settings: Settings,
+    http: Http,
+    pub progress: Progress,
+}
+
+/// What a command wrote and how it ended, where nobody looks on.
+struct Ran {
+    status: i64,
+    output: [Vec<u8>; 2],
+}
+
+impl Winrm {
+    /// Makes a shell and ends it, to see that it works.
+    pub async fn connect(settings: &Settings, output: Option<&Output>) -> Result<Winrm> {
+        if let Some(output) = output {
+            output
+                .show(format!(
+                    "Connecting to remote host via WinRM...\n  Host: {}\n  Port: {}\n  User: {}\n  Password: {}\n  HTTPS: {}\n  \
+                     Insecure: {}\n  NTLM: {}\n  CACert: {}",
+                    settings.shown_host(),
+                    settings.port,
+                    settings.user,
+                    !settings.password.is_empty(),
+                    settings.https,
+                    settings.insecure,
+                    settings.ntlm,
+                    settings.cacert.is_some(),
+                ))
+                .await;
+        }
+        let mut winrm = Winrm {
+            settings: settings.clone(),
+            http: Http::new(settings),
+            progress: Progress::default(),
+        };
+        let shell = winrm.create().await?;
+        winrm.ask(&Request::Delete { shell: &shell }).await?;
+        if let Some(output) = output {
+            output.show("Connected!").await;
+        }
+        Ok(winrm)
+    }
+
+    /// Runs a command in a shell of its own, and shows what it writes.
+    pub async fn run(&mut self, command: &str, output: &Output, stop: &mut Stop) -> Result<()> {
+        let shell = self.create().await?;
+        let result = self.run_shown(&shell, command, output, stop).await;
+        // What is left of it the service ends by itself, at some time.
+        drop(self.ask(&Request::Delete { shell: &shell }).await);
+        match result? {
+            0 => Ok(()),
+            status => Err(Error::fatal(format!("{command:?} exit status: {status}"))),
+        }
+    }
+
+    async fn run_shown(&mut self, shell: &str, command: &str, output: &Output, stop: &mut Stop) -> Result<i64> {
+        let id = self.start(shell, command).await?;
+        let mut streams = [Lines::new(), Lines::new()];
+        let ended = loop {
+            let received = tokio::select! {
+                received = self.receive(shell, &id) => received?,
+                () = stop.requested() => {
+                    // The request that waits for output has its connection for itself.
+                    self.http = Http::new(&self.settings);
+                    self.terminate(shell, &id).await;
+                    return Err(Error::fatal(format!("error executing {command:?}: interrupted")));
+                }
+            };
+            for (lines, data) in streams.iter_mut().zip(&received.streams) {
+                for line in lines.push(data) {
+                    output.show(line).await;
+                }
+                // What came was sent because nothing more was there.
+                if let Some(line) = lines.rest() {
+                    output.show(line).await;
+                }
+            }
+            if let Some(status) = received.ended {
+                break status;
+            }
+        };
+        for lines in &mut streams {
+            while let Some(line) = lines.rest() {
+                output.show(line).await;
+            }
+        }
+        self.terminate(shell, &id).await;
+        Ok(ended)
+    }
+
+    /// Runs a command in a shell, to its end.
+    async fn run_quietly(&mut self, shell: &str, command: &str) -> Result<Ran> {
+        let id = self.start(shell, command).await?;
+        let mut output = [Vec::new(), Vec::new()];
+        loop {
+            let received = self.receive(shell, &id).await?;
+            for (all, new) in output.iter_mut().zip(received.streams) {
+                all.extend(new);
+            }
+            if let Some(status) = received.ended {
+                self.terminate(shell, &id).await;
+                return Ok(Ran { status, output });
+            }
+        }
+    }
+
+    async fn create(&mut self) -> Result<String> {
+        soap::shell_id(&self.ask(&Request::Create).await?)
+    }
+
+    async fn start(&mut self, shell: &str, command: &str) -> Result<String> {
+        soap::command_id(&self.ask(&Request::Command { shell, command }).await?)
+    }
+
+    /// Waits until a command has written something, or has ended.
+    async fn receive(&mut self, shell: &str, command: &str) -> Result<Received> {
+        loop {
+            if let Some(answer) = self.answered(&Request::Receive { shell, command }).await? {
+                return soap::received(&answer);
+            }
+        }
+    }
+
+    /// Ends a command. One that has ended by itself is forgotten by the service then, which is all the same here.
+    async fn terminate(&mut self, shell: &str, command: &str) {
+        drop(self.ask(&Request::Terminate { shell, command }).await);
+    }
+
+    async fn ask(&mut self, request: &Request<'_>) -> Result<String> {
+        let answer = self.answered(request).await?;
+        answer.ok_or_else(|| Error::new("the WinRM service did nothing within its time"))
+    }
+
+    /// Sends a request; none if nothing happened in time.
+    async fn answered(&mut self, request: &Request<'_>) -> Result<Option<String>> {
+        let seconds = self.settings.timeout.as_secs().max(SHORTEST_WAIT);
+        let message = soap::envelope(&self.settings.url(), request, seconds);
+        let (status, text) = self.http.post(message).await?;
+        match soap::fault(&text) {
+            Some((true, _)) => Ok(None),
+            Some((false, reason)) => Err(Error::new(format!("http response error: {status} - {reason}"))),
+            None if status.is_success() => Ok(Some(text)),
+            None => Err(Error::new(format!("http response error: {status}"))),
+        }
+    }
+
+    /// Writes a file.
+    pub async fn upload(&mut self, path: &str, content: Content) -> Result<()> {
+        copy::file(self, path, content).await
+    }
+
+    /// Copies a directory into another one, or only what is in it.
+    pub async fn upload_directory(&mut self, destination: &str, source: &Path, contents_only: bool) -> Result<()> {
+        copy::directory(self, destination, source, contents_only).await
+    }
+}

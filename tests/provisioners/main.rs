@@ -1,0 +1,173 @@
+//! The provisioners `file` and `remote-exec` on the real executable, against OpenSSH servers on this machine.
+//!
+//! [`login`]: every way to log in, and whom to believe. [`ways`]: bastions, proxies, servers that come late or go away. [`copies`]:
+//! files and trees, with and without SFTP. [`life`]: what the engine makes of provisioners; interruption. [`beside`]: the same
+//! under Terraform. [`others`]: provisioners of somebody else in place of ours. The servers are in [`sshd`].
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking"
+)]
+
+mod beside;
+mod copies;
+mod life;
+mod login;
+mod others;
+mod sshd;
+mod ways;
+
+use libtest_mimic::{Arguments, Trial};
+use support::{Ran, Workspace, needing};
+
+const SSHD: &[&str] = &["sshd", "ssh-keygen"];
+
+/// The tests, with what each needs. `ROOT` stands for the right to give a server passwords of its own, which takes a mount namespace.
+fn main() {
+    const ROOT: bool = true;
+    const ANYBODY: bool = false;
+    let tests: &[(&str, &[&str], bool, fn())] = &[
+        ("login::passwords", SSHD, ROOT, login::passwords),
+        (
+            "login::a_wrong_password_is_told",
+            SSHD,
+            ROOT,
+            login::a_wrong_password_is_told,
+        ),
+        ("login::keys_of_every_form", SSHD, ANYBODY, login::keys_of_every_form),
+        (
+            "login::a_locked_key_is_refused",
+            SSHD,
+            ANYBODY,
+            login::a_locked_key_is_refused,
+        ),
+        ("login::certificates", SSHD, ANYBODY, login::certificates),
+        (
+            "login::agents",
+            &["sshd", "ssh-keygen", "ssh-agent", "ssh-add"],
+            ANYBODY,
+            login::agents,
+        ),
+        ("login::host_keys", SSHD, ANYBODY, login::host_keys),
+        ("login::host_certificates", SSHD, ANYBODY, login::host_certificates),
+        (
+            "ways::a_server_that_comes_late",
+            SSHD,
+            ANYBODY,
+            ways::a_server_that_comes_late,
+        ),
+        ("ways::bastions", SSHD, ANYBODY, ways::bastions),
+        ("ways::proxies", SSHD, ANYBODY, ways::proxies),
+        (
+            "ways::a_connection_that_is_cut",
+            SSHD,
+            ANYBODY,
+            ways::a_connection_that_is_cut,
+        ),
+        (
+            "ways::version_six_addresses",
+            SSHD,
+            ANYBODY,
+            ways::version_six_addresses,
+        ),
+        (
+            "copies::trees_over_sftp_and_scp",
+            SSHD,
+            ANYBODY,
+            copies::trees_over_sftp_and_scp,
+        ),
+        ("copies::two_thousand_files", SSHD, ANYBODY, copies::two_thousand_files),
+        (
+            "copies::a_large_file_in_little_memory",
+            SSHD,
+            ANYBODY,
+            copies::a_large_file_in_little_memory,
+        ),
+        ("copies::problems_are_told", SSHD, ANYBODY, copies::problems_are_told),
+        ("life::scripts", SSHD, ANYBODY, life::scripts),
+        (
+            "life::order_failures_and_destruction",
+            SSHD,
+            ANYBODY,
+            life::order_failures_and_destruction,
+        ),
+        (
+            "life::secrets_are_not_shown",
+            SSHD,
+            ANYBODY,
+            life::secrets_are_not_shown,
+        ),
+        (
+            "life::interruption_ends_the_command",
+            SSHD,
+            ANYBODY,
+            life::interruption_ends_the_command,
+        ),
+        (
+            "life::a_local_command_writes_a_lot_and_anything",
+            &["head"],
+            ANYBODY,
+            life::a_local_command_writes_a_lot_and_anything,
+        ),
+        (
+            "beside::terraform",
+            &["sshd", "ssh-keygen", "terraform"],
+            ANYBODY,
+            beside::terraform,
+        ),
+        (
+            "others::a_provisioner_in_rust",
+            SSHD,
+            ANYBODY,
+            others::a_provisioner_in_rust,
+        ),
+        (
+            "others::a_provisioner_in_go",
+            &["go"],
+            ANYBODY,
+            others::a_provisioner_in_go,
+        ),
+    ];
+    let large: &[(&str, fn())] = &[
+        ("copies::a_gigabyte", copies::a_gigabyte),
+        ("beside::timed", beside::timed),
+    ];
+    let is_root = sshd::may_give_passwords();
+    let trial = |name: &str, test: fn()| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    };
+    let mut trials: Vec<Trial> = tests
+        .iter()
+        .map(|(name, programs, root, test)| {
+            let trial = trial(name, *test);
+            if *root && !is_root {
+                trial
+                    .with_kind("needs root and mount namespaces")
+                    .with_ignored_flag(true)
+            } else {
+                needing(trial, programs)
+            }
+        })
+        .collect();
+    // By hand: cargo test --test provisioners -- --ignored gigabyte
+    let by_hand = |(name, test): &(&str, fn())| trial(name, *test).with_kind("large").with_ignored_flag(true);
+    trials.extend(large.iter().map(by_hand));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Applies the configuration.
+fn apply(w: &Workspace) -> Ran {
+    w.run(&["apply", "-no-color", "-auto-approve"])
+}
+
+/// A configuration of one object with this in it.
+fn object(body: &str) -> String {
+    format!("resource \"terraform_data\" \"a\" {{\n{body}\n}}\n")
+}

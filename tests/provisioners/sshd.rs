@@ -1,0 +1,215 @@
+//! OpenSSH servers that live as long as a test: on a port of their own, with keys and rules of their own.
+
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use support::which;
+
+/// The password of the user that logs in, and what a system keeps of it.
+pub const PASSWORD: &str = "pass word";
+const PASSWORD_HASH: &str =
+    "$6$monoform$Ydl37ZwitiN2WGQXAJGzk4ZcoS8KKY0ZpjhpV3BOzeQmM.m.f9047NG0NSKy1ufBb6zAWTTEtEVTGV/heCCwk.";
+
+/// The user that runs the tests, who is the one to log in.
+pub fn user() -> String {
+    let output = Command::new("id").arg("-un").output().expect("id runs");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Whether a server can have passwords of its own: they are put over the machine's in a mount namespace.
+pub fn may_give_passwords() -> bool {
+    let status = Command::new("unshare")
+        .args([
+            "-m",
+            "sh",
+            "-c",
+            "test $(id -u) = 0 && test -e /etc/pam.d/sshd && mount -t tmpfs none /run",
+        ])
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// A file with a new key; the public one is beside it.
+pub fn key(name: &str, options: &[&str]) -> PathBuf {
+    let path = keys().join(name);
+    if !path.exists() {
+        let status = Command::new(which("ssh-keygen").expect("ssh-keygen"))
+            .args(["-q", "-N", "", "-C", name, "-f"])
+            .arg(&path)
+            .args(options)
+            .stdin(Stdio::null())
+            .status();
+        assert!(status.expect("ssh-keygen runs").success(), "{name}");
+    }
+    path
+}
+
+/// Where the keys of this run are.
+pub fn keys() -> &'static Path {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ssh-keys");
+        drop(std::fs::remove_dir_all(&dir));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        dir
+    })
+}
+
+/// The user's usual key, and the server's three.
+pub fn user_key() -> PathBuf {
+    static ONE: OnceLock<PathBuf> = OnceLock::new();
+    ONE.get_or_init(|| key("user", &["-t", "ed25519"])).clone()
+}
+
+pub fn host_keys() -> &'static [PathBuf; 3] {
+    static THREE: OnceLock<[PathBuf; 3]> = OnceLock::new();
+    THREE.get_or_init(|| {
+        [
+            key("host_ed25519", &["-t", "ed25519"]),
+            key("host_rsa", &["-t", "rsa", "-b", "2048"]),
+            key("host_ecdsa", &["-t", "ecdsa", "-b", "384"]),
+        ]
+    })
+}
+
+pub fn public(key: &Path) -> PathBuf {
+    key.with_extension("pub")
+}
+
+/// A port that is free.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// A server.
+pub struct Sshd {
+    process: Child,
+    pub port: u16,
+    dir: tempfile::TempDir,
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+impl Sshd {
+    /// One that lets the user in by a key, and has SFTP.
+    pub fn usual() -> Sshd {
+        Sshd::start("Subsystem sftp internal-sftp\n")
+    }
+
+    /// One with these lines in its configuration.
+    pub fn start(lines: &str) -> Sshd {
+        Sshd::start_at(free_port(), lines)
+    }
+
+    pub fn start_at(port: u16, lines: &str) -> Sshd {
+        let dir = tempfile::tempdir().expect("a directory");
+        let authorized = dir.path().join("authorized_keys");
+        std::fs::copy(public(&user_key()), &authorized).expect("copied");
+        let host_keys: String = host_keys()
+            .iter()
+            .map(|key| format!("HostKey {}\n", key.display()))
+            .collect();
+        // What is said first holds.
+        let config = format!(
+            "{lines}\nPort {port}\nListenAddress 127.0.0.1\nListenAddress ::1\n{host_keys}PidFile none\nPermitRootLogin yes\n\
+             AuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
+             LogLevel VERBOSE\nMaxStartups 100\n",
+            authorized.display()
+        );
+        let file = dir.path().join("sshd_config");
+        std::fs::write(&file, config).expect("written");
+        let log = std::fs::File::create(dir.path().join("log")).expect("a log");
+        let sshd = which("sshd").expect("sshd");
+        let mut command = if may_give_passwords() {
+            let shadow = dir.path().join("shadow");
+            let pam = dir.path().join("pam");
+            let all = std::fs::read_to_string("/etc/shadow").expect("read");
+            let replaced = all.lines().map(|line| {
+                let mut fields: Vec<&str> = line.split(':').collect();
+                if fields[0] == user() {
+                    fields[1] = PASSWORD_HASH;
+                }
+                fields.join(":") + "\n"
+            });
+            std::fs::write(&shadow, replaced.collect::<String>()).expect("written");
+            let rules = "auth required pam_unix.so\naccount required pam_permit.so\nsession required pam_permit.so\n";
+            std::fs::write(&pam, rules).expect("written");
+            let script = format!(
+                "mount -t tmpfs none /run && mkdir /run/sshd && mount --bind {} /etc/shadow && mount --bind {} /etc/pam.d/sshd \
+                 && exec {} -D -e -f {}",
+                shadow.display(),
+                pam.display(),
+                sshd.display(),
+                file.display()
+            );
+            let mut command = Command::new("unshare");
+            command.args(["-m", "--propagation", "private", "sh", "-c", &script]);
+            command
+        } else {
+            let mut command = Command::new(sshd);
+            command.args(["-D", "-e", "-f"]).arg(&file);
+            command
+        };
+        let process = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("sshd starts");
+        let server = Sshd { process, port, dir };
+        let began = Instant::now();
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(30), "sshd: {}", server.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        server
+    }
+
+    /// What it has written so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    /// The arguments of a connection to it, without a way to log in.
+    pub fn host(&self) -> String {
+        format!(
+            "host = \"127.0.0.1\"\nport = {}\nuser = \"{}\"\nagent = false\ntimeout = \"30s\"\nscript_path = \"{}/s_%RAND%.sh\"\n",
+            self.port,
+            user(),
+            self.dir.path().display()
+        )
+    }
+
+    /// A connection block with these arguments, too.
+    pub fn connection(&self, more: &str) -> String {
+        format!("connection {{\n{}{more}\n}}\n", self.host())
+    }
+
+    /// A connection block with the usual key.
+    pub fn by_key(&self) -> String {
+        self.connection(&format!("private_key = file(\"{}\")", user_key().display()))
+    }
+
+    /// The scripts that are there.
+    pub fn scripts(&self) -> Vec<(String, u32)> {
+        use std::os::unix::fs::PermissionsExt;
+        let entries = self.dir.path().read_dir().expect("a directory").flatten();
+        let scripts = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("s_"));
+        scripts
+            .map(|entry| {
+                let mode = entry.metadata().expect("it is there").permissions().mode();
+                (std::fs::read_to_string(entry.path()).expect("text"), mode & 0o7777)
+            })
+            .collect()
+    }
+}
