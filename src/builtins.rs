@@ -41,6 +41,30 @@ pub enum Kind {
     LanguageProvider,
     /// A provisioner.
     Provisioner,
+    /// A state store: a backend.
+    StateStore,
+}
+
+/// The word for a kind of plugin on the command line of `internal-plugin`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// `provider`.
+    Provider,
+    /// `provisioner`.
+    Provisioner,
+    /// `state`.
+    StateStore,
+}
+
+impl Kind {
+    /// Its word.
+    pub fn sort(self) -> Sort {
+        match self {
+            Kind::Provider | Kind::LanguageProvider => Sort::Provider,
+            Kind::Provisioner => Sort::Provisioner,
+            Kind::StateStore => Sort::StateStore,
+        }
+    }
 }
 
 impl Plugin {
@@ -49,6 +73,7 @@ impl Plugin {
         match self.kind {
             Kind::Provider | Kind::LanguageProvider => &[5, 6],
             Kind::Provisioner => &[5],
+            Kind::StateStore => &[6],
         }
     }
 }
@@ -150,22 +175,20 @@ pub const PLUGINS: &[Plugin] = &[
 ];
 
 /// The plugin of this name, if there is one of this sort.
-pub fn find(name: &str, provisioner: bool) -> Option<&'static Plugin> {
-    PLUGINS
-        .iter()
-        .find(|p| p.name == name && (p.kind == Kind::Provisioner) == provisioner)
+pub fn find(name: &str, sort: Sort) -> Option<&'static Plugin> {
+    PLUGINS.iter().find(|p| p.name == name && p.kind.sort() == sort)
 }
 
 /// The plugin that an executable's name asks for: `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME`.
 pub fn named_by_executable(executable: &str) -> Option<&'static Plugin> {
-    let (rest, provisioner) = if let Some(rest) = executable.strip_prefix("terraform-provider-") {
-        (rest, false)
+    let (rest, sort) = if let Some(rest) = executable.strip_prefix("terraform-provider-") {
+        (rest, Sort::Provider)
     } else {
-        (executable.strip_prefix("terraform-provisioner-")?, true)
+        (executable.strip_prefix("terraform-provisioner-")?, Sort::Provisioner)
     };
     let name = rest.split("_v").next().unwrap_or(rest);
     let name = name.split("_x").next().unwrap_or(name);
-    find(name, provisioner)
+    find(name, sort)
 }
 
 /// The path of this executable. Where the operating system does not say (on Linux without `/proc`), it is what the program
@@ -202,7 +225,7 @@ fn schema_changes(provider: &str) -> Vec<SchemaChange> {
 pub fn table() -> Builtins {
     let providers = PLUGINS
         .iter()
-        .filter(|p| p.kind != Kind::Provisioner)
+        .filter(|p| p.kind.sort() == Sort::Provider)
         .map(|p| BuiltinProvider {
             address: match p.kind {
                 Kind::LanguageProvider => addrs::Provider::builtin(p.name),
@@ -211,7 +234,7 @@ pub fn table() -> Builtins {
             name: p.name.to_owned(),
             version: match p.kind {
                 Kind::Provider => p.version.and_then(|v| Version::parse(v).ok()),
-                Kind::LanguageProvider | Kind::Provisioner => None,
+                Kind::LanguageProvider | Kind::Provisioner | Kind::StateStore => None,
             },
             earlier: p.earlier.iter().filter_map(|v| Version::parse(v).ok()).collect(),
             schema_changes: schema_changes(p.name),
@@ -223,6 +246,11 @@ pub fn table() -> Builtins {
         provisioners: PLUGINS
             .iter()
             .filter(|p| p.kind == Kind::Provisioner)
+            .map(|p| p.name.to_owned())
+            .collect(),
+        state_stores: PLUGINS
+            .iter()
+            .filter(|p| p.kind == Kind::StateStore)
             .map(|p| p.name.to_owned())
             .collect(),
     }
@@ -268,7 +296,7 @@ mod tests {
     fn schema_changes_are_of_releases_in_the_table_and_rise() {
         let mut before = ("", 0);
         for (provider, resource, since, version) in SCHEMA_CHANGES {
-            let plugin = find(provider, false).unwrap();
+            let plugin = find(provider, Sort::Provider).unwrap();
             assert!(
                 plugin.version.iter().chain(plugin.earlier).any(|v| v == since),
                 "{provider} {since}"

@@ -12,7 +12,7 @@ use crate::model::{Cty, Empty, Model};
 use crate::resource::{AnyResource, Entry};
 use crate::schema::{Compiled, Schema};
 use crate::validate::own_rules;
-use crate::{DataSource, Diagnostics, EphemeralResource, Resource, Result};
+use crate::{AnyStateStore, DataSource, Diagnostics, EphemeralResource, Resource, Result, StateStore};
 
 /// A provider.
 #[async_trait]
@@ -208,6 +208,7 @@ pub struct Members<C> {
     pub(crate) data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub(crate) ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
     pub(crate) functions: BTreeMap<&'static str, Function>,
+    pub(crate) state_stores: BTreeMap<&'static str, AnyStateStore>,
     /// Names that were given twice.
     pub(crate) twice: Vec<&'static str>,
     /// Whether descriptions are plain text.
@@ -222,6 +223,7 @@ impl<C: Send + Sync + 'static> Members<C> {
             data_sources: BTreeMap::new(),
             ephemerals: BTreeMap::new(),
             functions: BTreeMap::new(),
+            state_stores: BTreeMap::new(),
             twice: Vec::new(),
             plain: false,
         }
@@ -236,6 +238,7 @@ impl<C: Send + Sync + 'static> Members<C> {
         add(&mut self.data_sources, members.data_sources, &mut self.twice);
         add(&mut self.ephemerals, members.ephemerals, &mut self.twice);
         add(&mut self.functions, members.functions, &mut self.twice);
+        add(&mut self.state_stores, members.state_stores, &mut self.twice);
     }
 
     /// The descriptions of all members that are added after this are plain text: see
@@ -274,6 +277,11 @@ impl<C: Send + Sync + 'static> Members<C> {
     pub fn function(&mut self, name: &'static str, function: Function) {
         let function = if self.plain { function.plain() } else { function };
         add(&mut self.functions, [(name, function)], &mut self.twice);
+    }
+
+    /// Adds a state store. A provider that has one is served in protocol 6 only.
+    pub fn state_store(&mut self, name: &'static str, store: impl StateStore) {
+        add(&mut self.state_stores, [(name, AnyStateStore::new(store))], &mut self.twice);
     }
 }
 

@@ -20,6 +20,7 @@ use crate::plan::{Planned, construct};
 use crate::provider::{AnyProvider, ClientCell, Members, ProviderEntry};
 use crate::resource::{Answer, AnyResource, MoveSource, identity_of, identity_type};
 use crate::schema::{Compiled, CompiledMember, Nesting, Use, of_function, of_schema};
+use super::state_store::ServedStore;
 use crate::{Diagnostic, Diagnostics, Provider, Result, Stop, validate};
 
 /// A value as it travels.
@@ -71,6 +72,7 @@ pub(crate) struct Core {
     pub data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
     pub functions: BTreeMap<&'static str, Function>,
+    pub state_stores: BTreeMap<&'static str, ServedStore>,
     /// Why the provider cannot be served.
     pub problems: Vec<String>,
     /// The calls in progress.
@@ -88,7 +90,7 @@ pub(crate) async fn guarded<T>(operation: impl Future<Output = Result<T>>) -> Re
 }
 
 /// The same for code that does not wait.
-fn guarded_now<T>(operation: impl FnOnce() -> T) -> Result<T> {
+pub(crate) fn guarded_now<T>(operation: impl FnOnce() -> T) -> Result<T> {
     std::panic::catch_unwind(AssertUnwindSafe(operation)).map_err(|panic| panicked(panic.as_ref()))
 }
 
@@ -183,6 +185,7 @@ impl Core {
             data_sources: members.data_sources,
             ephemerals: members.ephemerals,
             functions: members.functions,
+            state_stores: members.state_stores.into_iter().map(|(name, store)| (name, ServedStore::new(store))).collect(),
             problems: Vec::new(),
             calls: Calls::new(),
             blocks: P::BLOCKS,
@@ -216,6 +219,10 @@ impl Core {
         for (name, ephemeral) in &self.ephemerals {
             found.extend(of_schema(Use::Ephemeral, name, &ephemeral.schema().schema, &[]));
         }
+        for (name, store) in &self.state_stores {
+            let problems = of_schema(Use::Provider, "", &store.store.schema().schema, &[]);
+            found.extend(problems.into_iter().map(|p| format!("state store {name}: {p}")));
+        }
         found.extend(
             self.functions
                 .iter()
@@ -230,7 +237,7 @@ impl Core {
             .chain(self.data_sources.values().map(|d| d.schema()))
             .chain(self.ephemerals.values().map(|e| e.schema()))
             .chain([&self.config]);
-        if schemas.into_iter().any(|s| s.schema.root.has_nested_attributes()) {
+        if !self.state_stores.is_empty() || schemas.into_iter().any(|s| s.schema.root.has_nested_attributes()) {
             &[6]
         } else {
             &[5, 6]
