@@ -23,6 +23,7 @@ use tokio::runtime::Runtime;
 
 use crate::args::UsageError;
 use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags, VariableFlags};
+use crate::backend::Place;
 use crate::commands::validate::beyond_loading;
 use crate::interrupt::{self, LastResort};
 use crate::persist::Persister;
@@ -51,6 +52,8 @@ pub struct Operation<'s> {
     pub project: Project,
     /// The values of the root variables.
     pub variables: Variables,
+    /// The backend.
+    place: Place,
     /// The selected workspace.
     pub workspace: String,
     plugins: Plugins,
@@ -282,7 +285,13 @@ impl<'s> Operation<'s> {
             session,
             &Opening {
                 cancelled: &|| stop.is_requested(),
-                ..Opening::at(&place, &arguments.files, verb.lock_operation(), arguments.lock.timeout)
+                ..match &place.place {
+                    Place::Local(_) => {
+                        Opening::at(&place, &arguments.files, verb.lock_operation(), arguments.lock.timeout)
+                    }
+                    // The flags for state files are the local backend's.
+                    Place::Store(_) => Opening::new(place.source(), verb.lock_operation(), arguments.lock.timeout),
+                }
             },
         )
         .map_err(|p| shown(p, &none))?;
@@ -316,6 +325,7 @@ impl<'s> Operation<'s> {
             state,
             project,
             variables,
+            place: place.place,
             workspace: place.workspace,
             plugins,
             parallelism: arguments.parallelism.0,
@@ -458,7 +468,10 @@ impl<'s> Operation<'s> {
     pub fn apply(&self, plan: &Plan) -> Applied {
         let progress = Progress::new(self.session.ui.clone()).for_program(self.session.stream.clone());
         let environment = workdir::environment(self.session, &self.workspace);
-        let (interval, warnings) = self.session.env.persist_interval();
+        let (interval, warnings) = match &self.place {
+            Place::Local(_) => self.session.env.persist_interval(),
+            Place::Store(_) => self.session.env.persist_interval_of_stores(),
+        };
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
         let persister = match Persister::start(plan.prior_state.clone(), self.states.store().clone(), interval) {
             Ok(persister) => persister,

@@ -144,6 +144,7 @@ impl StateStore for GrpcStateStore {
         let support = match support.and_then(|text| text.to_str().ok()) {
             Some("single") => WorkspaceSupport::Single,
             Some("default") => WorkspaceSupport::NamedAndDefault,
+            Some("by-state") => WorkspaceSupport::NamedByState,
             Some("no-default") => WorkspaceSupport::NamedWithoutDefault,
             _ => WorkspaceSupport::Named,
         };

@@ -19,6 +19,8 @@ pub enum WorkspaceSupport {
     Named,
     /// Any number, and the default one is always there.
     NamedAndDefault,
+    /// Any number, and the default one is always there. One that has no state gets an empty one when it is opened.
+    NamedByState,
     /// Any number, but none is called `default`.
     NamedWithoutDefault,
 }

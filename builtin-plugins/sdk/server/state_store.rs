@@ -160,6 +160,7 @@ pub(crate) fn support_text(support: WorkspaceSupport) -> &'static str {
         WorkspaceSupport::Single => "single",
         WorkspaceSupport::Named => "named",
         WorkspaceSupport::NamedAndDefault => "default",
+        WorkspaceSupport::NamedByState => "by-state",
         WorkspaceSupport::NamedWithoutDefault => "no-default",
     }
 }
