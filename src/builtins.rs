@@ -172,6 +172,20 @@ pub const PLUGINS: &[Plugin] = &[
         earlier: &[],
         serve: || monoform_sdk::serve_provisioner(provisioner_local_exec::provisioner()),
     },
+    Plugin {
+        name: state_http::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_http::NAME, state_http::store()),
+    },
+    Plugin {
+        name: state_inmem::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_inmem::NAME, state_inmem::store()),
+    },
 ];
 
 /// The plugin of this name, if there is one of this sort.
