@@ -186,6 +186,13 @@ pub const PLUGINS: &[Plugin] = &[
         earlier: &[],
         serve: || monoform_sdk::serve_state_store(state_inmem::NAME, state_inmem::store()),
     },
+    Plugin {
+        name: state_pg::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_pg::NAME, state_pg::store()),
+    },
 ];
 
 /// The plugin of this name, if there is one of this sort.

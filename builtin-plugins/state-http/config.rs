@@ -165,7 +165,7 @@ impl Config {
             authorities: pem(&self.client_ca_certificate_pem, "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"),
             insecure: self.skip_cert_verification.known() == Some(&true),
             client,
-            server_name: None,
+            ..Tls::default()
         })
     }
 }

@@ -7,7 +7,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// What a configuration says about certificates.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,8 @@ pub struct Tls {
     pub insecure: bool,
     /// The client's certificate and its key, as PEM text.
     pub client: Option<(String, String)>,
+    /// Whether the server's certificate may have any name.
+    pub any_name: bool,
     /// The name that the server's certificate must have, where it is not the one in the address.
     pub server_name: Option<String>,
 }
@@ -56,7 +58,11 @@ impl Tls {
             .with_safe_default_protocol_versions()
             .map_err(|e| e.to_string())?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Verifier { anchors, server_name }));
+            .with_custom_certificate_verifier(Arc::new(Verifier {
+                anchors,
+                any_name: self.any_name,
+                server_name,
+            }));
         let mut config = match &self.client {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
@@ -95,6 +101,7 @@ fn custom(pem: &str) -> Result<Anchors, String> {
 #[derive(Debug)]
 struct Verifier {
     anchors: Anchors,
+    any_name: bool,
     server_name: Option<ServerName<'static>>,
 }
 
@@ -130,7 +137,14 @@ impl ServerCertVerifier for Verifier {
             }
             Anchors::Custom { authorities, .. } => authorities,
         };
-        authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        let verified = authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            // The name is looked at last.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.any_name => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
     }
 
     fn verify_tls12_signature(
