@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use monoform_sdk::AnyStateStore;
 use packages::builtin::{BuiltinProvider, Builtins, SchemaChange};
 use versions::Version;
 
@@ -78,6 +79,13 @@ impl Plugin {
     }
 }
 
+/// The state stores, for whoever needs them in a process of its own.
+const STORES: provider_terraform::Stores = &[
+    (state_http::NAME, || AnyStateStore::new(state_http::store())),
+    (state_inmem::NAME, || AnyStateStore::new(state_inmem::store())),
+    (state_pg::NAME, || AnyStateStore::new(state_pg::store())),
+];
+
 /// Every built-in plugin.
 pub const PLUGINS: &[Plugin] = &[
     Plugin {
@@ -148,7 +156,7 @@ pub const PLUGINS: &[Plugin] = &[
         kind: Kind::LanguageProvider,
         version: Some(provider_terraform::VERSION),
         earlier: &[],
-        serve: || monoform_sdk::serve_provider(provider_terraform::provider()),
+        serve: || monoform_sdk::serve_provider(provider_terraform::with_stores(STORES)),
     },
     Plugin {
         name: provider_time::NAME,
@@ -280,6 +288,13 @@ pub fn table() -> Builtins {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_state_store_can_be_read_by_remote_state() {
+        let plugins = PLUGINS.iter().filter(|p| p.kind == Kind::StateStore);
+        let names: Vec<&str> = plugins.map(|p| p.name).collect();
+        assert_eq!(names, STORES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    }
 
     #[test]
     fn executables_are_known_by_every_form_of_their_name() {

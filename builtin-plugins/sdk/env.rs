@@ -1,6 +1,9 @@
 //! The environment of a plugin: settings that may come from variables in place of the configuration.
 
-#![expect(clippy::disallowed_methods, reason = "this is the one module of plugins that reads the environment")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the one module of plugins that reads the environment"
+)]
 
 /// The value of a variable; `None` if it is not set, empty, or no valid Unicode.
 #[must_use]

@@ -281,7 +281,11 @@ impl<C: Send + Sync + 'static> Members<C> {
 
     /// Adds a state store. A provider that has one is served in protocol 6 only.
     pub fn state_store(&mut self, name: &'static str, store: impl StateStore) {
-        add(&mut self.state_stores, [(name, AnyStateStore::new(store))], &mut self.twice);
+        add(
+            &mut self.state_stores,
+            [(name, AnyStateStore::new(store))],
+            &mut self.twice,
+        );
     }
 }
 

@@ -29,8 +29,10 @@ fn unexpected(summary: &str, what: &str, url: &Url, answer: &Answer) -> Diagnost
     let code = status.as_u16();
     let host = url.host_str().unwrap_or_default();
     let advice = match code {
-        401 => "It requires authentication: set \"username\" and \"password\" of the backend, or TF_HTTP_USERNAME and \
-                TF_HTTP_PASSWORD.",
+        401 => {
+            "It requires authentication: set \"username\" and \"password\" of the backend, or TF_HTTP_USERNAME and \
+                TF_HTTP_PASSWORD."
+        }
         403 => "It refuses this user: check \"username\" and \"password\" of the backend, and what the user may do.",
         405 | 501 => "It does not know this method: check the methods and addresses of the backend.",
         409 | 423 => "The state is locked by somebody else, or the lock that was held is gone.",
@@ -119,11 +121,20 @@ impl StateClient for Client {
     async fn write(&self, _workspace: &str, state: Vec<u8>) -> Result<()> {
         let mut url = self.settings.address.clone();
         if let Some(lock) = self.held() {
-            let others: Vec<(String, String)> = url.query_pairs().into_owned().filter(|(name, _)| name != "ID").collect();
-            url.query_pairs_mut().clear().extend_pairs(others).append_pair("ID", &lock.id);
+            let others: Vec<(String, String)> = url
+                .query_pairs()
+                .into_owned()
+                .filter(|(name, _)| name != "ID")
+                .collect();
+            url.query_pairs_mut()
+                .clear()
+                .extend_pairs(others)
+                .append_pair("ID", &lock.id);
         }
         let what = "Writing the state";
-        let answer = self.send((WRITE, what), &self.settings.update_method, &url, Some(state)).await?;
+        let answer = self
+            .send((WRITE, what), &self.settings.update_method, &url, Some(state))
+            .await?;
         match answer.status.as_u16() {
             200 | 201 | 204 => Ok(()),
             _ => Err(unexpected(WRITE, what, &url, &answer)),
@@ -177,7 +188,9 @@ impl StateClient for Client {
             ..LockInfo::default()
         });
         let what = "Releasing the lock";
-        let answer = self.send((UNLOCK, what), method, url, Some(lock.to_json().into_bytes())).await?;
+        let answer = self
+            .send((UNLOCK, what), method, url, Some(lock.to_json().into_bytes()))
+            .await?;
         if answer.status.as_u16() != 200 {
             return Err(unexpected(UNLOCK, what, url, &answer));
         }

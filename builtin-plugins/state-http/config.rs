@@ -78,10 +78,17 @@ fn text(value: &Attr<String>, variable: &str) -> Option<String> {
 }
 
 fn url(attribute: &str, text: &str) -> Result<Url> {
-    let url = Url::parse(text)
-        .map_err(|e| problem(attribute, format!("{attribute} is not an address that can be understood: {e}.")))?;
+    let url = Url::parse(text).map_err(|e| {
+        problem(
+            attribute,
+            format!("{attribute} is not an address that can be understood: {e}."),
+        )
+    })?;
     if !matches!(url.scheme(), "http" | "https") {
-        let detail = format!("{attribute} must begin with http:// or https://, and not with {}://.", url.scheme());
+        let detail = format!(
+            "{attribute} must begin with http:// or https://, and not with {}://.",
+            url.scheme()
+        );
         return Err(problem(attribute, detail).into());
     }
     Ok(url)
@@ -143,7 +150,10 @@ impl Config {
             unlock: optional("unlock_address", &self.unlock_address)?.map(|url| (unlock_method, url)),
             login: name.map(|name| (name, password)),
             http: http.map_err(|e| {
-                problem("client_certificate_pem", format!("The certificates of the backend cannot be used: {e}."))
+                problem(
+                    "client_certificate_pem",
+                    format!("The certificates of the backend cannot be used: {e}."),
+                )
             })?,
         })
     }
@@ -153,7 +163,10 @@ impl Config {
         let certificate = pem(&self.client_certificate_pem, "TF_HTTP_CLIENT_CERTIFICATE_PEM");
         let key = pem(&self.client_private_key_pem, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM");
         let alone = |given: &str, missing: &str| {
-            problem(missing, format!("{given} is set, and {missing} is not. A certificate and its key go together."))
+            problem(
+                missing,
+                format!("{given} is set, and {missing} is not. A certificate and its key go together."),
+            )
         };
         let client = match (certificate, key) {
             (Some(certificate), Some(key)) => Some((certificate, key)),

@@ -93,7 +93,16 @@ async fn requests_are_those_of_terraform() {
         ],
     )
     .await;
-    store.lock("default", LockInfo { id: "1".into(), ..LockInfo::default() }).await.unwrap();
+    store
+        .lock(
+            "default",
+            LockInfo {
+                id: "1".into(),
+                ..LockInfo::default()
+            },
+        )
+        .await
+        .unwrap();
     store.write("default", b"{}".to_vec()).await.unwrap();
     store.unlock("default", "1").await.unwrap();
     store.write("default", b"{}".to_vec()).await.unwrap();
@@ -101,7 +110,12 @@ async fn requests_are_those_of_terraform() {
     let lines: Vec<String> = asked.iter().map(|a| format!("{} {}", a.method, a.target)).collect();
     assert_eq!(
         lines,
-        ["LOCK /lock", "POST /state?of=me&ID=1", "UNLOCK /lock", "POST /state?of=me"]
+        [
+            "LOCK /lock",
+            "POST /state?of=me&ID=1",
+            "UNLOCK /lock",
+            "POST /state?of=me"
+        ]
     );
     assert_eq!(asked[0].body, asked[2].body, "what was sent to lock is sent to unlock");
     let write = &asked[1];
@@ -124,7 +138,10 @@ async fn a_busy_server_is_asked_again_and_its_last_status_is_reported() {
     let server = Server::start(|_| Reply::new(503, "").with("retry-after", "0")).await;
     let store = connect(&server, &[("retry_max", 2.into()), ("retry_wait_min", 0.into())]).await;
     let problems = store.read("default").await.unwrap_err();
-    assert!(problems.0[0].detail.contains("giving up after 3 attempt(s)"), "{problems:?}");
+    assert!(
+        problems.0[0].detail.contains("giving up after 3 attempt(s)"),
+        "{problems:?}"
+    );
     assert_eq!(server.asked().len(), 3);
     let store = connect(&server, &[("retry_max", 0.into())]).await;
     let problems = store.read("default").await.unwrap_err();
@@ -144,9 +161,18 @@ async fn wrong_configurations_are_refused() {
         (vec![address.clone(), ("lock_address", "x".into())], "lock_address"),
         (vec![address.clone(), ("lock_method", "A B".into())], "lock_method"),
         (vec![address.clone(), ("retry_max", (-1).into())], "retry_max"),
-        (vec![address.clone(), ("client_certificate_pem", "x".into())], "client_private_key_pem"),
-        (vec![address.clone(), ("client_private_key_pem", "x".into())], "client_certificate_pem"),
-        (vec![address.clone(), ("client_ca_certificate_pem", "x".into())], "BEGIN CERTIFICATE"),
+        (
+            vec![address.clone(), ("client_certificate_pem", "x".into())],
+            "client_private_key_pem",
+        ),
+        (
+            vec![address.clone(), ("client_private_key_pem", "x".into())],
+            "client_certificate_pem",
+        ),
+        (
+            vec![address.clone(), ("client_ca_certificate_pem", "x".into())],
+            "BEGIN CERTIFICATE",
+        ),
     ] {
         let problems = refused(&config).await;
         assert!(problems.0[0].detail.contains(text), "{config:?}: {problems:?}");

@@ -85,7 +85,9 @@ impl StateClient for Client {
 
     async fn delete(&self, workspace: &str) -> Result<()> {
         if workspace == DEFAULT {
-            return Err(Diagnostic::error("Cannot delete the workspace", "The default workspace is always there.").into());
+            return Err(
+                Diagnostic::error("Cannot delete the workspace", "The default workspace is always there.").into(),
+            );
         }
         self.kept().states.remove(workspace);
         Ok(())
@@ -109,7 +111,10 @@ impl StateClient for Client {
         let problem = match kept.locks.get(workspace) {
             None => format!("The state \"{workspace}\" is not locked."),
             Some(holder) if holder.id != id => {
-                format!("The lock of the state \"{workspace}\" has the ID {:?}, and not {id:?}.", holder.id)
+                format!(
+                    "The lock of the state \"{workspace}\" has the ID {:?}, and not {id:?}.",
+                    holder.id
+                )
             }
             Some(_) => {
                 kept.locks.remove(workspace);

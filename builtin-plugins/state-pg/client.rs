@@ -135,7 +135,9 @@ impl Client {
             let query = format!("SELECT pg_try_advisory_lock({CREATION})");
             return match connection.query_one(&query, &[]).await?.get(0) {
                 true => Ok(CREATION),
-                false => Err(Refusal::Held(format!("Already locked for workspace creation: {workspace}"))),
+                false => Err(Refusal::Held(format!(
+                    "Already locked for workspace creation: {workspace}"
+                ))),
             };
         };
         let (id, locked, creation): (i64, bool, bool) = (row.get(0), row.get(1), row.get(2));
@@ -199,7 +201,9 @@ impl StateClient for Client {
 
     async fn delete(&self, workspace: &str) -> Result<()> {
         if workspace == DEFAULT || workspace.is_empty() {
-            return Err(Diagnostic::error("Cannot delete the workspace", "The default workspace is always there.").into());
+            return Err(
+                Diagnostic::error("Cannot delete the workspace", "The default workspace is always there.").into(),
+            );
         }
         let text = format!("DELETE FROM {} WHERE name = $1", self.table);
         self.query(WRITE, &text, &[&workspace]).await.map(drop)
@@ -235,6 +239,8 @@ impl StateClient for Client {
         }
         let text = format!("SELECT pg_advisory_unlock({number})");
         let result = session.connection.query_one(&text, &[]).await;
-        result.map(drop).map_err(|e| self.problem("Cannot release the state lock", &e))
+        result
+            .map(drop)
+            .map_err(|e| self.problem("Cannot release the state lock", &e))
     }
 }

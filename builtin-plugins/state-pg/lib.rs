@@ -60,7 +60,9 @@ fn skips(attribute: &str, value: &Attr<bool>) -> Result<bool> {
         Some("0" | "f" | "F" | "false" | "FALSE" | "False") => Ok(false),
         Some(other) => {
             let detail = format!("The environment variable {variable} must be true or false, and not {other:?}.");
-            Err(Diagnostic::error("Invalid PostgreSQL backend configuration", detail).at_attribute(attribute).into())
+            Err(Diagnostic::error("Invalid PostgreSQL backend configuration", detail)
+                .at_attribute(attribute)
+                .into())
         }
     }
 }

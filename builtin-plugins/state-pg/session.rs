@@ -69,6 +69,14 @@ pub(crate) fn problem(summary: &str, title: &str, error: &tokio_postgres::Error)
         None if error.is_closed() => "The connection ended. The server's log may say why.",
         None => "Check the host and the port in conn_str (or PGHOST, PGPORT), and whether the server is running.",
     };
-    let advice = if advice.is_empty() { String::new() } else { format!(" {advice}") };
-    Diagnostic::error(summary, format!("PostgreSQL: {title}: {}.{advice}", text.trim_end_matches('.'))).into()
+    let advice = if advice.is_empty() {
+        String::new()
+    } else {
+        format!(" {advice}")
+    };
+    Diagnostic::error(
+        summary,
+        format!("PostgreSQL: {title}: {}.{advice}", text.trim_end_matches('.')),
+    )
+    .into()
 }

@@ -61,7 +61,9 @@ impl Settings {
     pub fn new(connection: &str) -> Result<Settings, String> {
         let mut parameters = Parameters::new();
         if let Some(variable) = REFUSED.iter().find(|name| env::var(name).is_some()) {
-            return Err(format!("The environment variable {variable} is set, which is not supported. Unset it."));
+            return Err(format!(
+                "The environment variable {variable} is set, which is not supported. Unset it."
+            ));
         }
         for (variable, name) in VARIABLES {
             if let Some(value) = env::var(variable) {
@@ -78,7 +80,9 @@ impl Settings {
         let port = take("port").unwrap_or_else(|| "5432".to_owned());
         let user = match take("user") {
             Some(user) => user,
-            None => system_user().ok_or("It is not known which user to connect as: name one in the connection string.")?,
+            None => {
+                system_user().ok_or("It is not known which user to connect as: name one in the connection string.")?
+            }
         };
         let database = take("dbname").unwrap_or_else(|| user.clone());
         let (explicit, passfile) = (take("password"), take("passfile"));
@@ -113,7 +117,12 @@ impl Settings {
                 config.connect_timeout(Duration::from_secs(seconds));
             }
         }
-        config.application_name(take("application_name").or_else(|| take("fallback_application_name")).as_deref().unwrap_or(""));
+        config.application_name(
+            take("application_name")
+                .or_else(|| take("fallback_application_name"))
+                .as_deref()
+                .unwrap_or(""),
+        );
         take("fallback_application_name");
         take("binary_parameters");
         take("disable_prepared_binary_result");
@@ -129,7 +138,11 @@ impl Settings {
         if !options.trim().is_empty() {
             config.options(options.trim());
         }
-        let (ssl, tls) = if is_socket { (SslMode::Disable, Tls::default()) } else { files.tls(&mode)? };
+        let (ssl, tls) = if is_socket {
+            (SslMode::Disable, Tls::default())
+        } else {
+            files.tls(&mode)?
+        };
         config.ssl_mode(ssl);
         Ok(Settings {
             config,
@@ -158,7 +171,11 @@ impl TlsFiles {
             let path = env::expand_home("~/.postgresql").join(name);
             path.is_file().then(|| path.to_string_lossy().into_owned())
         };
-        let authorities = self.root.as_deref().map(|given| read("sslrootcert", given)).transpose()?;
+        let authorities = self
+            .root
+            .as_deref()
+            .map(|given| read("sslrootcert", given))
+            .transpose()?;
         let certificate = self.certificate.clone().or_else(|| own("postgresql.crt"));
         let key = self.key.clone().or_else(|| own("postgresql.key"));
         let client = match (certificate, key) {
@@ -193,7 +210,8 @@ fn parse(connection: &str) -> Result<Parameters, String> {
 }
 
 fn parse_url(text: &str) -> Result<Parameters, String> {
-    let url = url::Url::parse(text).map_err(|e| format!("The connection string is not a URL that can be understood: {e}."))?;
+    let url = url::Url::parse(text)
+        .map_err(|e| format!("The connection string is not a URL that can be understood: {e}."))?;
     let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
     let mut out = Parameters::new();
     let mut set = |name: &str, value: String| {
@@ -227,7 +245,9 @@ fn parse_words(text: &str) -> Result<Parameters, String> {
         }
         while chars.next_if(|c| c.is_whitespace()).is_some() {}
         if chars.next() != Some('=') {
-            return Err(format!("In the connection string, {name:?} has no value: it consists of words key=value."));
+            return Err(format!(
+                "In the connection string, {name:?} has no value: it consists of words key=value."
+            ));
         }
         while chars.next_if(|c| c.is_whitespace()).is_some() {}
         let quoted = chars.next_if_eq(&'\'').is_some();
@@ -239,7 +259,9 @@ fn parse_words(text: &str) -> Result<Parameters, String> {
                 Some('\\') => value.extend(chars.next()),
                 Some(c) => value.push(c),
                 None if quoted => {
-                    return Err(format!("In the connection string, the value of {name:?} has no closing quote."));
+                    return Err(format!(
+                        "In the connection string, the value of {name:?} has no closing quote."
+                    ));
                 }
                 None => break,
             }
@@ -265,7 +287,10 @@ fn stored_password(file: Option<&str>, wanted: [&String; 4]) -> Option<String> {
     let path: PathBuf = env::expand_home(file.unwrap_or("~/.pgpass"));
     let mode = path.metadata().ok()?.permissions().mode();
     if mode & 0o077 != 0 {
-        tracing::warn!("the file of passwords {} is not used: others can read it", path.display());
+        tracing::warn!(
+            "the file of passwords {} is not used: others can read it",
+            path.display()
+        );
         return None;
     }
     let text = std::fs::read_to_string(&path).ok()?;
@@ -325,7 +350,10 @@ mod tests {
             ("user", "u"),
         ]);
         assert_eq!(parsed("postgres://u:p%40%3A'@h:1/d%20b?sslmode=disable"), expected);
-        assert_eq!(parsed("user=u password = p@:\\' host=h port=1 dbname='d b'  sslmode=disable "), expected);
+        assert_eq!(
+            parsed("user=u password = p@:\\' host=h port=1 dbname='d b'  sslmode=disable "),
+            expected
+        );
         assert_eq!(parsed(""), []);
         for wrong in ["user", "user='x", "postgres://h:port/d"] {
             assert!(parse(wrong).is_err(), "{wrong}");

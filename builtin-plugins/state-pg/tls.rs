@@ -77,4 +77,3 @@ impl AsyncWrite for Encrypted {
         Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
-

@@ -162,8 +162,15 @@ impl HttpClient {
     ///
     /// # Errors
     /// There was no such answer.
-    pub async fn send(&self, method: Method, url: &Url, headers: HeaderMap, body: Option<Vec<u8>>) -> Result<Answer, Failure> {
-        self.send_signed(&mut || Ok((method.clone(), url.clone(), headers.clone(), body.clone()))).await
+    pub async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, Failure> {
+        self.send_signed(&mut || Ok((method.clone(), url.clone(), headers.clone(), body.clone())))
+            .await
     }
 
     /// The same for requests that are made anew for each attempt, because they carry a signature with the time in it.
@@ -202,17 +209,28 @@ impl HttpClient {
                     }),
                 };
             }
-            let doubled = retries.wait_min.saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX));
+            let doubled = retries
+                .wait_min
+                .saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX));
             tokio::time::sleep(wait.unwrap_or(doubled.min(retries.wait_max))).await;
             attempt += 1;
         }
     }
 
     /// Sends a request once, redirects followed.
-    async fn once(&self, method: Method, url: Url, headers: HeaderMap, body: Option<Vec<u8>>) -> Result<Answer, Failure> {
+    async fn once(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, Failure> {
         let (mut method, mut url, mut headers, mut body) = (method, url, headers, body);
         for _ in 0..=REDIRECTS {
-            let mut request = self.client(&url)?.request(method.clone(), url.clone()).headers(headers.clone());
+            let mut request = self
+                .client(&url)?
+                .request(method.clone(), url.clone())
+                .headers(headers.clone());
             if let Some(body) = &body {
                 request = request.body(body.clone());
             }
@@ -235,7 +253,10 @@ impl HttpClient {
             let location = location.to_str().ok().and_then(|to| url.join(to).ok());
             let Some(next) = location else {
                 return Err(Failure {
-                    message: format!("{} redirects to an address that cannot be understood", without_secrets(&url)),
+                    message: format!(
+                        "{} redirects to an address that cannot be understood",
+                        without_secrets(&url)
+                    ),
                     passing: false,
                 });
             };

@@ -38,7 +38,9 @@ impl Asked {
     #[must_use]
     pub fn query(&self, name: &str) -> Option<String> {
         let url = url::Url::parse("http://localhost").unwrap().join(&self.target).unwrap();
-        url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+        url.query_pairs()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.into_owned())
     }
 }
 
@@ -125,7 +127,10 @@ async fn serve(stream: TcpStream, answer: Arc<Answer>, asked: Arc<Mutex<Vec<Aske
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         // The answer to HEAD tells the length of a body that does not come, and 204 and 304 have none.
-        let own_length = reply.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+        let own_length = reply
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("content-length"));
         if !own_length && !matches!(reply.status, 204 | 304) {
             head.push_str(&format!("content-length: {}\r\n", reply.body.len()));
         }

@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 
 use crate::args::UsageError;
 use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags, VariableFlags};
-use crate::backend::Place;
+use crate::backend::{self, Place};
 use crate::commands::validate::beyond_loading;
 use crate::interrupt::{self, LastResort};
 use crate::persist::Persister;
@@ -36,7 +36,7 @@ use crate::state_session::{Opening, StateSession};
 use crate::verb::Verb;
 use crate::views;
 use crate::views::progress::{Done, Progress};
-use crate::workdir::{self, Project, Variables};
+use crate::workdir::{self, Project, StatePlace, Variables};
 use crate::{TERRAFORM_VERSION, VERSION};
 
 /// An operation on a state: everything from configuration to lock.
@@ -258,9 +258,21 @@ impl<'s> Operation<'s> {
     pub(crate) fn with_project(
         session: &'s Session,
         arguments: &OperationArguments<'_>,
+        project: Project,
+        verb: Verb,
+        known: Option<BTreeMap<Arc<str>, Value>>,
+    ) -> Result<Operation<'s>, Status> {
+        Operation::at_place(session, arguments, project, verb, known, None)
+    }
+
+    /// The same for a state at a place that is known already.
+    fn at_place(
+        session: &'s Session,
+        arguments: &OperationArguments<'_>,
         mut project: Project,
         verb: Verb,
         known: Option<BTreeMap<Arc<str>, Value>>,
+        place: Option<StatePlace>,
     ) -> Result<Operation<'s>, Status> {
         let shown = |problems: Diagnostics, sources: &SourceMap| {
             session.show(&problems, sources);
@@ -268,7 +280,10 @@ impl<'s> Operation<'s> {
         };
         let none = SourceMap::default();
         let mut before = Diagnostics::new();
-        let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
+        let place = match place {
+            Some(place) => place,
+            None => workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?,
+        };
         let runtime = session.runtime().map_err(|p| shown(p, &none))?;
         let stop = Stop::new();
         let last_resort = Arc::new(LastResort::default());
@@ -370,7 +385,18 @@ impl<'s> Operation<'s> {
             ));
         }
         check_locked(session, saved.lock_file.as_deref())?;
-        let operation = Operation::with_project(session, arguments, project, Verb::Apply, Some(variables))?;
+        // A plan is applied where it was made for, whatever the working directory says.
+        let place = match &saved.backend {
+            None => None,
+            Some(backend) => Some(StatePlace {
+                place: backend::of_saved(session, backend).map_err(|problems| {
+                    session.show(&problems, &none);
+                    1
+                })?,
+                workspace: saved.workspace.clone(),
+            }),
+        };
+        let operation = Operation::at_place(session, arguments, project, Verb::Apply, Some(variables), place)?;
         let previous = &saved.plan.previous_state;
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
             return Err(session.fail(
@@ -533,7 +559,15 @@ impl<'s> Operation<'s> {
 
     /// Keeps a plan in a file.
     pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostic> {
+        let backend = match &self.place {
+            Place::Local(_) => None,
+            Place::Store(store) => match store.saved() {
+                Ok(saved) => Some(saved),
+                Err(mut problems) => return Err(problems.0.remove(0)),
+            },
+        };
         let saved = SavedPlan {
+            backend,
             plan,
             snapshot: self.project.config.snapshot(),
             lock_file: std::fs::read(packages::lock_file::FILE_NAME).ok(),

@@ -11,10 +11,10 @@ use state::store::{LocalStore, write_copy};
 use state::{LockInfo, SharedStore, SnapshotStore, State};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
-use crate::program;
 use crate::TERRAFORM_VERSION;
 use crate::args::groups::{LockFlags, StateFlags};
 use crate::backend::Source;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::workdir::{self, StatePlace};
 
@@ -328,7 +328,8 @@ pub fn read_source(source: &Source) -> Result<Option<State>, Diagnostics> {
 pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Status> {
     // Other problems of the configuration do not matter for the place of the state.
     let (project, _) = workdir::read(session);
-    let found = workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)));
+    let found =
+        workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)));
     found.map_err(|problems| {
         session.show(&problems, &project.sources);
         1

@@ -240,7 +240,12 @@ impl StateStore for GrpcStateStore {
         if let Some(first) = pieces.first_mut() {
             first.meta = Some(meta);
         }
-        match self.client.clone().write_state_bytes(futures::stream::iter(pieces)).await {
+        match self
+            .client
+            .clone()
+            .write_state_bytes(futures::stream::iter(pieces))
+            .await
+        {
             Ok(response) => errors(response.into_inner().diagnostics),
             Err(status) => self.failure("WriteStateBytes", status).await,
         }

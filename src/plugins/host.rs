@@ -166,7 +166,11 @@ impl Host {
         let launch = self.builtin(format!("state store \"{name}\""), "state", name, vec![6]);
         let launched = launch.start().await?;
         let connection = Arc::new(PluginConnection::new(launch.title, Some(launched.process)));
-        Ok(Arc::new(GrpcStateStore::new(connection, launched.channel, name.to_owned())))
+        Ok(Arc::new(GrpcStateStore::new(
+            connection,
+            launched.channel,
+            name.to_owned(),
+        )))
     }
 
     fn builtin(&self, title: String, kind: &str, name: &str, protocols: Vec<u32>) -> Launch {

@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use cty::{Path, Type, Value};
 use futures::FutureExt;
 
+use super::state_store::ServedStore;
 use crate::context::Calls;
 use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
 use crate::function::{Function, FunctionError};
@@ -20,7 +21,6 @@ use crate::plan::{Planned, construct};
 use crate::provider::{AnyProvider, ClientCell, Members, ProviderEntry};
 use crate::resource::{Answer, AnyResource, MoveSource, identity_of, identity_type};
 use crate::schema::{Compiled, CompiledMember, Nesting, Use, of_function, of_schema};
-use super::state_store::ServedStore;
 use crate::{Diagnostic, Diagnostics, Provider, Result, Stop, validate};
 
 /// A value as it travels.
@@ -185,7 +185,11 @@ impl Core {
             data_sources: members.data_sources,
             ephemerals: members.ephemerals,
             functions: members.functions,
-            state_stores: members.state_stores.into_iter().map(|(name, store)| (name, ServedStore::new(store))).collect(),
+            state_stores: members
+                .state_stores
+                .into_iter()
+                .map(|(name, store)| (name, ServedStore::new(store)))
+                .collect(),
             problems: Vec::new(),
             calls: Calls::new(),
             blocks: P::BLOCKS,

@@ -35,10 +35,10 @@ use self::core::Core;
 use self::handshake::Asked;
 pub use self::handshake::HANDSHAKE_VARIABLES;
 use self::listen::Socket;
+use self::state_store::OneStore;
 use self::tls::{Tls, TlsError};
 use crate::context::Calls;
 use crate::schema::{Use, of_schema};
-use self::state_store::OneStore;
 use crate::{NeverBlocks, Provider, Provisioner, StateStore};
 
 /// The largest message either way.

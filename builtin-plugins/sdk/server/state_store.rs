@@ -80,7 +80,9 @@ impl Core {
         client.clone().ok_or_else(|| {
             Diagnostic::error(
                 "State Store Not Configured",
-                format!("The state store {name:?} was used before it was configured. This is a bug of the program that did."),
+                format!(
+                    "The state store {name:?} was used before it was configured. This is a bug of the program that did."
+                ),
             )
             .into()
         })
@@ -236,7 +238,9 @@ mod tests {
 
     #[test]
     fn pieces_cover_a_state_with_ends_included() {
-        let found: Vec<_> = pieces(b"abcde", 2).map(|(r, total, b)| (r.start, r.end, total, b)).collect();
+        let found: Vec<_> = pieces(b"abcde", 2)
+            .map(|(r, total, b)| (r.start, r.end, total, b))
+            .collect();
         assert_eq!(found, [(0, 1, 5, &b"ab"[..]), (2, 3, 5, b"cd"), (4, 4, 5, b"e")]);
         assert_eq!(pieces(b"", 2).count(), 0);
     }

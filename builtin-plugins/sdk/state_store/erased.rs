@@ -104,16 +104,15 @@ fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
         "" => name.to_owned(),
         path => format!("{path}.{name}"),
     };
-    let known = |name: &str| block.attributes.iter().any(|a| a.name == name) || block.blocks.iter().any(|b| b.name == name);
+    let known =
+        |name: &str| block.attributes.iter().any(|a| a.name == name) || block.blocks.iter().any(|b| b.name == name);
     if let Some(name) = entries.keys().find(|name| !known(name)) {
         return Err(wrong(path, format!("unsupported attribute \"{name}\"")));
     }
     let mut out: Vec<(&'static str, Value)> = Vec::new();
     for attribute in &block.attributes {
         let value = match entries.get(attribute.name) {
-            Some(value) => {
-                cty::convert(value, &attribute.ty).map_err(|e| wrong(&below(attribute.name), e.message))?
-            }
+            Some(value) => cty::convert(value, &attribute.ty).map_err(|e| wrong(&below(attribute.name), e.message))?,
             None if attribute.required => {
                 return Err(wrong(path, format!("attribute \"{}\" is required", attribute.name)));
             }
@@ -135,7 +134,10 @@ fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
             (nesting, Some(value)) => {
                 let elements = value.as_seq().filter(|_| value.entries().is_none());
                 let elements = elements.ok_or_else(|| wrong(&place, "a list of objects is required"))?;
-                let elements = elements.iter().map(|e| coerce(&nested.block, e, &place)).collect::<Result<_>>()?;
+                let elements = elements
+                    .iter()
+                    .map(|e| coerce(&nested.block, e, &place))
+                    .collect::<Result<_>>()?;
                 collection(nesting, ty, elements)
             }
         };

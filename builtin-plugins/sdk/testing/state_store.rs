@@ -14,7 +14,9 @@ use cty::Value;
 /// The checks or the store find errors.
 pub async fn client(store: impl StateStore, config: super::Config<'_>) -> Result<Arc<dyn StateClient>> {
     let store = AnyStateStore::new(store);
-    let config = store.coerce(&Value::object(config.iter().map(|(name, value)| (*name, value.clone()))))?;
+    let config = store.coerce(&Value::object(
+        config.iter().map(|(name, value)| (*name, value.clone())),
+    ))?;
     let found = store.validate(&config);
     if found.has_errors() {
         return Err(found);
@@ -93,7 +95,10 @@ async fn reading_and_writing(one: &dyn StateClient, other: &dyn StateClient, wor
         None,
         "there is a state before one was written"
     );
-    for text in ["{\"version\":4,\"serial\":1}\n", "{\"version\":4,\"serial\":2,\"x\":\"\u{e4}\u{2028}<&>\"}\n"] {
+    for text in [
+        "{\"version\":4,\"serial\":1}\n",
+        "{\"version\":4,\"serial\":2,\"x\":\"\u{e4}\u{2028}<&>\"}\n",
+    ] {
         good(one.write(workspace, text.into()).await, "writing");
         for (client, whose) in [(one, "own"), (other, "other")] {
             let found = good(client.read(workspace).await, "reading");
@@ -111,7 +116,10 @@ async fn reading_and_writing(one: &dyn StateClient, other: &dyn StateClient, wor
     good(one.write(workspace, big.clone()).await, "writing a big state");
     let found = good(other.read(workspace).await, "reading a big state");
     assert!(found == Some(big), "a big state is read as it was written");
-    good(other.write(workspace, b"{\"version\":4}\n".to_vec()).await, "writing a small state over it");
+    good(
+        other.write(workspace, b"{\"version\":4}\n".to_vec()).await,
+        "writing a small state over it",
+    );
     let found = good(one.read(workspace).await, "reading it");
     assert_eq!(found.as_deref(), Some(&b"{\"version\":4}\n"[..]));
 }
@@ -147,14 +155,18 @@ async fn locks(one: &dyn StateClient, other: &dyn StateClient, workspace: &str, 
         Err(LockError::Held { .. }) => {}
     }
     good(
-        one.write(workspace, b"{\"version\":4,\"locked\":true}\n".to_vec()).await,
+        one.write(workspace, b"{\"version\":4,\"locked\":true}\n".to_vec())
+            .await,
         "writing with the lock",
     );
     let found = good(other.read(workspace).await, "reading without the lock");
     assert_eq!(found.as_deref(), Some(&b"{\"version\":4,\"locked\":true}\n"[..]));
     if abilities.checks_id {
         assert!(
-            other.unlock(workspace, "00000000-0000-4000-8000-000000000000").await.is_err(),
+            other
+                .unlock(workspace, "00000000-0000-4000-8000-000000000000")
+                .await
+                .is_err(),
             "unlocked with another name than the lock's"
         );
         assert!(
@@ -182,7 +194,10 @@ async fn names(client: &dyn StateClient) -> Vec<String> {
 async fn workspaces(one: &dyn StateClient, other: &dyn StateClient) {
     let before = names(one).await;
     for name in ["dev", "prod-2"] {
-        good(one.write(name, format!("{{\"of\":\"{name}\"}}").into()).await, "writing to a workspace");
+        good(
+            one.write(name, format!("{{\"of\":\"{name}\"}}").into()).await,
+            "writing to a workspace",
+        );
     }
     let mut with: Vec<String> = before.iter().cloned().chain(["dev".into(), "prod-2".into()]).collect();
     with.sort();

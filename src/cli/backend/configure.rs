@@ -155,10 +155,7 @@ impl Change<'_> {
             if recorded == merged {
                 let place = connect(kind, recorded)?;
                 if saved.hash != hash {
-                    record.backend = Some(Saved {
-                        hash,
-                        ..saved.clone()
-                    });
+                    record.backend = Some(Saved { hash, ..saved.clone() });
                     record.write(data_dir)?;
                 }
                 return Ok(place);

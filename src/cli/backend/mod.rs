@@ -138,7 +138,10 @@ impl Kind {
             let hint = syntax::content::did_you_mean(syntax::content::suggest(ty, known.iter().copied()));
             (
                 "Unsupported backend type",
-                format!("There is no backend type named \"{ty}\". There are: {}.{hint}", known.join(", ")),
+                format!(
+                    "There is no backend type named \"{ty}\". There are: {}.{hint}",
+                    known.join(", ")
+                ),
             )
         };
         let problem = Diagnostic::error(summary, detail);
@@ -165,7 +168,9 @@ impl Kind {
                 let problems = settings::located(parts, body, &local::schema());
                 problems.into_result(Place::Local(Local::of(&config)))
             }
-            Kind::Store(plugin) => plugin.configure(session, config, body).map(|store| Place::Store(Arc::new(store))),
+            Kind::Store(plugin) => plugin
+                .configure(session, config, body)
+                .map(|store| Place::Store(Arc::new(store))),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cty::{Type, Value};
 use schema::Schema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -21,8 +22,8 @@ pub struct Record {
     pub exists: bool,
 }
 
-/// A backend in a record.
-#[derive(Clone, Debug, PartialEq)]
+/// A backend in a record, or in a saved plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
     /// Its type.
     pub ty: String,
@@ -186,7 +187,10 @@ mod tests {
         let data = dir.path().join("data").to_string_lossy().into_owned();
         assert_eq!(Record::read(&data).unwrap(), Record::default());
         let schema = local::schema();
-        let config = Value::object([("path", Value::string("a.tfstate")), ("workspace_dir", Value::null(Type::String))]);
+        let config = Value::object([
+            ("path", Value::string("a.tfstate")),
+            ("workspace_dir", Value::null(Type::String)),
+        ]);
         let record = Record {
             backend: Some(Saved::new("local", &config, &schema, 7).unwrap()),
             exists: true,
@@ -206,7 +210,7 @@ mod tests {
             hash: 0,
         };
         let value = saved(json!({"path": "p", "newer": null})).value(&schema).unwrap();
-        assert_eq!(local::Local::of(&value).path.as_deref(), Some("p"));
+        assert_eq!(Local::of(&value).path.as_deref(), Some("p"));
         assert!(saved(json!({"newer": "x"})).value(&schema).is_err());
         assert!(saved(json!({"path": {}})).value(&schema).is_err());
     }

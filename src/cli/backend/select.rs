@@ -55,11 +55,17 @@ pub fn existing(session: &Session, place: &Place, input: bool) -> Result<(), Dia
         [only] => return remember(session, only),
         _ => {}
     }
-    let list: String = names.iter().enumerate().map(|(i, name)| format!("  {}. {name}\n", i + 1)).collect();
+    let list: String = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| format!("  {}. {name}\n", i + 1))
+        .collect();
     if !input {
         return Err(Diagnostic::error(
             format!("Currently selected workspace \"{selected}\" does not exist"),
-            format!("Select another one with \"workspace select\", or create it with \"workspace new\". There are:\n{list}"),
+            format!(
+                "Select another one with \"workspace select\", or create it with \"workspace new\". There are:\n{list}"
+            ),
         )
         .into());
     }
@@ -80,7 +86,11 @@ pub fn existing(session: &Session, place: &Place, input: bool) -> Result<(), Dia
     };
     match answer {
         Answer::Line(text) => {
-            let chosen = text.trim().parse::<usize>().ok().and_then(|n| names.get(n.checked_sub(1)?));
+            let chosen = text
+                .trim()
+                .parse::<usize>()
+                .ok()
+                .and_then(|n| names.get(n.checked_sub(1)?));
             match chosen {
                 Some(name) => remember(session, name),
                 None => Err(failed("The answer is not the number of a workspace.")),

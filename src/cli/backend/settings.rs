@@ -125,7 +125,12 @@ fn describe(value: &Value, out: &mut String) {
 fn replaced(config: &Value, schema: &Schema, changes: &BTreeMap<Arc<str>, Value>) -> Value {
     let values = schema.ty.0.attributes().iter().map(|part| {
         let changed = changes.get(&part.name).cloned();
-        changed.unwrap_or_else(|| config.get(&part.name).cloned().unwrap_or_else(|| Value::null(part.ty.clone())))
+        changed.unwrap_or_else(|| {
+            config
+                .get(&part.name)
+                .cloned()
+                .unwrap_or_else(|| Value::null(part.ty.clone()))
+        })
     });
     Value::object_of(&schema.ty.0, values.collect())
 }
@@ -155,7 +160,8 @@ pub fn with_overrides(
 }
 
 fn argument(ty: &str, schema: &Schema, name: &str, text: &str) -> Result<(Arc<str>, Value), Diagnostics> {
-    let invalid = |detail: String| Diagnostics::from(Diagnostic::error("Invalid backend configuration argument", detail));
+    let invalid =
+        |detail: String| Diagnostics::from(Diagnostic::error("Invalid backend configuration argument", detail));
     let Some((known, attribute)) = schema.block.attributes.get_key_value(name) else {
         let names = schema.block.attributes.keys().map(|k| &**k);
         let hint = did_you_mean(suggest(name, names));
@@ -168,7 +174,11 @@ fn argument(ty: &str, schema: &Schema, name: &str, text: &str) -> Result<(Arc<st
         return Ok((known.clone(), Value::string(text)));
     }
     let place = format!("-backend-config={name}=…");
-    let wrong = |why: String| invalid(format!("The value of \"{name}\" in the option -backend-config cannot be used: {why}."));
+    let wrong = |why: String| {
+        invalid(format!(
+            "The value of \"{name}\" in the option -backend-config cannot be used: {why}."
+        ))
+    };
     let (expression, problems) = syntax::parse_expression(&place, text, syntax::Pos::default());
     if let Some(problem) = problems.into_iter().find(Diagnostic::is_error) {
         return Err(wrong(problem.detail.trim_end_matches('.').to_owned()));
@@ -205,7 +215,11 @@ fn file(
     let value = decode(&body, schema)?;
     let mut resolving = Diagnostics::new();
     let body = lang::body::resolve(&body, &schema.block, &mut resolving);
-    let written = body.attributes.iter().map(|a| &a.name).chain(body.blocks.iter().map(|b| &b.ty));
+    let written = body
+        .attributes
+        .iter()
+        .map(|a| &a.name)
+        .chain(body.blocks.iter().map(|b| &b.ty));
     for name in written {
         if let Some(value) = value.get(name) {
             changes.insert(Arc::from(&**name), value.clone());
@@ -245,7 +259,10 @@ pub fn asked(session: &Session, schema: &Schema, config: Value, input: bool) -> 
                         break;
                     }
                     Err(e) if ui.is_interactive() => {
-                        session.fail("Invalid value", format!("This is no value for \"{name}\": {}.", e.message));
+                        session.fail(
+                            "Invalid value",
+                            format!("This is no value for \"{name}\": {}.", e.message),
+                        );
                     }
                     Err(e) => {
                         let detail = format!("The answer is no value for \"{name}\": {}.", e.message);
@@ -309,7 +326,10 @@ mod tests {
             let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
             with_overrides("local", &schema, block.clone(), &overrides, sources)
         };
-        assert_eq!(with(&["path=x", " path =y=z"], &mut sources).unwrap(), of(Some("y=z"), Some("b")));
+        assert_eq!(
+            with(&["path=x", " path =y=z"], &mut sources).unwrap(),
+            of(Some("y=z"), Some("b"))
+        );
         assert_eq!(with(&[""], &mut sources).unwrap(), block);
         assert!(with(&["pth=x"], &mut sources).unwrap_err().0[0].detail.contains("path"));
     }

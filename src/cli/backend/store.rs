@@ -15,6 +15,7 @@ use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 
+use super::record::Saved;
 use super::settings;
 use crate::TERRAFORM_VERSION;
 use crate::session::Session;
@@ -110,6 +111,7 @@ impl StorePlugin {
         Ok(Store {
             ty: self.ty,
             config,
+            schema: self.schema,
             support,
             process: self.process,
         })
@@ -137,6 +139,7 @@ impl StorePlugin {
 pub struct Store {
     ty: String,
     config: Value,
+    schema: Arc<Schema>,
     support: WorkspaceSupport,
     process: Arc<Process>,
 }
@@ -148,10 +151,12 @@ impl Store {
         &self.ty
     }
 
-    /// Its configuration, as records have it: without what the environment adds.
-    #[must_use]
-    pub fn config(&self) -> &Value {
-        &self.config
+    /// Its configuration, as records and saved plans have it: without what the environment adds.
+    ///
+    /// # Errors
+    /// A value has no form in JSON.
+    pub fn saved(&self) -> Result<Saved, Diagnostics> {
+        Saved::new(&self.ty, &self.config, &self.schema, 0)
     }
 
     /// The workspaces there are, the default one first; `None` if it has no workspaces.
@@ -273,7 +278,9 @@ pub struct Snapshots {
 /// What a store reports, as the error of a state.
 fn error(problems: Diagnostics) -> StateError {
     let mut errors = problems.into_iter().filter(Diagnostic::is_error);
-    let first = errors.next().unwrap_or_else(|| Diagnostic::error("Error accessing the state", "The store does not answer."));
+    let first = errors
+        .next()
+        .unwrap_or_else(|| Diagnostic::error("Error accessing the state", "The store does not answer."));
     let mut detail = first.detail;
     for other in errors {
         detail.push_str(&format!("\n\n{}: {}", other.summary, other.detail));

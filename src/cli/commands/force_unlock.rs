@@ -64,7 +64,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
     }
     let unlocked = match place.source() {
-        Source::File(path) => state::lock::force_unlock(&path, id).map(drop).map_err(|e| e.to_string()),
+        Source::File(path) => state::lock::force_unlock(&path, id)
+            .map(drop)
+            .map_err(|e| e.to_string()),
         Source::Workspace(store, workspace) => store.force_unlock(&workspace, id).map_err(|problems| {
             let details: Vec<String> = problems.into_iter().map(|d| d.detail).collect();
             details.join("\n\n")

@@ -355,7 +355,12 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Status, UsageError
 }
 
 /// Opens the state of a workspace, which gets no backup.
-fn open<'s>(session: &'s Session, lock: LockFlags, source: Source, operation: &str) -> Result<StateSession<'s>, Status> {
+fn open<'s>(
+    session: &'s Session,
+    lock: LockFlags,
+    source: Source,
+    operation: &str,
+) -> Result<StateSession<'s>, Status> {
     let opening = Opening {
         backup: Backup::None,
         ..Opening::new(source, operation, lock.timeout)
