@@ -84,6 +84,7 @@ const STORES: provider_terraform::Stores = &[
     (state_http::NAME, || AnyStateStore::new(state_http::store())),
     (state_inmem::NAME, || AnyStateStore::new(state_inmem::store())),
     (state_pg::NAME, || AnyStateStore::new(state_pg::store())),
+    (state_s3::NAME, || AnyStateStore::new(state_s3::store())),
 ];
 
 /// Every built-in plugin.
@@ -200,6 +201,13 @@ pub const PLUGINS: &[Plugin] = &[
         version: Some(provider_terraform::VERSION),
         earlier: &[],
         serve: || monoform_sdk::serve_state_store(state_pg::NAME, state_pg::store()),
+    },
+    Plugin {
+        name: state_s3::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_s3::NAME, state_s3::store()),
     },
 ];
 

@@ -73,8 +73,8 @@ pub struct Retries {
     pub wait_min: Duration,
     /// At most.
     pub wait_max: Duration,
-    /// Whether an answer with this status is worth another request.
-    pub status: fn(StatusCode) -> bool,
+    /// Whether an answer is worth another request.
+    pub again: fn(&Answer) -> bool,
 }
 
 impl Default for Retries {
@@ -83,13 +83,14 @@ impl Default for Retries {
             max: 2,
             wait_min: Duration::from_secs(1),
             wait_max: Duration::from_secs(30),
-            status: overloaded,
+            again: overloaded,
         }
     }
 }
 
 /// Too many requests, or a server's own error: all from 500 but 501.
-fn overloaded(status: StatusCode) -> bool {
+fn overloaded(answer: &Answer) -> bool {
+    let status = answer.status;
     status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
 }
 
@@ -188,7 +189,7 @@ impl HttpClient {
             let shown = without_secrets(&url);
             let result = self.once(method.clone(), url, headers, body).await;
             let (wait, again) = match &result {
-                Ok(answer) => ((asked_to_wait(answer)), (retries.status)(answer.status)),
+                Ok(answer) => (asked_to_wait(answer), (retries.again)(answer)),
                 Err(failure) => (None, failure.passing),
             };
             let outcome = match &result {

@@ -22,6 +22,7 @@ mod support;
 mod http;
 mod lab;
 mod postgres;
+mod s3;
 mod scenarios;
 
 use std::process::ExitCode;
@@ -34,7 +35,12 @@ use lab::Lab;
 type Labs = fn() -> Lab;
 
 fn main() -> ExitCode {
-    let stores: &[(&str, Labs, &[&str])] = &[("http", http::lab, &[]), ("pg", postgres::lab, postgres::PROGRAMS)];
+    let stores: &[(&str, Labs, &[&str])] = &[
+        ("http", http::lab, &[]),
+        ("pg", postgres::lab, postgres::PROGRAMS),
+        ("s3", s3::lab, s3::PROGRAMS),
+        ("s3_with_table", s3::lab_with_table, s3::PROGRAMS),
+    ];
     let mut trials = Vec::new();
     for (store, lab, programs) in stores {
         for (name, scenario, with_terraform) in scenarios::ALL {
@@ -49,6 +55,13 @@ fn main() -> ExitCode {
             }
             trials.push(needing(Trial::test(format!("{store}::{name}"), run), &needed));
         }
+    }
+    for (name, test) in s3::TESTS {
+        let run = move || {
+            test();
+            Ok(())
+        };
+        trials.push(needing(Trial::test(format!("s3::{name}"), run), s3::PROGRAMS));
     }
     for (name, test) in http::TESTS {
         trials.push(Trial::test(format!("http::{name}"), move || {
