@@ -33,12 +33,20 @@ pub(crate) async fn send(
     what: &str,
 ) -> Result<Answer> {
     let broken = |why: String| -> Diagnostics {
-        Diagnostic::error("Invalid request", format!("{what} failed: the request cannot be made: {why}.")).into()
+        Diagnostic::error(
+            "Invalid request",
+            format!("{what} failed: the request cannot be made: {why}."),
+        )
+        .into()
     };
     let mut headers = HeaderMap::new();
-    headers.insert("x-amz-content-sha256", HeaderValue::from_str(&sha256(&request.body)).map_err(|e| broken(e.to_string()))?);
+    headers.insert(
+        "x-amz-content-sha256",
+        HeaderValue::from_str(&sha256(&request.body)).map_err(|e| broken(e.to_string()))?,
+    );
     for (name, value) in &request.headers {
-        let value = HeaderValue::from_str(value).map_err(|_| broken(format!("the value of {name} has characters that are not allowed")))?;
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| broken(format!("the value of {name} has characters that are not allowed")))?;
         headers.insert(HeaderName::from_static(name), value);
     }
     if let Some(credential) = credential {
@@ -94,10 +102,12 @@ fn unescaped(text: &str) -> String {
         rest = &rest[at..];
         let Some(end) = rest.find(';') else { break };
         let entity = &rest[1..end];
-        let number = entity.strip_prefix('#').and_then(|digits| match digits.strip_prefix(['x', 'X']) {
-            Some(hex) => u32::from_str_radix(hex, 16).ok(),
-            None => digits.parse().ok(),
-        });
+        let number = entity
+            .strip_prefix('#')
+            .and_then(|digits| match digits.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16).ok(),
+                None => digits.parse().ok(),
+            });
         match (entity, number.and_then(char::from_u32)) {
             ("amp", _) => out.push('&'),
             ("lt", _) => out.push('<'),
@@ -120,7 +130,10 @@ pub(crate) fn code(answer: &Answer) -> String {
         return code;
     }
     let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let code = json["__type"].as_str().or_else(|| json["code"].as_str()).unwrap_or_default();
+    let code = json["__type"]
+        .as_str()
+        .or_else(|| json["code"].as_str())
+        .unwrap_or_default();
     let code = code.rsplit('#').next().unwrap_or_default();
     match (code, answer.status.as_u16()) {
         // Answers to HEAD have no body.
@@ -136,7 +149,9 @@ fn message(answer: &Answer) -> String {
     let text = answer.text();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let of_json = json["message"].as_str().or_else(|| json["Message"].as_str());
-    tag(&text, "Message").or_else(|| of_json.map(str::to_owned)).unwrap_or_default()
+    tag(&text, "Message")
+        .or_else(|| of_json.map(str::to_owned))
+        .unwrap_or_default()
 }
 
 /// An answer that is an error, in words.
@@ -183,9 +198,21 @@ pub(crate) fn problem(summary: &str, what: &str, place: &Place<'_>, answer: &Ans
         "KMS.NotFoundException" => "Correct kms_key_id, or create the key in the region of the bucket.".to_owned(),
         _ => String::new(),
     };
-    let said = [code.as_str(), &message].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(": ");
-    let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
-    let advice = if advice.is_empty() { String::new() } else { format!(" {advice}") };
+    let said = [code.as_str(), &message]
+        .into_iter()
+        .filter(|s| !s.is_empty())
+        .collect::<Vec<_>>()
+        .join(": ");
+    let said = if said.is_empty() {
+        String::new()
+    } else {
+        format!(" ({said})")
+    };
+    let advice = if advice.is_empty() {
+        String::new()
+    } else {
+        format!(" {advice}")
+    };
     Diagnostic::error(
         summary,
         format!("{what} was answered with the status {}{said}.{advice}", answer.status),

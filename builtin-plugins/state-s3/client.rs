@@ -24,7 +24,12 @@ const CONSISTENCY: Duration = Duration::from_secs(10);
 const CONSISTENCY_PAUSE: Duration = Duration::from_secs(2);
 
 /// What stays as it is in a key.
-const KEY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+const KEY: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'/');
 /// And in a part of a query.
 const QUERY: &AsciiSet = &KEY.add(b'/');
 
@@ -59,7 +64,12 @@ impl Client {
             credentials: Credentials::new(settings.sources.clone()),
             settings,
         };
-        let Settings { http, services, accounts, .. } = &client.settings;
+        let Settings {
+            http,
+            services,
+            accounts,
+            ..
+        } = &client.settings;
         let credential = client.credentials.get(http, services).await?;
         if accounts.validate || accounts.request {
             let account = account_id(http, services, &credential, accounts.validate).await?;
@@ -68,7 +78,9 @@ impl Client {
                 (_, Some(forbidden)) if forbidden.contains(&account) => "is one of forbidden_account_ids",
                 _ => return Ok(client),
             };
-            let detail = format!("AWS account ID not allowed: {account}. The credentials belong to this account, which {refused}.");
+            let detail = format!(
+                "AWS account ID not allowed: {account}. The credentials belong to this account, which {refused}."
+            );
             return Err(Diagnostic::error("Invalid account ID", detail).into());
         }
         Ok(client)
@@ -96,14 +108,22 @@ impl Client {
         let mut address = url("S3", &self.settings.services.s3)?;
         let host = address.host_str().unwrap_or_default().to_owned();
         let is_name = address.domain().is_some();
-        let fits = bucket.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-            || address.scheme() == "http" && bucket.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c));
+        let fits = bucket
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            || address.scheme() == "http"
+                && bucket
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c));
         let base = address.path().trim_end_matches('/').to_owned();
         let key = utf8_percent_encode(key.unwrap_or_default(), KEY).to_string();
         if !self.settings.services.path_style && is_name && fits {
             let named = format!("{bucket}.{host}");
             address.set_host(Some(&named)).map_err(|e| {
-                Diagnostic::error("Invalid S3 backend configuration", format!("{named:?} is not the name of a server: {e}."))
+                Diagnostic::error(
+                    "Invalid S3 backend configuration",
+                    format!("{named:?} is not the name of a server: {e}."),
+                )
             })?;
             address.set_path(&format!("{base}/{key}"));
         } else {
@@ -191,7 +211,9 @@ impl Client {
     /// The content of an object; `None` if it is not there.
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         let what = format!("Reading the object {key:?} of the bucket {:?}", self.settings.bucket);
-        let answer = self.object(Method::GET, Some(key), "", self.reading(), Vec::new(), &what).await?;
+        let answer = self
+            .object(Method::GET, Some(key), "", self.reading(), Vec::new(), &what)
+            .await?;
         match answer.status.as_u16() {
             200 => Ok(Some(answer.body).filter(|body| !body.is_empty())),
             404 if code(&answer) != "NoSuchBucket" => Ok(None),
@@ -211,7 +233,10 @@ impl StateClient for Client {
             "" => String::new(),
             prefix => format!("{prefix}/"),
         };
-        let what = format!("Listing the objects of the bucket {:?} with the prefix {prefix:?}", self.settings.bucket);
+        let what = format!(
+            "Listing the objects of the bucket {:?} with the prefix {prefix:?}",
+            self.settings.bucket
+        );
         let mut names = vec![DEFAULT.to_owned()];
         let mut token: Option<String> = None;
         loop {
@@ -221,7 +246,9 @@ impl StateClient for Client {
                 None => String::new(),
             };
             query.push_str(&format!("list-type=2&max-keys=1000&prefix={}", encoded(&prefix)));
-            let answer = self.object(Method::GET, None, &query, Vec::new(), Vec::new(), &what).await?;
+            let answer = self
+                .object(Method::GET, None, &query, Vec::new(), Vec::new(), &what)
+                .await?;
             if !answer.status.is_success() {
                 // Who may only read one state has one workspace.
                 if self.settings.prefix == "env:" && code(&answer) == "AccessDenied" {
@@ -239,7 +266,8 @@ impl StateClient for Client {
                     names.push(name.to_owned());
                 }
             }
-            token = tag(&text, "NextContinuationToken").filter(|_| tag(&text, "IsTruncated").as_deref() == Some("true"));
+            token =
+                tag(&text, "NextContinuationToken").filter(|_| tag(&text, "IsTruncated").as_deref() == Some("true"));
             if token.is_none() {
                 return Ok(names);
             }
@@ -294,11 +322,15 @@ impl StateClient for Client {
 
     async fn delete(&self, workspace: &str) -> Result<()> {
         if workspace == DEFAULT || workspace.is_empty() {
-            return Err(Diagnostic::error("Cannot delete the workspace", "The default workspace is always there.").into());
+            return Err(
+                Diagnostic::error("Cannot delete the workspace", "The default workspace is always there.").into(),
+            );
         }
         let key = self.key(workspace);
         let what = format!("Deleting the object {key:?} of the bucket {:?}", self.settings.bucket);
-        let answer = self.object(Method::DELETE, Some(&key), "", Vec::new(), Vec::new(), &what).await?;
+        let answer = self
+            .object(Method::DELETE, Some(&key), "", Vec::new(), Vec::new(), &what)
+            .await?;
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(aws::problem(WRITE, &what, &self.place(), &answer));
         }

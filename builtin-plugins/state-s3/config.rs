@@ -241,19 +241,28 @@ impl Found {
     fn conflict(&mut self, one: &str, other: &str, both: bool) {
         if both {
             let detail = format!("Only one of {one} and {other} can be set.");
-            self.0.push(Diagnostic::error("Invalid Attribute Combination", detail).at_attribute(one));
+            self.0
+                .push(Diagnostic::error("Invalid Attribute Combination", detail).at_attribute(one));
         }
     }
 
     fn deprecated(&mut self, attribute: &str, instead: &str, set: bool) {
         if set {
             let detail = format!("The parameter \"{attribute}\" is deprecated. Use parameter \"{instead}\" instead.");
-            self.0.push(Diagnostic::warning("Deprecated Parameter", detail).at_attribute(attribute));
+            self.0
+                .push(Diagnostic::warning("Deprecated Parameter", detail).at_attribute(attribute));
         }
     }
 
     /// Rules that roles with and without a token share.
-    fn role(&mut self, attribute: &str, role: &str, duration: Option<&String>, policy: Option<&String>, arns: &[String]) {
+    fn role(
+        &mut self,
+        attribute: &str,
+        role: &str,
+        duration: Option<&String>,
+        policy: Option<&String>,
+        arns: &[String],
+    ) {
         self.add(
             attribute,
             (!is_arn(role, "role/")).then(|| format!("role_arn must be the ARN of an IAM role, and not {role:?}.")),
@@ -268,12 +277,17 @@ impl Found {
         let wrong = policy.filter(|text| !is_object(text.trim()));
         self.add(attribute, wrong.map(|_| "policy must be a JSON object.".to_owned()));
         for arn in arns.iter().filter(|arn| !is_arn(arn, "policy/")) {
-            self.add(attribute, Some(format!("policy_arns must be ARNs of IAM policies, and not {arn:?}.")));
+            self.add(
+                attribute,
+                Some(format!("policy_arns must be ARNs of IAM policies, and not {arn:?}.")),
+            );
         }
     }
 
     fn session(&mut self, attribute: &str, name: &str, value: Option<&String>) {
-        let fits = |text: &str| (2..=64).contains(&text.chars().count()) && text.chars().all(|c| is_word(c) || "+=,.@-".contains(c));
+        let fits = |text: &str| {
+            (2..=64).contains(&text.chars().count()) && text.chars().all(|c| is_word(c) || "+=,.@-".contains(c))
+        };
         let wrong = value.filter(|text| !fits(text));
         self.add(
             attribute,
@@ -300,7 +314,9 @@ pub(crate) fn duration_of(text: &str) -> Option<Duration> {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let number: f64 = rest.get(..digits)?.parse().ok()?;
         rest = rest.get(digits..)?;
-        let end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(rest.len());
         let (unit, next) = rest.split_at_checked(end)?;
         rest = next;
         seconds += number
@@ -314,7 +330,9 @@ pub(crate) fn duration_of(text: &str) -> Option<Duration> {
                 _ => return None,
             };
     }
-    (!text.trim().is_empty()).then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
+    (!text.trim().is_empty())
+        .then(|| Duration::try_from_secs_f64(seconds).ok())
+        .flatten()
 }
 
 fn is_kms_key(text: &str) -> bool {
@@ -322,7 +340,11 @@ fn is_kms_key(text: &str) -> bool {
         let hex = |text: &str, length| text.len() == length && text.chars().all(|c| c.is_ascii_hexdigit());
         let groups: Vec<&str> = text.split('-').collect();
         text.strip_prefix("mrk-").is_some_and(|rest| hex(rest, 32))
-            || groups.len() == 5 && groups.iter().zip([8, 4, 4, 4, 12]).all(|(group, length)| hex(group, length))
+            || groups.len() == 5
+                && groups
+                    .iter()
+                    .zip([8, 4, 4, 4, 12])
+                    .all(|(group, length)| hex(group, length))
     };
     let is_alias = |text: &str| {
         let name = text.strip_prefix("alias/");
@@ -331,7 +353,9 @@ fn is_kms_key(text: &str) -> bool {
     let parts: Vec<&str> = text.splitn(6, ':').collect();
     match parts.as_slice() {
         ["arn", _, "kms", region, account, name] => {
-            !region.is_empty() && !account.is_empty() && (name.strip_prefix("key/").is_some_and(is_id) || is_alias(name))
+            !region.is_empty()
+                && !account.is_empty()
+                && (name.strip_prefix("key/").is_some_and(is_id) || is_alias(name))
         }
         _ => is_id(text) || is_alias(text),
     }
@@ -345,26 +369,49 @@ impl Config {
     /// What is wrong, before any request is made.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Found(Diagnostics::new());
-        found.add("bucket", (self.bucket.as_str() == Some("")).then(|| "The name of the bucket must not be empty.".to_owned()));
+        found.add(
+            "bucket",
+            (self.bucket.as_str() == Some("")).then(|| "The name of the bucket must not be empty.".to_owned()),
+        );
         let wrong_path = |text: &str| {
-            (text.starts_with('/') || text.ends_with('/')).then(|| "It must not begin or end with a slash (/).".to_owned())
+            (text.starts_with('/') || text.ends_with('/'))
+                .then(|| "It must not begin or end with a slash (/).".to_owned())
         };
         if let Some(key) = self.key.as_str() {
-            found.add("key", key.is_empty().then(|| "The key of the object must not be empty.".to_owned()));
+            found.add(
+                "key",
+                key.is_empty()
+                    .then(|| "The key of the object must not be empty.".to_owned()),
+            );
             found.add("key", wrong_path(key));
-            found.add("key", key.contains("//").then(|| "It must not contain two slashes in a row (//).".to_owned()));
+            found.add(
+                "key",
+                key.contains("//")
+                    .then(|| "It must not contain two slashes in a row (//).".to_owned()),
+            );
         }
-        found.add("workspace_key_prefix", self.workspace_key_prefix.as_str().and_then(wrong_path));
+        found.add(
+            "workspace_key_prefix",
+            self.workspace_key_prefix.as_str().and_then(wrong_path),
+        );
         if self.region.text().is_empty() && env::first(&["AWS_REGION", "AWS_DEFAULT_REGION"]).is_none() {
             let detail = "The \"region\" attribute or the \"AWS_REGION\" or \"AWS_DEFAULT_REGION\" environment variables must be set.";
-            found.0.push(Diagnostic::error("Missing region value", detail).at_attribute("region"));
+            found
+                .0
+                .push(Diagnostic::error("Missing region value", detail).at_attribute("region"));
         }
         let is_set = |value: &Attr<String>| value.known().is_some();
-        found.conflict("kms_key_id", "sse_customer_key", is_set(&self.kms_key_id) && is_set(&self.sse_customer_key));
+        found.conflict(
+            "kms_key_id",
+            "sse_customer_key",
+            is_set(&self.kms_key_id) && is_set(&self.sse_customer_key),
+        );
         let wrong = self.kms_key_id.as_str().filter(|text| !is_kms_key(text));
         found.add(
             "kms_key_id",
-            wrong.map(|_| "It must be the id or the ARN of a key, or the name (alias/…) or the ARN of an alias.".to_owned()),
+            wrong.map(|_| {
+                "It must be the id or the ARN of a key, or the name (alias/…) or the ARN of an alias.".to_owned()
+            }),
         );
         found.conflict(
             "allowed_account_ids",
@@ -387,12 +434,22 @@ impl Config {
         found.deprecated("shared_credentials_file", "shared_credentials_files", old_file);
         found.deprecated("dynamodb_table", "use_lockfile", self.dynamodb_table.known().is_some());
         let old_style = self.force_path_style.known().is_some();
-        found.conflict("force_path_style", "use_path_style", old_style && self.use_path_style.known().is_some());
+        found.conflict(
+            "force_path_style",
+            "use_path_style",
+            old_style && self.use_path_style.known().is_some(),
+        );
         found.deprecated("force_path_style", "use_path_style", old_style);
         let modes = ["standard", "adaptive"];
         let wrong = self.retry_mode.as_str().filter(|mode| !modes.contains(mode));
-        found.add("retry_mode", wrong.map(|mode| format!("It must be \"standard\" or \"adaptive\", and not {mode:?}.")));
-        let wrong = self.ec2_metadata_service_endpoint_mode.as_str().filter(|mode| !["IPv4", "IPv6"].contains(mode));
+        found.add(
+            "retry_mode",
+            wrong.map(|mode| format!("It must be \"standard\" or \"adaptive\", and not {mode:?}.")),
+        );
+        let wrong = self
+            .ec2_metadata_service_endpoint_mode
+            .as_str()
+            .filter(|mode| !["IPv4", "IPv6"].contains(mode));
         found.add(
             "ec2_metadata_service_endpoint_mode",
             wrong.map(|mode| format!("It must be \"IPv4\" or \"IPv6\", and not {mode:?}.")),
@@ -404,7 +461,13 @@ impl Config {
     fn roles(&self, found: &mut Found) {
         if let Some(role) = self.assume_role.known() {
             let name = "assume_role";
-            found.role(name, role.role_arn.text(), role.duration.known(), role.policy.known(), &set(&role.policy_arns));
+            found.role(
+                name,
+                role.role_arn.text(),
+                role.duration.known(),
+                role.policy.known(),
+                &set(&role.policy_arns),
+            );
             found.session(name, "session_name", role.session_name.known());
             found.session(name, "source_identity", role.source_identity.known());
             let fits = |text: &String| {
@@ -413,12 +476,20 @@ impl Config {
             let wrong = role.external_id.known().filter(|text| !fits(text));
             found.add(
                 name,
-                wrong.map(|_| "external_id must have 2 to 1224 characters: letters, digits, and _ + = , . @ : / -".to_owned()),
+                wrong.map(|_| {
+                    "external_id must have 2 to 1224 characters: letters, digits, and _ + = , . @ : / -".to_owned()
+                }),
             );
         }
         if let Some(role) = self.assume_role_with_web_identity.known() {
             let name = "assume_role_with_web_identity";
-            found.role(name, role.role_arn.text(), role.duration.known(), role.policy.known(), &set(&role.policy_arns));
+            found.role(
+                name,
+                role.role_arn.text(),
+                role.duration.known(),
+                role.policy.known(),
+                &set(&role.policy_arns),
+            );
             found.session(name, "session_name", role.session_name.known());
             let given = [&role.web_identity_token, &role.web_identity_token_file];
             let wrong = given.iter().filter(|value| value.known().is_some()).count() != 1;
@@ -433,7 +504,12 @@ impl Config {
         let none = Endpoints::default();
         let endpoints = self.endpoints.known().unwrap_or(&none);
         for (old, value, new, nested) in [
-            ("dynamodb_endpoint", &self.dynamodb_endpoint, "dynamodb", &endpoints.dynamodb),
+            (
+                "dynamodb_endpoint",
+                &self.dynamodb_endpoint,
+                "dynamodb",
+                &endpoints.dynamodb,
+            ),
             ("iam_endpoint", &self.iam_endpoint, "iam", &endpoints.iam),
             ("endpoint", &self.endpoint, "s3", &endpoints.s3),
             ("sts_endpoint", &self.sts_endpoint, "sts", &endpoints.sts),
@@ -448,7 +524,8 @@ impl Config {
                 if url::Url::parse(text).is_ok_and(|url| url.has_host()) {
                     continue;
                 }
-                let detail = format!("{old} (or {new}) should be a complete address with scheme and server, and not {text:?}.");
+                let detail =
+                    format!("{old} (or {new}) should be a complete address with scheme and server, and not {text:?}.");
                 found.0.push(Diagnostic::warning("Legacy Parameter Value", detail));
             }
         }
@@ -456,8 +533,13 @@ impl Config {
             ("endpoints", &endpoints.sso),
             ("ec2_metadata_service_endpoint", &self.ec2_metadata_service_endpoint),
         ] {
-            let wrong = value.as_str().filter(|text| !url::Url::parse(text).is_ok_and(|url| url.has_host()));
-            found.add(attribute, wrong.map(|text| format!("It must be a complete address, and not {text:?}.")));
+            let wrong = value
+                .as_str()
+                .filter(|text| !url::Url::parse(text).is_ok_and(|url| url.has_host()));
+            found.add(
+                attribute,
+                wrong.map(|text| format!("It must be a complete address, and not {text:?}.")),
+            );
         }
     }
 }
@@ -489,7 +571,13 @@ mod tests {
         ] {
             assert!(is_kms_key(&good), "{good}");
         }
-        for wrong in ["", "not", "$%wrongkey", "arn:aws:lamda:foo:bar:key/xyz", "arbitrary-key"] {
+        for wrong in [
+            "",
+            "not",
+            "$%wrongkey",
+            "arn:aws:lamda:foo:bar:key/xyz",
+            "arbitrary-key",
+        ] {
             assert!(!is_kms_key(wrong), "{wrong}");
         }
     }

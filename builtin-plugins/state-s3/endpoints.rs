@@ -2,13 +2,52 @@
 
 /// The regions that are known.
 const REGIONS: &[&str] = &[
-    "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1", "ap-south-2",
-    "ap-southeast-1", "ap-southeast-2", "ap-southeast-3", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6",
-    "ap-southeast-7", "ca-central-1", "ca-west-1", "eu-central-1", "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2",
-    "eu-west-1", "eu-west-2", "eu-west-3", "il-central-1", "me-central-1", "me-south-1", "mx-central-1", "sa-east-1",
-    "us-east-1", "us-east-2", "us-west-1", "us-west-2", "cn-north-1", "cn-northwest-1", "us-gov-east-1", "us-gov-west-1",
-    "us-iso-east-1", "us-iso-west-1", "us-isob-east-1", "us-isob-west-1", "us-isof-east-1", "us-isof-south-1",
-    "eu-isoe-west-1", "eusc-de-east-1",
+    "af-south-1",
+    "ap-east-1",
+    "ap-east-2",
+    "ap-northeast-1",
+    "ap-northeast-2",
+    "ap-northeast-3",
+    "ap-south-1",
+    "ap-south-2",
+    "ap-southeast-1",
+    "ap-southeast-2",
+    "ap-southeast-3",
+    "ap-southeast-4",
+    "ap-southeast-5",
+    "ap-southeast-6",
+    "ap-southeast-7",
+    "ca-central-1",
+    "ca-west-1",
+    "eu-central-1",
+    "eu-central-2",
+    "eu-north-1",
+    "eu-south-1",
+    "eu-south-2",
+    "eu-west-1",
+    "eu-west-2",
+    "eu-west-3",
+    "il-central-1",
+    "me-central-1",
+    "me-south-1",
+    "mx-central-1",
+    "sa-east-1",
+    "us-east-1",
+    "us-east-2",
+    "us-west-1",
+    "us-west-2",
+    "cn-north-1",
+    "cn-northwest-1",
+    "us-gov-east-1",
+    "us-gov-west-1",
+    "us-iso-east-1",
+    "us-iso-west-1",
+    "us-isob-east-1",
+    "us-isob-west-1",
+    "us-isof-east-1",
+    "us-isof-south-1",
+    "eu-isoe-west-1",
+    "eusc-de-east-1",
 ];
 
 /// Whether there is a region of this name.
@@ -32,7 +71,11 @@ fn suffixes(region: &str) -> (&'static str, &'static str) {
 /// The address of a service.
 pub(crate) fn of(service: &str, region: &str, fips: bool, dualstack: bool) -> String {
     let (usual, both) = suffixes(region);
-    let name = if fips { format!("{service}-fips") } else { service.to_owned() };
+    let name = if fips {
+        format!("{service}-fips")
+    } else {
+        service.to_owned()
+    };
     match service {
         "s3" if dualstack => format!("https://{name}.dualstack.{region}.{usual}"),
         // There is one for all regions of a partition.
@@ -63,10 +106,22 @@ mod tests {
 
     #[test]
     fn addresses_are_those_of_the_partition() {
-        assert_eq!(of("s3", "eu-west-1", false, false), "https://s3.eu-west-1.amazonaws.com");
-        assert_eq!(of("s3", "us-west-2", true, true), "https://s3-fips.dualstack.us-west-2.amazonaws.com");
-        assert_eq!(of("sts", "cn-north-1", false, false), "https://sts.cn-north-1.amazonaws.com.cn");
-        assert_eq!(of("dynamodb", "us-east-1", false, true), "https://dynamodb.us-east-1.api.aws");
+        assert_eq!(
+            of("s3", "eu-west-1", false, false),
+            "https://s3.eu-west-1.amazonaws.com"
+        );
+        assert_eq!(
+            of("s3", "us-west-2", true, true),
+            "https://s3-fips.dualstack.us-west-2.amazonaws.com"
+        );
+        assert_eq!(
+            of("sts", "cn-north-1", false, false),
+            "https://sts.cn-north-1.amazonaws.com.cn"
+        );
+        assert_eq!(
+            of("dynamodb", "us-east-1", false, true),
+            "https://dynamodb.us-east-1.api.aws"
+        );
         assert_eq!(of("iam", "eu-west-1", false, false), "https://iam.amazonaws.com");
         assert!(is_region("eu-west-1") && !is_region("eu-west-9"));
     }

@@ -12,7 +12,12 @@ const LOCK: &str = "Error acquiring the state lock";
 const UNLOCK: &str = "Cannot release the state lock";
 
 fn details(problems: &Diagnostics) -> String {
-    problems.0.iter().map(|d| d.detail.clone()).collect::<Vec<_>>().join(" ")
+    problems
+        .0
+        .iter()
+        .map(|d| d.detail.clone())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// An attribute of an item that a table has.
@@ -61,11 +66,17 @@ impl Client {
 
     async fn take_file(&self, key: &str, info: &LockInfo) -> std::result::Result<(), LockError> {
         let lock_key = Client::lock_key(key);
-        let what = format!("Making the lock file {lock_key:?} in the bucket {:?}", self.settings.bucket);
+        let what = format!(
+            "Making the lock file {lock_key:?} in the bucket {:?}",
+            self.settings.bucket
+        );
         let body = info.to_json().into_bytes();
         let mut headers = self.writing(&body);
         headers.push(("if-none-match", "*".to_owned()));
-        let problems = match self.object(Method::PUT, Some(&lock_key), "", headers, body, &what).await {
+        let problems = match self
+            .object(Method::PUT, Some(&lock_key), "", headers, body, &what)
+            .await
+        {
             Ok(answer) if answer.status.is_success() => return Ok(()),
             Ok(answer) => aws::problem(LOCK, &what, &self.place(), &answer),
             Err(problems) => problems,
@@ -74,7 +85,11 @@ impl Client {
             Ok(Some(holder)) => Err(LockError::held(Some(holder), details(&problems))),
             Ok(None) => Err(LockError::Failed(problems)),
             Err(why) => {
-                let detail = format!("{} Who holds the lock cannot be read: {}", details(&problems), details(&why));
+                let detail = format!(
+                    "{} Who holds the lock cannot be read: {}",
+                    details(&problems),
+                    details(&why)
+                );
                 Err(Diagnostic::error(LOCK, detail).into())
             }
         }
@@ -82,11 +97,20 @@ impl Client {
 
     /// Who holds the lock file; `None` if there is none.
     async fn file_holder(&self, lock_key: &str) -> Result<Option<LockInfo>> {
-        let what = format!("Reading the lock file {lock_key:?} in the bucket {:?}", self.settings.bucket);
-        let answer = self.object(Method::GET, Some(lock_key), "", self.reading(), Vec::new(), &what).await?;
+        let what = format!(
+            "Reading the lock file {lock_key:?} in the bucket {:?}",
+            self.settings.bucket
+        );
+        let answer = self
+            .object(Method::GET, Some(lock_key), "", self.reading(), Vec::new(), &what)
+            .await?;
         match answer.status.as_u16() {
             200 => LockInfo::from_json(&answer.body).map(Some).ok_or_else(|| {
-                Diagnostic::error(LOCK, format!("The lock file {lock_key:?} has no lock information in it.")).into()
+                Diagnostic::error(
+                    LOCK,
+                    format!("The lock file {lock_key:?} has no lock information in it."),
+                )
+                .into()
             }),
             404 => Ok(None),
             _ => Err(aws::problem(LOCK, &what, &self.place(), &answer)),
@@ -109,7 +133,11 @@ impl Client {
             Ok(Some(holder)) => Err(LockError::held(Some(holder), details(&problems))),
             Ok(None) => Err(LockError::Failed(problems)),
             Err(why) => {
-                let detail = format!("{} Who holds the lock cannot be read: {}", details(&problems), details(&why));
+                let detail = format!(
+                    "{} Who holds the lock cannot be read: {}",
+                    details(&problems),
+                    details(&why)
+                );
                 Err(Diagnostic::error(LOCK, detail).into())
             }
         }
@@ -148,7 +176,11 @@ impl Client {
         match (file, item) {
             (Ok(()), Ok(())) => Ok(()),
             (Err(one), Err(other)) => {
-                let detail = format!("Neither the lock file nor the lock in DynamoDB is released. {} {}", details(&one), details(&other));
+                let detail = format!(
+                    "Neither the lock file nor the lock in DynamoDB is released. {} {}",
+                    details(&one),
+                    details(&other)
+                );
                 Err(Diagnostic::error(UNLOCK, detail).into())
             }
             (Err(one), Ok(())) | (Ok(()), Err(one)) => Err(one),
@@ -158,7 +190,10 @@ impl Client {
     fn another(path: &str, holder: Option<&LockInfo>, id: &str) -> Diagnostics {
         let detail = match holder {
             None => format!("The state {path:?} is not locked."),
-            Some(holder) => format!("The lock of the state {path:?} has the ID {:?}, and not {id:?}: {holder}.", holder.id),
+            Some(holder) => format!(
+                "The lock of the state {path:?} has the ID {:?}, and not {id:?}: {holder}.",
+                holder.id
+            ),
         };
         Diagnostic::error(UNLOCK, detail).into()
     }
@@ -169,8 +204,13 @@ impl Client {
         if holder.as_ref().is_none_or(|holder| holder.id != id) {
             return Err(Client::another(&self.lock_path(key), holder.as_ref(), id));
         }
-        let what = format!("Removing the lock file {lock_key:?} in the bucket {:?}", self.settings.bucket);
-        let answer = self.object(Method::DELETE, Some(&lock_key), "", Vec::new(), Vec::new(), &what).await?;
+        let what = format!(
+            "Removing the lock file {lock_key:?} in the bucket {:?}",
+            self.settings.bucket
+        );
+        let answer = self
+            .object(Method::DELETE, Some(&lock_key), "", Vec::new(), Vec::new(), &what)
+            .await?;
         match answer.status.is_success() {
             true => Ok(()),
             false => Err(aws::problem(UNLOCK, &what, &self.place(), &answer)),
@@ -213,7 +253,9 @@ impl Client {
             return None;
         }
         let digest = attribute(&answer, "Digest");
-        digest.filter(|d| d.len() == 32 && d.chars().all(|c| c.is_ascii_hexdigit())).map(|d| d.to_lowercase())
+        digest
+            .filter(|d| d.len() == 32 && d.chars().all(|c| c.is_ascii_hexdigit()))
+            .map(|d| d.to_lowercase())
     }
 
     /// Keeps the checksum of a state in the table.

@@ -153,15 +153,30 @@ impl Settings {
         };
         let sts_region = text(&config.sts_region).unwrap_or_else(|| region.clone());
         let services = Services {
-            s3: address("s3", &region, [&nested.s3, &config.endpoint], ["AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT"]),
+            s3: address(
+                "s3",
+                &region,
+                [&nested.s3, &config.endpoint],
+                ["AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT"],
+            ),
             dynamodb: address(
                 "dynamodb",
                 &region,
                 [&nested.dynamodb, &config.dynamodb_endpoint],
                 ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT"],
             ),
-            iam: address("iam", &region, [&nested.iam, &config.iam_endpoint], ["AWS_ENDPOINT_URL_IAM", "AWS_IAM_ENDPOINT"]),
-            sts: address("sts", &sts_region, [&nested.sts, &config.sts_endpoint], ["AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT"]),
+            iam: address(
+                "iam",
+                &region,
+                [&nested.iam, &config.iam_endpoint],
+                ["AWS_ENDPOINT_URL_IAM", "AWS_IAM_ENDPOINT"],
+            ),
+            sts: address(
+                "sts",
+                &sts_region,
+                [&nested.sts, &config.sts_endpoint],
+                ["AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT"],
+            ),
             sso: text(&nested.sso).or_else(|| env::var("AWS_ENDPOINT_URL_SSO")),
             sts_region,
             path_style: is_true(&config.use_path_style) || is_true(&config.force_path_style),
@@ -170,7 +185,11 @@ impl Settings {
         Ok(Settings {
             bucket: config.bucket.text().to_owned(),
             key: config.key.text().to_owned(),
-            prefix: config.workspace_key_prefix.known().cloned().unwrap_or_else(|| "env:".to_owned()),
+            prefix: config
+                .workspace_key_prefix
+                .known()
+                .cloned()
+                .unwrap_or_else(|| "env:".to_owned()),
             encryption: encryption(config)?,
             acl: text(&config.acl),
             checksum: !is_true(&config.skip_s3_checksum),
@@ -194,7 +213,10 @@ fn client(config: &Config) -> Result<HttpClient> {
     let bundle = text(&config.custom_ca_bundle).or_else(|| env::var("AWS_CA_BUNDLE"));
     let authorities = match bundle {
         Some(path) => Some(std::fs::read_to_string(env::expand_home(&path)).map_err(|e| {
-            invalid("custom_ca_bundle", format!("The file {path:?} with certificates cannot be read: {e}."))
+            invalid(
+                "custom_ca_bundle",
+                format!("The file {path:?} with certificates cannot be read: {e}."),
+            )
         })?),
         None => None,
     };
@@ -202,7 +224,9 @@ fn client(config: &Config) -> Result<HttpClient> {
     let proxy = if http.is_some() || https.is_some() || config.no_proxy.known().is_some() {
         Proxy::Custom {
             // As with Terraform, a proxy for http that stands alone is for https, too.
-            https: https.or_else(|| http.clone()).or_else(|| env::first(&["HTTPS_PROXY", "https_proxy"])),
+            https: https
+                .or_else(|| http.clone())
+                .or_else(|| env::first(&["HTTPS_PROXY", "https_proxy"])),
             http: http.or_else(|| env::first(&["HTTP_PROXY", "http_proxy"])),
             except: config.no_proxy.known().cloned(),
         }

@@ -284,6 +284,7 @@ impl<'s> Operation<'s> {
             Some(place) => place,
             None => workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?,
         };
+        before.extend(place.place.take_warnings());
         let runtime = session.runtime().map_err(|p| shown(p, &none))?;
         let stop = Stop::new();
         let last_resort = Arc::new(LastResort::default());

@@ -32,7 +32,11 @@ impl Drop for Server {
 
 impl Server {
     fn start() -> Server {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it").port();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .expect("a port")
+            .local_addr()
+            .expect("it")
+            .port();
         let child = Command::new(crate::support::which("moto_server").expect("moto_server"))
             .args(["-H", "127.0.0.1", "-p", &port.to_string()])
             .stdout(Stdio::null())
@@ -64,7 +68,8 @@ impl Server {
     }
 
     fn dynamodb(&self, operation: &str, body: &str) -> String {
-        let headers = format!("X-Amz-Target: DynamoDB_20120810.{operation}\r\nContent-Type: application/x-amz-json-1.0\r\n");
+        let headers =
+            format!("X-Amz-Target: DynamoDB_20120810.{operation}\r\nContent-Type: application/x-amz-json-1.0\r\n");
         let answer = self.ask("dynamodb", "POST /", &headers, body);
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         answer
@@ -98,9 +103,13 @@ fn place() -> (Arc<Server>, String, String) {
 }
 
 fn keys_in_environment() -> Vec<(String, String)> {
-    [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test"), ("AWS_EC2_METADATA_DISABLED", "true")]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .to_vec()
+    [
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec()
 }
 
 fn made(server: Arc<Server>, settings: String) -> Lab {
@@ -133,19 +142,31 @@ fn table(server: &Server, name: &str) {
 pub fn lab_with_table() -> Lab {
     let (server, name, settings) = place();
     table(&server, &name);
-    made(server, format!("{settings}\nuse_lockfile = true\ndynamodb_table = \"{name}\""))
+    made(
+        server,
+        format!("{settings}\nuse_lockfile = true\ndynamodb_table = \"{name}\""),
+    )
 }
 
 fn keys() {
     let (server, name, settings) = place();
-    let lab = made(server.clone(), format!("{settings}\nuse_lockfile = true\nencrypt = true\nacl = \"private\""));
+    let lab = made(
+        server.clone(),
+        format!("{settings}\nuse_lockfile = true\nencrypt = true\nacl = \"private\""),
+    );
     let w = lab.directory(Tool::Monoform);
     run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     run(&w, Tool::Monoform, &["workspace", "new", "dev"]).ok();
     let list = server.ask("s3", &format!("GET /{name}?list-type=2"), "", "");
-    let keys: Vec<&str> = list.split("<Key>").skip(1).filter_map(|part| part.split("</Key>").next()).collect();
+    let keys: Vec<&str> = list
+        .split("<Key>")
+        .skip(1)
+        .filter_map(|part| part.split("</Key>").next())
+        .collect();
     assert_eq!(keys, ["a dir/s+t.tfstate", "env:/dev/a dir/s+t.tfstate"]);
-    let head = server.ask("s3", &format!("HEAD /{name}/a%20dir/s%2Bt.tfstate"), "", "").to_lowercase();
+    let head = server
+        .ask("s3", &format!("HEAD /{name}/a%20dir/s%2Bt.tfstate"), "", "")
+        .to_lowercase();
     for header in ["content-type: application/json", "x-amz-server-side-encryption: aes256"] {
         assert!(head.contains(header), "{header}: {head}");
     }
@@ -160,12 +181,17 @@ fn digests() {
     assert!(init.all().contains("Deprecated Parameter"), "{}", init.all());
     run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     let id = format!("{name}/a dir/s+t.tfstate-md5");
-    let item = server.dynamodb("GetItem", &format!("{{\"TableName\":\"{name}\",\"Key\":{{\"LockID\":{{\"S\":\"{id}\"}}}}}}"));
+    let item = server.dynamodb(
+        "GetItem",
+        &format!("{{\"TableName\":\"{name}\",\"Key\":{{\"LockID\":{{\"S\":\"{id}\"}}}}}}"),
+    );
     assert!(item.contains("\"Digest\""), "{item}");
     let wrong = "0".repeat(32);
     server.dynamodb(
         "PutItem",
-        &format!("{{\"TableName\":\"{name}\",\"Item\":{{\"LockID\":{{\"S\":\"{id}\"}},\"Digest\":{{\"S\":\"{wrong}\"}}}}}}"),
+        &format!(
+            "{{\"TableName\":\"{name}\",\"Item\":{{\"LockID\":{{\"S\":\"{id}\"}},\"Digest\":{{\"S\":\"{wrong}\"}}}}}}"
+        ),
     );
     run(&w, Tool::Monoform, &["plan"]).fails_with(&["does not have the expected content", &wrong, &id]);
 }
@@ -174,18 +200,37 @@ fn advice() {
     let (server, name, settings) = place();
     let missing = settings.replace(&name, "there-is-none");
     for (settings, texts) in [
-        (format!("{missing}\nuse_lockfile = true"), &["NoSuchBucket", "aws s3api create-bucket --bucket there-is-none"][..]),
-        (format!("{settings}\ndynamodb_table = \"none\""), &["aws dynamodb create-table --table-name none"]),
-        (format!("{settings}\nallowed_account_ids = [\"1\"]"), &["AWS account ID not allowed: 123456789012"]),
-        (settings.replace("us-east-1", "eu-nowhere-1"), &["eu-nowhere-1", "skip_region_validation"]),
+        (
+            format!("{missing}\nuse_lockfile = true"),
+            &["NoSuchBucket", "aws s3api create-bucket --bucket there-is-none"][..],
+        ),
+        (
+            format!("{settings}\ndynamodb_table = \"none\""),
+            &["aws dynamodb create-table --table-name none"],
+        ),
+        (
+            format!("{settings}\nallowed_account_ids = [\"1\"]"),
+            &["AWS account ID not allowed: 123456789012"],
+        ),
+        (
+            settings.replace("us-east-1", "eu-nowhere-1"),
+            &["eu-nowhere-1", "skip_region_validation"],
+        ),
         (format!("{settings}\nkms_key_id = \"x\""), &["kms_key_id", "alias/"]),
-        (settings.replace("a dir/", "/a dir/"), &["must not begin or end with a slash"]),
+        (
+            settings.replace("a dir/", "/a dir/"),
+            &["must not begin or end with a slash"],
+        ),
     ] {
         let lab = made(server.clone(), settings);
         let w = lab.without();
         w.write("backend.tf", &lab.block(""));
         let init = run(&w, Tool::Monoform, &["init"]);
-        let ran = if init.status == 0 { run(&w, Tool::Monoform, &["plan"]) } else { init };
+        let ran = if init.status == 0 {
+            run(&w, Tool::Monoform, &["plan"])
+        } else {
+            init
+        };
         ran.fails_with(texts);
     }
     let mut lab = made(server, settings);
@@ -203,9 +248,14 @@ fn credentials() {
         ("profile = \"keys\"".to_owned(), false),
         ("profile = \"role\"".to_owned(), false),
         ("profile = \"process\"".to_owned(), false),
-        (format!("assume_role = {{\n  role_arn = \"{role}\"\n  duration = \"15m\"\n  tags = {{ a = \"b\" }}\n}}"), true),
         (
-            format!("assume_role_with_web_identity = {{\n  role_arn = \"{role}\"\n  web_identity_token_file = \"token\"\n}}"),
+            format!("assume_role = {{\n  role_arn = \"{role}\"\n  duration = \"15m\"\n  tags = {{ a = \"b\" }}\n}}"),
+            true,
+        ),
+        (
+            format!(
+                "assume_role_with_web_identity = {{\n  role_arn = \"{role}\"\n  web_identity_token_file = \"token\"\n}}"
+            ),
             false,
         ),
     ] {
@@ -214,7 +264,10 @@ fn credentials() {
             lab.environment.retain(|(name, _)| name == "AWS_EC2_METADATA_DISABLED");
         }
         let w = lab.without();
-        w.write("credentials", "[keys]\naws_access_key_id = A\naws_secret_access_key = B\n");
+        w.write(
+            "credentials",
+            "[keys]\naws_access_key_id = A\naws_secret_access_key = B\n",
+        );
         w.write(
             "config",
             &format!(

@@ -112,7 +112,9 @@ fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
     let mut out: Vec<(&'static str, Value)> = Vec::new();
     for attribute in &block.attributes {
         let value = match entries.get(attribute.name) {
-            Some(value) if !value.is_null() && attribute.nested.as_ref().is_some_and(|n| n.nesting == Nesting::Single) => {
+            Some(value)
+                if !value.is_null() && attribute.nested.as_ref().is_some_and(|n| n.nesting == Nesting::Single) =>
+            {
                 match &attribute.nested {
                     Some(nested) => coerce(&nested.block, value, &below(attribute.name))?,
                     None => Value::null(attribute.ty.clone()),

@@ -14,8 +14,8 @@ use reqsign_aws_v4::Credential;
 use store_client::HttpClient;
 use tokio::sync::Mutex;
 
-pub(crate) use self::sts::account_id;
 use self::sts::Role;
+pub(crate) use self::sts::account_id;
 use crate::config::{AssumeRole, Config, WebIdentity};
 use crate::settings::{Services, list, text};
 
@@ -130,7 +130,12 @@ impl Sources {
             env::first(&["AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY"]),
             env::first(&["AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY"]),
         ) {
-            return Ok(credential(&access, &secret, env::var("AWS_SESSION_TOKEN").as_deref(), None));
+            return Ok(credential(
+                &access,
+                &secret,
+                env::var("AWS_SESSION_TOKEN").as_deref(),
+                None,
+            ));
         }
         if let (Some(file), Some(arn)) = (env::var("AWS_WEB_IDENTITY_TOKEN_FILE"), env::var("AWS_ROLE_ARN")) {
             let role = Role {

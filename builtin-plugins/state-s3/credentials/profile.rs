@@ -88,7 +88,9 @@ pub(crate) async fn find(
         return match named {
             true => Err(problem(format!(
                 "failed to get shared config profile, {name}: there is no profile of this name in {}.",
-                [sources.files.config.clone(), sources.files.credentials.clone()].concat().join(", ")
+                [sources.files.config.clone(), sources.files.credentials.clone()]
+                    .concat()
+                    .join(", ")
             ))),
             false => Ok(None),
         };
@@ -99,7 +101,9 @@ pub(crate) async fn find(
     let mut current = name.to_owned();
     let base = loop {
         let Some(profile) = profiles.get(&current) else {
-            return Err(problem(format!("The profile {name:?} refers to the profile {current:?}, which is not there.")));
+            return Err(problem(format!(
+                "The profile {name:?} refers to the profile {current:?}, which is not there."
+            )));
         };
         let is_new = seen.insert(current.clone());
         let get = |key: &str| profile.get(key).filter(|value| !value.is_empty());
@@ -132,14 +136,21 @@ pub(crate) async fn find(
                          AWS_SECRET_ACCESS_KEY are not set."
                     )));
                 };
-                break Some(credential(&access, &secret, env::var("AWS_SESSION_TOKEN").as_deref(), None));
+                break Some(credential(
+                    &access,
+                    &secret,
+                    env::var("AWS_SESSION_TOKEN").as_deref(),
+                    None,
+                ));
             }
             (None, Some("Ec2InstanceMetadata")) => {
                 break Some(machine::instance(&sources.machine).await.map_err(problem)?);
             }
             (None, Some("EcsContainer")) => break machine::container().await?,
             (None, Some(other)) => {
-                return Err(problem(format!("The profile {current:?} has an unknown credential_source: {other:?}.")));
+                return Err(problem(format!(
+                    "The profile {current:?} has an unknown credential_source: {other:?}."
+                )));
             }
             (None, None) => {
                 return Err(problem(format!(
@@ -180,10 +191,14 @@ async fn of_profile(
             session: get("role_session_name").cloned(),
             ..Role::default()
         };
-        return sts::assume_with_token(http, services, &role, &Token::File(file.clone())).await.map(Some);
+        return sts::assume_with_token(http, services, &role, &Token::File(file.clone()))
+            .await
+            .map(Some);
     }
     if get("sso_account_id").is_some() || get("sso_session").is_some() || get("sso_start_url").is_some() {
-        return sso::find(http, sources.machine.sso.as_deref(), name, profile, sessions).await.map(Some);
+        return sso::find(http, sources.machine.sso.as_deref(), name, profile, sessions)
+            .await
+            .map(Some);
     }
     match get("credential_process") {
         Some(command) => process(name, command).await.map(Some),
@@ -193,7 +208,11 @@ async fn of_profile(
 
 /// Credentials that a program prints.
 async fn process(profile: &str, command: &str) -> Result<Credential> {
-    let failed = |why: String| problem(format!("The credential_process of the profile {profile:?} failed: {why}."));
+    let failed = |why: String| {
+        problem(format!(
+            "The credential_process of the profile {profile:?} failed: {why}."
+        ))
+    };
     let output = tokio::process::Command::new("/bin/sh")
         .args(["-c", command])
         .stdin(std::process::Stdio::null())
@@ -207,13 +226,19 @@ async fn process(profile: &str, command: &str) -> Result<Credential> {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(failed(format!("{}: {said}", output.status)));
     }
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).map_err(|e| failed(format!("it does not print JSON: {e}")))?;
+    let json: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|e| failed(format!("it does not print JSON: {e}")))?;
     let part = |name: &str| json[name].as_str();
     match (json["Version"].as_i64(), part("AccessKeyId"), part("SecretAccessKey")) {
-        (Some(1), Some(access), Some(secret)) => {
-            Ok(credential(access, secret, part("SessionToken"), part("Expiration").and_then(expiry)))
-        }
-        _ => Err(failed("its JSON has no Version 1 with AccessKeyId and SecretAccessKey".to_owned())),
+        (Some(1), Some(access), Some(secret)) => Ok(credential(
+            access,
+            secret,
+            part("SessionToken"),
+            part("Expiration").and_then(expiry),
+        )),
+        _ => Err(failed(
+            "its JSON has no Version 1 with AccessKeyId and SecretAccessKey".to_owned(),
+        )),
     }
 }
 

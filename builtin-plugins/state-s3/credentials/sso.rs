@@ -16,7 +16,10 @@ use crate::settings::url;
 
 /// The file with the token of a login, which has the name of the session, or else the address of the portal.
 fn file(key: &str) -> PathBuf {
-    let name: String = Sha1::digest(key.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+    let name: String = Sha1::digest(key.as_bytes())
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
     env::expand_home(&format!("~/.aws/sso/cache/{name}.json"))
 }
 
@@ -38,30 +41,46 @@ pub(super) async fn find(
         None => None,
         Some(session) => Some((
             session,
-            sessions
-                .get(session)
-                .ok_or_else(|| problem(format!("The profile {name:?} refers to the sso-session {session:?}, which is not there.")))?,
+            sessions.get(session).ok_or_else(|| {
+                problem(format!(
+                    "The profile {name:?} refers to the sso-session {session:?}, which is not there."
+                ))
+            })?,
         )),
     };
     let get = |key: &str| {
         let of_session = session.and_then(|(_, section)| section.get(key));
-        of_session.or_else(|| profile.get(key)).filter(|value| !value.is_empty())
+        of_session
+            .or_else(|| profile.get(key))
+            .filter(|value| !value.is_empty())
     };
-    let need = |key: &str| get(key).cloned().ok_or_else(|| problem(format!("The profile {name:?} has no {key}.")));
+    let need = |key: &str| {
+        get(key)
+            .cloned()
+            .ok_or_else(|| problem(format!("The profile {name:?} has no {key}.")))
+    };
     let (account, role) = (need("sso_account_id")?, need("sso_role_name")?);
     let (region, start_url) = (need("sso_region")?, need("sso_start_url")?);
     let path = file(session.map_or(&start_url, |(session, _)| session));
     let text = std::fs::read_to_string(&path).map_err(|_| expired(name))?;
     let cached: Json = serde_json::from_str(&text).map_err(|_| expired(name))?;
-    let holds = cached["expiresAt"].as_str().and_then(expiry).is_some_and(|at| at > Timestamp::now());
+    let holds = cached["expiresAt"]
+        .as_str()
+        .and_then(expiry)
+        .is_some_and(|at| at > Timestamp::now());
     let token = match cached["accessToken"].as_str() {
         Some(token) if holds => token.to_owned(),
-        _ => refreshed(http, &region, &cached, &path).await.ok_or_else(|| expired(name))?,
+        _ => refreshed(http, &region, &cached, &path)
+            .await
+            .ok_or_else(|| expired(name))?,
     };
     let usual = format!("https://portal.sso.{region}.amazonaws.com");
     let mut address = url("SSO", endpoint.unwrap_or(&usual))?;
     address.set_path("/federation/credentials");
-    address.query_pairs_mut().append_pair("account_id", &account).append_pair("role_name", &role);
+    address
+        .query_pairs_mut()
+        .append_pair("account_id", &account)
+        .append_pair("role_name", &role);
     let mut headers = HeaderMap::new();
     if let Ok(value) = HeaderValue::from_str(&token) {
         headers.insert("x-amz-sso_bearer_token", value);
@@ -72,13 +91,20 @@ pub(super) async fn find(
     match answer.status.as_u16() {
         200 => {}
         401 => return Err(expired(name)),
-        status => return Err(problem(format!("{what} was answered with the status {status}: {}", answer.text()))),
+        status => {
+            return Err(problem(format!(
+                "{what} was answered with the status {status}: {}",
+                answer.text()
+            )));
+        }
     }
     let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let found = &json["roleCredentials"];
     match (found["accessKeyId"].as_str(), found["secretAccessKey"].as_str()) {
         (Some(access), Some(secret)) => {
-            let expires = found["expiration"].as_i64().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+            let expires = found["expiration"]
+                .as_i64()
+                .and_then(|ms| Timestamp::from_millisecond(ms).ok());
             Ok(credential(access, secret, found["sessionToken"].as_str(), expires))
         }
         _ => Err(problem(format!("{what} was answered without credentials."))),
@@ -101,8 +127,13 @@ async fn refreshed(http: &HttpClient, region: &str, cached: &Json, path: &std::p
     let address = url("SSO", &format!("https://oidc.{region}.amazonaws.com/token")).ok()?;
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
-    let answer = http.send(Method::POST, &address, headers, Some(body.to_string().into_bytes())).await.ok()?;
-    let json: Json = serde_json::from_slice(&answer.body).ok().filter(|_| answer.status.is_success())?;
+    let answer = http
+        .send(Method::POST, &address, headers, Some(body.to_string().into_bytes()))
+        .await
+        .ok()?;
+    let json: Json = serde_json::from_slice(&answer.body)
+        .ok()
+        .filter(|_| answer.status.is_success())?;
     let token = json["accessToken"].as_str()?.to_owned();
     let mut kept = cached.clone();
     kept["accessToken"] = token.clone().into();

@@ -35,14 +35,21 @@ pub(crate) enum Token {
 
 impl Role {
     fn parameters(&self, action: &str) -> Vec<(String, String)> {
-        let session = self.session.clone().unwrap_or_else(|| format!("monoform-{}", uuid::Uuid::new_v4().simple()));
+        let session = self
+            .session
+            .clone()
+            .unwrap_or_else(|| format!("monoform-{}", uuid::Uuid::new_v4().simple()));
         let mut out = vec![
             ("Action".to_owned(), action.to_owned()),
             ("Version".to_owned(), "2011-06-15".to_owned()),
             ("RoleArn".to_owned(), self.arn.clone()),
             ("RoleSessionName".to_owned(), session),
         ];
-        let duration = self.duration.as_deref().and_then(duration_of).map(|d| d.as_secs().to_string());
+        let duration = self
+            .duration
+            .as_deref()
+            .and_then(duration_of)
+            .map(|d| d.as_secs().to_string());
         for (name, value) in [
             ("DurationSeconds", &duration),
             ("ExternalId", &self.external_id),
@@ -73,19 +80,32 @@ async fn query(
     parameters: &[(String, String)],
     what: &str,
 ) -> Result<String> {
-    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(parameters)
+        .finish();
     let request = Request {
         service,
         region,
         method: Method::POST,
         url: url(service, address)?,
-        headers: vec![("content-type", "application/x-www-form-urlencoded; charset=utf-8".to_owned())],
+        headers: vec![(
+            "content-type",
+            "application/x-www-form-urlencoded; charset=utf-8".to_owned(),
+        )],
         body: body.into_bytes(),
     };
     let answer = aws::send(http, credential, request, what).await?;
     match answer.status.is_success() {
         true => Ok(answer.text()),
-        false => Err(aws::problem("Error asking AWS for credentials", what, &Place { region, ..Place::default() }, &answer)),
+        false => Err(aws::problem(
+            "Error asking AWS for credentials",
+            what,
+            &Place {
+                region,
+                ..Place::default()
+            },
+            &answer,
+        )),
     }
 }
 
@@ -96,12 +116,19 @@ fn of_answer(text: &str, arn: &str) -> Result<Credential> {
             let expires = part("Expiration").as_deref().and_then(expiry);
             Ok(credential(&access, &secret, token.as_deref(), expires))
         }
-        _ => Err(problem(format!("The answer of STS for the role {arn} has no credentials in it."))),
+        _ => Err(problem(format!(
+            "The answer of STS for the role {arn} has no credentials in it."
+        ))),
     }
 }
 
 /// Takes on a role.
-pub(crate) async fn assume(http: &HttpClient, services: &Services, base: &Credential, role: &Role) -> Result<Credential> {
+pub(crate) async fn assume(
+    http: &HttpClient,
+    services: &Services,
+    base: &Credential,
+    role: &Role,
+) -> Result<Credential> {
     let what = format!("Taking on the role {}", role.arn);
     let sts = ("sts", &*services.sts_region, &*services.sts);
     let text = query(http, sts, Some(base), &role.parameters("AssumeRole"), &what).await?;
@@ -109,11 +136,21 @@ pub(crate) async fn assume(http: &HttpClient, services: &Services, base: &Creden
 }
 
 /// Takes on a role with a token.
-pub(crate) async fn assume_with_token(http: &HttpClient, services: &Services, role: &Role, token: &Token) -> Result<Credential> {
+pub(crate) async fn assume_with_token(
+    http: &HttpClient,
+    services: &Services,
+    role: &Role,
+    token: &Token,
+) -> Result<Credential> {
     let token = match token {
         Token::Text(text) => text.clone(),
         Token::File(path) => std::fs::read_to_string(env::expand_home(path))
-            .map_err(|e| problem(format!("The file {path:?} with the token for the role {} cannot be read: {e}.", role.arn)))?
+            .map_err(|e| {
+                problem(format!(
+                    "The file {path:?} with the token for the role {} cannot be read: {e}.",
+                    role.arn
+                ))
+            })?
             .trim()
             .to_owned(),
     };
@@ -127,13 +164,28 @@ pub(crate) async fn assume_with_token(http: &HttpClient, services: &Services, ro
 }
 
 fn call(action: &str, version: &str) -> Vec<(String, String)> {
-    vec![("Action".to_owned(), action.to_owned()), ("Version".to_owned(), version.to_owned())]
+    vec![
+        ("Action".to_owned(), action.to_owned()),
+        ("Version".to_owned(), version.to_owned()),
+    ]
 }
 
 /// The account that credentials belong to, as STS says; where that may not be asked and is not needed to check them, as IAM says.
-pub(crate) async fn account_id(http: &HttpClient, services: &Services, credential: &Credential, check: bool) -> Result<String> {
+pub(crate) async fn account_id(
+    http: &HttpClient,
+    services: &Services,
+    credential: &Credential,
+    check: bool,
+) -> Result<String> {
     let sts = ("sts", &*services.sts_region, &*services.sts);
-    let asked = query(http, sts, Some(credential), &call("GetCallerIdentity", "2011-06-15"), "Asking STS who is calling").await;
+    let asked = query(
+        http,
+        sts,
+        Some(credential),
+        &call("GetCallerIdentity", "2011-06-15"),
+        "Asking STS who is calling",
+    )
+    .await;
     let refusal = match asked {
         Ok(text) => match tag(&text, "Account") {
             Some(account) => return Ok(account),
@@ -151,9 +203,20 @@ pub(crate) async fn account_id(http: &HttpClient, services: &Services, credentia
     }
     let iam = ("iam", iam_region(&services.region), &*services.iam);
     for action in ["GetUser", "ListRoles"] {
-        let asked = query(http, iam, Some(credential), &call(action, "2010-05-08"), "Asking IAM for an account").await;
+        let asked = query(
+            http,
+            iam,
+            Some(credential),
+            &call(action, "2010-05-08"),
+            "Asking IAM for an account",
+        )
+        .await;
         let arn = asked.ok().and_then(|text| tag(&text, "Arn"));
-        if let Some(account) = arn.as_deref().and_then(|arn| arn.split(':').nth(4)).filter(|a| !a.is_empty()) {
+        if let Some(account) = arn
+            .as_deref()
+            .and_then(|arn| arn.split(':').nth(4))
+            .filter(|a| !a.is_empty())
+        {
             return Ok(account.to_owned());
         }
     }

@@ -81,6 +81,7 @@ pub fn configure(
             change.to_none(&record)?
         }
     };
+    warnings.extend(place.take_warnings());
     if let Place::Store(_) = &place {
         select::existing(session, &place, change.migration.input)?;
     }
@@ -144,7 +145,7 @@ impl Change<'_> {
         let in_block = settings::decode(&block.body, &schema)?;
         let hash = settings::hash(&block.ty, &in_block);
         let merged = settings::with_overrides(&block.ty, &schema, in_block, self.options.settings, sources)?;
-        let connect = |kind: Kind, config: Value| kind.configure(session, config, Some(&block.body));
+        let connect = |kind: Kind, config: Value| kind.configure(config, Some(&block.body));
         let previous = self.previous.as_ref().filter(|saved| *saved.ty == *block.ty);
         if let Some(saved) = previous {
             let recorded = saved.value(&schema)?;

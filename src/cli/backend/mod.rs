@@ -74,6 +74,15 @@ impl Place {
         }
     }
 
+    /// What the backend has said about its settings, once.
+    #[must_use]
+    pub fn take_warnings(&self) -> Diagnostics {
+        match self {
+            Place::Local(_) => Diagnostics::new(),
+            Place::Store(store) => store.take_warnings(),
+        }
+    }
+
     /// The workspaces there are, the default one first; `None` if there is one state only.
     ///
     /// # Errors
@@ -102,8 +111,6 @@ const LATER: &[&str] = &[
     "kubernetes",
     "oci",
     "oss",
-    "pg",
-    "s3",
 ];
 
 /// Types of backends that Terraform once had.
@@ -160,7 +167,7 @@ impl Kind {
     }
 
     /// The backend with these settings, which come from this body if from any.
-    fn configure(self, session: &Session, config: Value, body: Option<&Body>) -> Result<Place, Diagnostics> {
+    fn configure(self, config: Value, body: Option<&Body>) -> Result<Place, Diagnostics> {
         match self {
             Kind::Local => {
                 let problems = local::problems(&config).into_iter();
@@ -169,7 +176,7 @@ impl Kind {
                 problems.into_result(Place::Local(Local::of(&config)))
             }
             Kind::Store(plugin) => plugin
-                .configure(session, config, body)
+                .configure(config, body)
                 .map(|store| Place::Store(Arc::new(store))),
         }
     }
@@ -195,7 +202,7 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diag
                 return Err(needs_init(',', &reason).into());
             }
             let config = settings::decode(&block.body, &kind.schema())?;
-            kind.configure(session, config, Some(&block.body))
+            kind.configure(config, Some(&block.body))
         }
         (Some(block), Some(saved)) if *block.ty != *saved.ty => {
             // What cannot be used at all is said first.
@@ -211,7 +218,7 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diag
             if saved.hash != settings::hash(&block.ty, &config) && recorded != config {
                 return Err(needs_init(':', "Backend configuration block has changed").into());
             }
-            kind.configure(session, recorded, Some(&block.body))
+            kind.configure(recorded, Some(&block.body))
         }
     }
 }
@@ -234,7 +241,7 @@ pub fn as_recorded(session: &Session) -> Result<Place, Diagnostics> {
 pub fn of_saved(session: &Session, saved: &Saved) -> Result<Place, Diagnostics> {
     let kind = Kind::find(session, &saved.ty, None)?;
     let config = saved.value(&kind.schema())?;
-    kind.configure(session, config, None)
+    kind.configure(config, None)
 }
 
 fn needs_init(sign: char, reason: &str) -> Diagnostic {

@@ -3,7 +3,7 @@
 //! [`StorePlugin`] is a store before it is configured, [`Store`] after that. [`Snapshots`] is the state of one workspace of it:
 //! what `state::LocalStore` is for a file.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cty::Value;
@@ -12,7 +12,7 @@ use provider::{Answer, PluginDiagnostic};
 use schema::Schema;
 use state::{LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
 use syntax::ast::Body;
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 use tokio::runtime::Runtime;
 
 use super::record::Saved;
@@ -94,43 +94,39 @@ impl StorePlugin {
         &self.schema
     }
 
-    /// Configures it. Warnings are shown; problems are placed in the body that the configuration comes from, if it comes from one.
+    /// Configures it. Problems are placed in the body that the configuration comes from, if it comes from one.
     ///
     /// # Errors
     /// The store refuses the configuration.
-    pub fn configure(self, session: &Session, config: Value, body: Option<&Body>) -> Result<Store, Diagnostics> {
+    pub fn configure(self, config: Value, body: Option<&Body>) -> Result<Store, Diagnostics> {
         let missing = settings::missing(&self.ty, &self.schema, &config, body);
         if missing.has_errors() {
             return Err(missing);
         }
         let plugin = &self.process.plugin;
+        let mut warnings = Diagnostics::new();
         let checked = self.process.wait(plugin.validate(config.clone()))?;
-        self.accept(session, checked, body)?;
+        self.accept(checked, body, &mut warnings)?;
         let configured = self.process.wait(plugin.configure(config.clone()))?;
-        let support = self.accept(session, configured, body)?;
+        let support = self.accept(configured, body, &mut warnings)?;
         Ok(Store {
             ty: self.ty,
             config,
             schema: self.schema,
             support,
+            warnings: Mutex::new(warnings),
             process: self.process,
         })
     }
 
-    fn accept<T>(&self, session: &Session, answer: Answer<T>, body: Option<&Body>) -> Result<T, Diagnostics> {
+    fn accept<T>(&self, answer: Answer<T>, body: Option<&Body>, warnings: &mut Diagnostics) -> Result<T, Diagnostics> {
         let problems = answer.diagnostics.into_iter();
         let parts = problems.map(|PluginDiagnostic { diagnostic, attribute }| (diagnostic, attribute));
         let problems = settings::located(parts, body, &self.schema);
         if problems.has_errors() {
             return Err(problems);
         }
-        if !problems.0.is_empty() {
-            let bare: Diagnostics = problems
-                .into_iter()
-                .map(|d| Diagnostic::warning(d.summary, d.detail))
-                .collect();
-            session.show(&bare, &SourceMap::default());
-        }
+        warnings.extend(problems);
         Ok(answer.value)
     }
 }
@@ -141,6 +137,8 @@ pub struct Store {
     config: Value,
     schema: Arc<Schema>,
     support: WorkspaceSupport,
+    /// What it has said about its configuration.
+    warnings: Mutex<Diagnostics>,
     process: Arc<Process>,
 }
 
@@ -157,6 +155,11 @@ impl Store {
     /// A value has no form in JSON.
     pub fn saved(&self) -> Result<Saved, Diagnostics> {
         Saved::new(&self.ty, &self.config, &self.schema, 0)
+    }
+
+    /// What it has said about its configuration, once.
+    pub fn take_warnings(&self) -> Diagnostics {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The workspaces there are, the default one first; `None` if it has no workspaces.
