@@ -154,7 +154,15 @@ impl Kind {
         let problem = Diagnostic::error(summary, detail);
         Err(match range {
             Some(range) => problem.at(range),
-            None => problem,
+            None => Diagnostic {
+                detail: format!(
+                    "{} The state of this working directory was kept by it, so it cannot be brought along. Move the state with the \
+                     program that knows this backend, or go on without it: \"{} init -reconfigure\".",
+                    problem.detail,
+                    program::command()
+                ),
+                ..problem
+            },
         }
         .into())
     }
