@@ -173,6 +173,16 @@ fn partial_configuration() {
     )
     .ok();
     run(&w, Tool::Monoform, &["plan"]).ok();
+    // Another setting, but the same state with the same lock: nothing is locked twice, and nothing asked.
+    let migrate = [
+        "init",
+        "-input=false",
+        "-migrate-state",
+        "-backend-config=settings.hcl",
+        "-backend-config=retry_max=3",
+    ];
+    run(&w, Tool::Monoform, &migrate).ok();
+    run(&w, Tool::Monoform, &["plan"]).ok();
 }
 
 fn at_once() {

@@ -58,7 +58,7 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
             }
         }
         select::remember(how.session, DEFAULT)?;
-        return pair.one(&selected, DEFAULT, true);
+        return pair.one(&selected, DEFAULT, how.force);
     }
     if !how.force {
         let question = format!("Do you want to migrate all workspaces to \"{new}\"?");
@@ -117,10 +117,15 @@ impl Pair<'_> {
             }
         }
         // What is empty is not locked: there may be nothing to write a lock to.
-        if matches!(&from, Source::File(path) if !path.exists())
-            || read_source(&from)?.is_none_or(|state| state.is_empty())
-        {
+        if matches!(&from, Source::File(path) if !path.exists()) {
             return Ok(false);
+        }
+        let Some(existing) = read_source(&from)?.filter(|state| !state.is_empty()) else {
+            return Ok(false);
+        };
+        // Both may be the same state, with the same lock: then there is nothing to do, and to lock it twice would fail.
+        if read_source(&to)?.is_some_and(|there| existing.same_content(&there) && existing.lineage == there.lineage) {
+            return Ok(true);
         }
         let mut source = self.open(&from, "migration source state")?;
         let mut target = self.open(&to, "migration destination state")?;
