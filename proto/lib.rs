@@ -49,6 +49,20 @@ pub mod health {
 /// the object as it stands.
 pub const STATE_ONLY: &str = "monoform-state-only";
 
+/// Metadata of a request LockState, beside the protocol: who asks for the lock, as the JSON text that all programs of this family
+/// write. With it a store of ours writes the same lock as they do. A plugin that does not know it says who it is itself.
+pub const STATE_LOCK_INFO: &str = "monoform-state-lock-info-bin";
+
+/// Metadata of an answer to LockState that is an error, beside the protocol: who holds the lock, in the same form. That a lock
+/// is held, and not that something else went wrong, is known by this, and only then is it tried again.
+pub const STATE_LOCK_HOLDER: &str = "monoform-state-lock-holder-bin";
+
+/// Metadata of an answer to ConfigureStateStore, beside the protocol: which workspaces there can be. `single`: one state only;
+/// `named`: any number, and the default one is there if it is listed, as with a plugin that does not say this; `default`: any
+/// number, and the default one is always there; `by-state`: the
+/// same, and one that has no state gets an empty one when it is opened; `no-default`: any number, but none is called `default`.
+pub const STATE_WORKSPACES: &str = "monoform-state-workspaces";
+
 #[cfg(test)]
 mod tests {
     use prost::Message;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use monoform_sdk::AnyStateStore;
 use packages::builtin::{BuiltinProvider, Builtins, SchemaChange};
 use versions::Version;
 
@@ -41,6 +42,30 @@ pub enum Kind {
     LanguageProvider,
     /// A provisioner.
     Provisioner,
+    /// A state store: a backend.
+    StateStore,
+}
+
+/// The word for a kind of plugin on the command line of `internal-plugin`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// `provider`.
+    Provider,
+    /// `provisioner`.
+    Provisioner,
+    /// `state`.
+    StateStore,
+}
+
+impl Kind {
+    /// Its word.
+    pub fn sort(self) -> Sort {
+        match self {
+            Kind::Provider | Kind::LanguageProvider => Sort::Provider,
+            Kind::Provisioner => Sort::Provisioner,
+            Kind::StateStore => Sort::StateStore,
+        }
+    }
 }
 
 impl Plugin {
@@ -49,9 +74,18 @@ impl Plugin {
         match self.kind {
             Kind::Provider | Kind::LanguageProvider => &[5, 6],
             Kind::Provisioner => &[5],
+            Kind::StateStore => &[6],
         }
     }
 }
+
+/// The state stores, for whoever needs them in a process of its own.
+const STORES: provider_terraform::Stores = &[
+    (state_http::NAME, || AnyStateStore::new(state_http::store())),
+    (state_inmem::NAME, || AnyStateStore::new(state_inmem::store())),
+    (state_pg::NAME, || AnyStateStore::new(state_pg::store())),
+    (state_s3::NAME, || AnyStateStore::new(state_s3::store())),
+];
 
 /// Every built-in plugin.
 pub const PLUGINS: &[Plugin] = &[
@@ -123,7 +157,7 @@ pub const PLUGINS: &[Plugin] = &[
         kind: Kind::LanguageProvider,
         version: Some(provider_terraform::VERSION),
         earlier: &[],
-        serve: || monoform_sdk::serve_provider(provider_terraform::provider()),
+        serve: || monoform_sdk::serve_provider(provider_terraform::with_stores(STORES)),
     },
     Plugin {
         name: provider_time::NAME,
@@ -161,25 +195,51 @@ pub const PLUGINS: &[Plugin] = &[
         earlier: &[],
         serve: || monoform_sdk::serve_provisioner(provisioner_remote_exec::provisioner()),
     },
+    Plugin {
+        name: state_http::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_http::NAME, state_http::store()),
+    },
+    Plugin {
+        name: state_inmem::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_inmem::NAME, state_inmem::store()),
+    },
+    Plugin {
+        name: state_pg::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_pg::NAME, state_pg::store()),
+    },
+    Plugin {
+        name: state_s3::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_s3::NAME, state_s3::store()),
+    },
 ];
 
 /// The plugin of this name, if there is one of this sort.
-pub fn find(name: &str, provisioner: bool) -> Option<&'static Plugin> {
-    PLUGINS
-        .iter()
-        .find(|p| p.name == name && (p.kind == Kind::Provisioner) == provisioner)
+pub fn find(name: &str, sort: Sort) -> Option<&'static Plugin> {
+    PLUGINS.iter().find(|p| p.name == name && p.kind.sort() == sort)
 }
 
 /// The plugin that an executable's name asks for: `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME`.
 pub fn named_by_executable(executable: &str) -> Option<&'static Plugin> {
-    let (rest, provisioner) = if let Some(rest) = executable.strip_prefix("terraform-provider-") {
-        (rest, false)
+    let (rest, sort) = if let Some(rest) = executable.strip_prefix("terraform-provider-") {
+        (rest, Sort::Provider)
     } else {
-        (executable.strip_prefix("terraform-provisioner-")?, true)
+        (executable.strip_prefix("terraform-provisioner-")?, Sort::Provisioner)
     };
     let name = rest.split("_v").next().unwrap_or(rest);
     let name = name.split("_x").next().unwrap_or(name);
-    find(name, provisioner)
+    find(name, sort)
 }
 
 /// The path of this executable. Where the operating system does not say (on Linux without `/proc`), it is what the program
@@ -216,7 +276,7 @@ fn schema_changes(provider: &str) -> Vec<SchemaChange> {
 pub fn table() -> Builtins {
     let providers = PLUGINS
         .iter()
-        .filter(|p| p.kind != Kind::Provisioner)
+        .filter(|p| p.kind.sort() == Sort::Provider)
         .map(|p| BuiltinProvider {
             address: match p.kind {
                 Kind::LanguageProvider => addrs::Provider::builtin(p.name),
@@ -225,7 +285,7 @@ pub fn table() -> Builtins {
             name: p.name.to_owned(),
             version: match p.kind {
                 Kind::Provider => p.version.and_then(|v| Version::parse(v).ok()),
-                Kind::LanguageProvider | Kind::Provisioner => None,
+                Kind::LanguageProvider | Kind::Provisioner | Kind::StateStore => None,
             },
             earlier: p.earlier.iter().filter_map(|v| Version::parse(v).ok()).collect(),
             schema_changes: schema_changes(p.name),
@@ -239,12 +299,24 @@ pub fn table() -> Builtins {
             .filter(|p| p.kind == Kind::Provisioner)
             .map(|p| p.name.to_owned())
             .collect(),
+        state_stores: PLUGINS
+            .iter()
+            .filter(|p| p.kind == Kind::StateStore)
+            .map(|p| p.name.to_owned())
+            .collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_state_store_can_be_read_by_remote_state() {
+        let plugins = PLUGINS.iter().filter(|p| p.kind == Kind::StateStore);
+        let names: Vec<&str> = plugins.map(|p| p.name).collect();
+        assert_eq!(names, STORES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    }
 
     #[test]
     fn executables_are_known_by_every_form_of_their_name() {
@@ -282,7 +354,7 @@ mod tests {
     fn schema_changes_are_of_releases_in_the_table_and_rise() {
         let mut before = ("", 0);
         for (provider, resource, since, version) in SCHEMA_CHANGES {
-            let plugin = find(provider, false).unwrap();
+            let plugin = find(provider, Sort::Provider).unwrap();
             assert!(
                 plugin.version.iter().chain(plugin.earlier).any(|v| v == since),
                 "{provider} {since}"

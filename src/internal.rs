@@ -1,6 +1,6 @@
 //! `monoform internal-plugin`: serving a built-in plugin, listing them, and linking to them for other tools.
 //!
-//! - `provider NAME`, `provisioner NAME`: serves that plugin over gRPC to the program that started it.
+//! - `provider NAME`, `provisioner NAME`, `state NAME`: serves that plugin over gRPC to the program that started it.
 //! - `list`: the table of built-in plugins.
 //! - `link DIR`: links to the built-in providers in the layout of a filesystem mirror, so that Terraform and OpenTofu can
 //!   run them, too.
@@ -10,16 +10,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::builtins::{Kind, PLUGINS, Plugin, find, own_executable};
+use crate::builtins::{Kind, PLUGINS, Plugin, Sort, find, own_executable};
 
 const USAGE: &str = "\
 Usage: monoform internal-plugin provider NAME
        monoform internal-plugin provisioner NAME
+       monoform internal-plugin state NAME
        monoform internal-plugin list
        monoform internal-plugin link DIR
 
-  provider and provisioner serve a built-in plugin; they are called by the
-  program that uses the plugin, not by people. list shows all of them. link
+  provider, provisioner and state serve a built-in plugin; they are called by
+  the program that uses the plugin, not by people. list shows all of them. link
   makes links to the built-in providers below DIR, in the layout of a
   filesystem mirror, for use by other tools.
 ";
@@ -27,6 +28,7 @@ Usage: monoform internal-plugin provider NAME
 const USAGE_PROVIDER: &str = "\
 Usage: monoform internal-plugin provider NAME
        monoform internal-plugin provisioner NAME
+       monoform internal-plugin state NAME
 
   Serves a built-in plugin over gRPC to the program that started it. People
   do not run it themselves.
@@ -62,15 +64,16 @@ pub fn run(args: &[OsString]) -> ExitCode {
     if words.iter().any(helps) {
         let command = words.iter().find(|word| !helps(word));
         return print(match command {
-            Some(&("provider" | "provisioner")) => USAGE_PROVIDER,
+            Some(&("provider" | "provisioner" | "state")) => USAGE_PROVIDER,
             Some(&"list") => USAGE_LIST,
             Some(&"link") => USAGE_LINK,
             _ => USAGE,
         });
     }
     match words.as_slice() {
-        ["provider", name] => named(name, false),
-        ["provisioner", name] => named(name, true),
+        ["provider", name] => named(name, Sort::Provider),
+        ["provisioner", name] => named(name, Sort::Provisioner),
+        ["state", name] => named(name, Sort::StateStore),
         ["list"] => print(&list()),
         ["link", dir] if dir.starts_with('-') => fail(&format!("There is no option {dir}.\n\n{USAGE_LINK}")),
         ["link", _] => match link(Path::new(&args[1])) {
@@ -80,23 +83,27 @@ pub fn run(args: &[OsString]) -> ExitCode {
         ["help"] => print(USAGE),
         ["list", ..] => fail(USAGE_LIST),
         ["link", ..] => fail(USAGE_LINK),
-        ["provider" | "provisioner", ..] => fail(USAGE_PROVIDER),
+        ["provider" | "provisioner" | "state", ..] => fail(USAGE_PROVIDER),
         _ => fail(USAGE),
     }
 }
 
-fn named(name: &str, provisioner: bool) -> ExitCode {
-    match find(name, provisioner) {
+fn named(name: &str, sort: Sort) -> ExitCode {
+    match find(name, sort) {
         Some(plugin) => serve(plugin),
         None => {
-            let sort = if provisioner { "provisioner" } else { "provider" };
+            let word = match sort {
+                Sort::Provider => "provider",
+                Sort::Provisioner => "provisioner",
+                Sort::StateStore => "state store",
+            };
             let known: Vec<&str> = PLUGINS
                 .iter()
-                .filter(|p| (p.kind == Kind::Provisioner) == provisioner)
+                .filter(|p| p.kind.sort() == sort)
                 .map(|p| p.name)
                 .collect();
             fail(&format!(
-                "There is no built-in {sort} \"{name}\". The built-in ones are: {}.\n",
+                "There is no built-in {word} \"{name}\". The built-in ones are: {}.\n",
                 known.join(", ")
             ))
         }
@@ -121,10 +128,10 @@ fn fail(text: &str) -> ExitCode {
 fn list() -> String {
     let mut out = format!("{:<12} {:<12} {:<18} {}\n", "NAME", "KIND", "STANDS FOR", "PROTOCOLS");
     for plugin in PLUGINS {
-        let kind = if plugin.kind == Kind::Provisioner {
-            "provisioner"
-        } else {
-            "provider"
+        let kind = match plugin.kind.sort() {
+            Sort::Provider => "provider",
+            Sort::Provisioner => "provisioner",
+            Sort::StateStore => "state store",
         };
         // What is no plugin of its own elsewhere is a part of Terraform.
         let stands_for = match (plugin.kind, plugin.version) {

@@ -4,16 +4,20 @@
 //! In Terraform it is a part of the core; here it is a plugin like every other. It has no version and no configuration,
 //! and may use the language, which its functions are about.
 //!
-//! It is what Terraform 1.11 has: the `store` block of `terraform_data` came later, and of the backends that
-//! `terraform_remote_state` can read, this one knows `local` so far.
+//! It is what Terraform 1.11 has: the `store` block of `terraform_data` came later. `terraform_remote_state` reads states from local
+//! files, and from the state stores that it is given by the executable, in its own process.
 
 mod data;
 mod decode;
 mod encode;
 mod remote_state;
+mod stored;
 
 use monoform_sdk::cty::{Kind, Refinements, Type, Value};
-use monoform_sdk::{Any, Arguments, Function, FunctionError, NeverBlocks, Parameter, Plain, Provider};
+use monoform_sdk::{
+    Any, AnyStateStore, Arguments, Empty, Function, FunctionError, Members, NeverBlocks, Parameter, Provider, Result,
+    async_trait,
+};
 
 /// The provider's name.
 pub const NAME: &str = "terraform";
@@ -24,16 +28,39 @@ pub const VERSION: &str = "1.11.4";
 /// There are no versions to choose from.
 pub const RELEASED: &[&str] = &[];
 
-/// The provider.
+/// State stores by name, and how each one is made.
+pub type Stores = &'static [(&'static str, fn() -> AnyStateStore)];
+
+/// The provider, without state stores.
 #[must_use]
 pub fn provider() -> impl Provider {
-    NeverBlocks(Plain(|members| {
+    with_stores(&[])
+}
+
+/// The provider with these state stores, which `terraform_remote_state` can read.
+#[must_use]
+pub fn with_stores(stores: Stores) -> impl Provider {
+    NeverBlocks(Terraform(stores))
+}
+
+struct Terraform(Stores);
+
+#[async_trait]
+impl Provider for Terraform {
+    type Config = Empty;
+    type Client = ();
+
+    fn members(&self, members: &mut Members<()>) {
         members.resource("terraform_data", data::TerraformData);
-        members.data_source("terraform_remote_state", remote_state::RemoteState);
+        members.data_source("terraform_remote_state", remote_state::RemoteState(self.0));
         members.function("decode_tfvars", decode_tfvars());
         members.function("encode_expr", encode_expr());
         members.function("encode_tfvars", encode_tfvars());
-    }))
+    }
+
+    async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+        Ok(())
+    }
 }
 
 fn decode_tfvars() -> Function {

@@ -11,7 +11,7 @@ use monoform_sdk::{
 };
 use serde_json::Value as Json;
 
-use crate::is_mapping;
+use crate::{Stores, is_mapping, stored};
 
 model! {
     /// The outputs of another configuration.
@@ -39,6 +39,7 @@ const LATER: &[&str] = &[
     "http",
     "inmem",
     "kubernetes",
+    "oci",
     "oss",
     "pg",
     "s3",
@@ -50,7 +51,7 @@ const REMOVED: &[&str] = &["artifactory", "azure", "etcd", "etcdv3", "manta", "s
 
 const BAD_CONFIG: &str = "Invalid backend configuration";
 
-pub(crate) struct RemoteState;
+pub(crate) struct RemoteState(pub Stores);
 
 #[async_trait]
 impl DataSource for RemoteState {
@@ -67,7 +68,7 @@ impl DataSource for RemoteState {
     fn validate(&self, config: &Model) -> Diagnostics {
         let mut found = Diagnostics::new();
         if let Some(backend) = config.backend.as_str()
-            && let Err(problem) = known_backend(backend)
+            && let Err(problem) = known_backend(backend, self.0)
         {
             found.push(problem);
         }
@@ -80,25 +81,33 @@ impl DataSource for RemoteState {
                 found.push(Diagnostic::error(summary, detail).at_attribute(name));
             }
         }
-        if !found.has_errors()
-            && config.backend.known().is_some()
-            && config.config.0.is_wholly_known()
-            && let Err(problems) = Local::new(&config.config.0)
-        {
-            found.append(problems);
+        if !found.has_errors() && config.backend.known().is_some() && config.config.0.is_wholly_known() {
+            match stored::find(self.0, config.backend.text()) {
+                None => found.append(Local::new(&config.config.0).err().unwrap_or_default()),
+                Some(store) => found.append(stored::validate(&store, &config.config.0)),
+            }
         }
         found
     }
 
     async fn read(&self, config: Model, _cx: &mut Context<()>) -> Result<Model> {
-        known_backend(config.backend.text())?;
-        let local = Local::new(&config.config.0)?;
+        let backend = config.backend.text();
+        known_backend(backend, self.0)?;
         let workspace = match config.workspace.text() {
             "" => "default".to_owned(),
             name => name.to_owned(),
         };
-        let path = local.path(&workspace);
-        let found = blocking(move || outputs(&path)).await?;
+        let found = match stored::find(self.0, backend) {
+            Some(store) => {
+                let text = stored::read(&store, &config.config.0, &workspace).await?;
+                let place = format!("the backend {backend:?}");
+                text.map(|text| outputs(&place, &text)).transpose()?.flatten()
+            }
+            None => {
+                let path = Local::new(&config.config.0)?.path(&workspace);
+                blocking(move || local_outputs(&path)).await?
+            }
+        };
         let Some(found) = found else {
             return Err(Diagnostic::error(
                 "Unable to find remote state",
@@ -120,11 +129,18 @@ impl DataSource for RemoteState {
 }
 
 /// Whether the state of this kind of backend can be read.
-fn known_backend(name: &str) -> std::result::Result<(), Diagnostic> {
+fn known_backend(name: &str, stores: Stores) -> std::result::Result<(), Diagnostic> {
     let detail = match name {
         "local" | "_local" => return Ok(()),
+        name if stores.iter().any(|(store, _)| *store == name) => return Ok(()),
         name if LATER.contains(&name) => {
-            format!("State in the backend {name:?} cannot be read by this version yet: only \"local\" can.")
+            let known: Vec<&str> = std::iter::once("local")
+                .chain(stores.iter().map(|(name, _)| *name))
+                .collect();
+            format!(
+                "State in the backend {name:?} cannot be read by this version yet. It can read these: {}.",
+                known.join(", ")
+            )
         }
         name if REMOVED.contains(&name) => {
             format!("The backend {name:?} is not supported any more since Terraform 1.3.")
@@ -181,20 +197,27 @@ impl Local {
     }
 }
 
+fn unreadable(place: &str, problem: String) -> Diagnostics {
+    Diagnostic::error("Error loading state error", format!("{place}: {problem}")).into()
+}
+
 /// The outputs in a state file; `None` if there is no state.
-fn outputs(path: &Path) -> Result<Option<BTreeMap<Arc<str>, Value>>> {
-    let bad = |problem: String| -> Diagnostics {
-        Diagnostic::error("Error loading state error", format!("{}: {problem}", path.display())).into()
-    };
-    let text = match std::fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(bad(error.to_string())),
-    };
+fn local_outputs(path: &Path) -> Result<Option<BTreeMap<Arc<str>, Value>>> {
+    let place = path.display().to_string();
+    match std::fs::read(path) {
+        Ok(text) => outputs(&place, &text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(&place, error.to_string())),
+    }
+}
+
+/// The outputs in the text of a state; `None` if there is no state.
+fn outputs(place: &str, text: &[u8]) -> Result<Option<BTreeMap<Arc<str>, Value>>> {
+    let bad = |problem: String| unreadable(place, problem);
     if text.trim_ascii().is_empty() {
         return Ok(None);
     }
-    let state: Json = serde_json::from_slice(&text).map_err(|e| bad(format!("the state file is not JSON: {e}")))?;
+    let state: Json = serde_json::from_slice(text).map_err(|e| bad(format!("the state file is not JSON: {e}")))?;
     match state.get("version").and_then(Json::as_u64) {
         Some(4) => {}
         Some(version) => {

@@ -4,7 +4,8 @@
 //! answers their calls over gRPC on a local socket. An author who uses this crate sees nothing of that. A provider is
 //! a struct that implements [`Provider`] and lists its members: each type of managed resource implements [`Resource`],
 //! each data source [`DataSource`], each ephemeral resource [`EphemeralResource`], and a [`Function`] is a signature
-//! with a closure. A provisioner implements [`Provisioner`]. `main` is then one line:
+//! with a closure; a place where states are kept is a [`StateStore`]. A provisioner implements [`Provisioner`]. `main` is then
+//! one line:
 //!
 //! ```no_run
 //! # fn provider() -> impl monoform_sdk::Provider { monoform_sdk::Plain(|_| {}) }
@@ -36,7 +37,8 @@
 //!   more. Closing an ephemeral resource is never asked to stop.
 //! - No plugin outlives the program that started it.
 //!
-//! Left out on purpose: whatever Terraform 1.11 does not call: list resources, actions, state stores.
+//! Left out on purpose: list resources and actions, which Terraform 1.11 does not call. It does not call state stores either, but
+//! every backend here is one.
 //!
 //! This crate may use `proto` (the messages), `cty` (types and values) and `sdk-derive` of ours and nothing else. A whole
 //! provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin
@@ -47,6 +49,7 @@ mod client;
 pub mod context;
 pub mod data;
 pub mod diag;
+pub mod env;
 pub mod function;
 mod guard;
 pub mod lines;
@@ -60,6 +63,7 @@ pub mod resource;
 pub mod schema;
 mod server;
 mod state;
+pub mod state_store;
 pub mod testing;
 pub mod validate;
 mod wire;
@@ -136,7 +140,8 @@ pub use provider::{Both, Members, NeverBlocks, Plain, Provider};
 pub use provisioner::{Output, Provisioner};
 pub use resource::{IdentityAttribute, MoveSource, Resource, Upgrader};
 pub use schema::Schema;
-pub use server::{HANDSHAKE_VARIABLES, debug_provider, serve_provider, serve_provisioner};
+pub use server::{HANDSHAKE_VARIABLES, debug_provider, serve_provider, serve_provisioner, serve_state_store};
+pub use state_store::{AnyStateStore, StateClient, StateStore};
 pub use validate::{Check, Validator};
 
 /// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls go on meanwhile.

@@ -12,7 +12,7 @@ use crate::function::Function;
 use crate::model::{Cty, Empty, Model};
 use crate::resource::{AnyResource, Entry};
 use crate::schema::{Compiled, Schema};
-use crate::{DataSource, Diagnostics, EphemeralResource, Resource, Result};
+use crate::{AnyStateStore, DataSource, Diagnostics, EphemeralResource, Resource, Result, StateStore};
 
 /// A provider.
 #[async_trait]
@@ -185,6 +185,7 @@ pub struct Members<C> {
     pub(crate) data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub(crate) ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
     pub(crate) functions: BTreeMap<&'static str, Function>,
+    pub(crate) state_stores: BTreeMap<&'static str, AnyStateStore>,
     /// Duplicate names.
     pub(crate) duplicates: Vec<&'static str>,
     /// Whether descriptions are plain text.
@@ -199,6 +200,7 @@ impl<C: Send + Sync + 'static> Members<C> {
             data_sources: BTreeMap::new(),
             ephemerals: BTreeMap::new(),
             functions: BTreeMap::new(),
+            state_stores: BTreeMap::new(),
             duplicates: Vec::new(),
             plain: false,
         }
@@ -213,6 +215,7 @@ impl<C: Send + Sync + 'static> Members<C> {
         add(&mut self.data_sources, members.data_sources, &mut self.duplicates);
         add(&mut self.ephemerals, members.ephemerals, &mut self.duplicates);
         add(&mut self.functions, members.functions, &mut self.duplicates);
+        add(&mut self.state_stores, members.state_stores, &mut self.duplicates);
     }
 
     /// The descriptions of all members that are added after this are plain text: see
@@ -251,6 +254,15 @@ impl<C: Send + Sync + 'static> Members<C> {
     pub fn function(&mut self, name: &'static str, function: Function) {
         let function = if self.plain { function.plain() } else { function };
         add(&mut self.functions, [(name, function)], &mut self.duplicates);
+    }
+
+    /// Adds a state store. A provider that has one is served in protocol 6 only.
+    pub fn state_store(&mut self, name: &'static str, store: impl StateStore) {
+        add(
+            &mut self.state_stores,
+            [(name, AnyStateStore::new(store))],
+            &mut self.duplicates,
+        );
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! [`Harness::object`] is an object of a managed resource with all its life: planned, applied, read again, imported, destroyed,
 //! with its state and private data between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource.
+//! [`state_store::conformance`] checks a state store.
 //!
 //! ```
 //! # use monoform_sdk::schema::{computed, required};
@@ -40,6 +41,7 @@ mod config;
 mod ephemeral;
 mod object;
 mod proposed;
+pub mod state_store;
 
 use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};

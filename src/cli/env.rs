@@ -112,6 +112,13 @@ impl Env {
             }
         }
     }
+
+    /// The same for states that are not in a file: a request is made for every write, so there are fewer. The variable cannot
+    /// make it shorter than what is usual.
+    pub fn persist_interval_of_stores(&self) -> (Duration, Option<Diagnostic>) {
+        let (interval, warning) = self.persist_interval();
+        (interval.max(Duration::from_secs(20)), warning)
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::stop::Stop;
-use state::store::LocalStore;
+use state::SharedStore;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::persist::Results;
@@ -23,13 +23,13 @@ const PRINTING: Duration = Duration::from_millis(200);
 /// What is done before this process ends by force: results are saved, and the lock is released.
 #[derive(Default)]
 pub struct LastResort {
-    store: Mutex<Option<Arc<Mutex<LocalStore>>>>,
+    store: Mutex<Option<SharedStore>>,
     results: Mutex<Option<Results>>,
 }
 
 impl LastResort {
     /// The state is here, and may be locked.
-    pub fn protect(&self, store: &Arc<Mutex<LocalStore>>) {
+    pub fn protect(&self, store: &SharedStore) {
         *self.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(store.clone());
     }
 

@@ -23,6 +23,7 @@ use tokio::runtime::Runtime;
 
 use crate::args::UsageError;
 use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags, VariableFlags};
+use crate::backend::{self, Place};
 use crate::commands::validate::beyond_loading;
 use crate::interrupt::{self, LastResort};
 use crate::persist::Persister;
@@ -36,7 +37,7 @@ use crate::verb::Verb;
 use crate::views;
 use crate::views::progress::Progress;
 use crate::views::reporter::{Done, OperationView, Reporter};
-use crate::workdir::{self, Project, Variables};
+use crate::workdir::{self, Project, StatePlace, Variables};
 use crate::{TERRAFORM_VERSION, VERSION};
 
 /// An operation on a state: everything from configuration to lock.
@@ -52,6 +53,8 @@ pub struct Operation<'s> {
     pub project: Project,
     /// The values of the root variables.
     pub variables: Variables,
+    /// The backend.
+    place: Place,
     /// The selected workspace.
     pub workspace: String,
     plugins: Plugins,
@@ -257,9 +260,21 @@ impl<'s> Operation<'s> {
     pub(crate) fn with_project(
         session: &'s Session,
         arguments: &OperationArguments<'_>,
+        project: Project,
+        verb: Verb,
+        known: Option<BTreeMap<Arc<str>, Value>>,
+    ) -> Result<Operation<'s>, Status> {
+        Operation::at_place(session, arguments, project, verb, known, None)
+    }
+
+    /// The same for a state at a place that is known already.
+    fn at_place(
+        session: &'s Session,
+        arguments: &OperationArguments<'_>,
         mut project: Project,
         verb: Verb,
         known: Option<BTreeMap<Arc<str>, Value>>,
+        place: Option<StatePlace>,
     ) -> Result<Operation<'s>, Status> {
         let shown = |problems: Diagnostics, sources: &SourceMap| {
             session.show(&problems, sources);
@@ -267,7 +282,11 @@ impl<'s> Operation<'s> {
         };
         let none = SourceMap::default();
         let mut before = Diagnostics::new();
-        let place = workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?;
+        let place = match place {
+            Some(place) => place,
+            None => workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?,
+        };
+        before.extend(place.place.take_warnings());
         let runtime = session.runtime().map_err(|p| shown(p, &none))?;
         let stop = Stop::new();
         let last_resort = Arc::new(LastResort::default());
@@ -284,7 +303,13 @@ impl<'s> Operation<'s> {
             session,
             &Opening {
                 cancelled: &|| stop.is_requested(),
-                ..Opening::at(&place, &arguments.files, verb.lock_operation(), arguments.lock.timeout)
+                ..match &place.place {
+                    Place::Local(_) => {
+                        Opening::at(&place, &arguments.files, verb.lock_operation(), arguments.lock.timeout)
+                    }
+                    // The flags for state files are the local backend's.
+                    Place::Store(_) => Opening::new(place.source(), verb.lock_operation(), arguments.lock.timeout),
+                }
             },
         )
         .map_err(|p| shown(p, &none))?;
@@ -318,6 +343,7 @@ impl<'s> Operation<'s> {
             state,
             project,
             variables,
+            place: place.place,
             workspace: place.workspace,
             plugins,
             parallelism: arguments.parallelism.0,
@@ -362,7 +388,18 @@ impl<'s> Operation<'s> {
             ));
         }
         check_locked(session, saved.lock_file.as_deref())?;
-        let operation = Operation::with_project(session, arguments, project, Verb::Apply, Some(variables))?;
+        // A plan is applied where it was made for, whatever the working directory says.
+        let place = match &saved.backend {
+            None => None,
+            Some(backend) => Some(StatePlace {
+                place: backend::of_saved(session, backend).map_err(|problems| {
+                    session.show(&problems, &none);
+                    1
+                })?,
+                workspace: saved.workspace.clone(),
+            }),
+        };
+        let operation = Operation::at_place(session, arguments, project, Verb::Apply, Some(variables), place)?;
         let previous = &saved.plan.previous_state;
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
             return Err(session.fail(
@@ -468,7 +505,10 @@ impl<'s> Operation<'s> {
     pub fn apply(&self, plan: &Plan) -> Applied {
         let reporter = self.reporter();
         let environment = workdir::environment(self.session, &self.workspace);
-        let (interval, warnings) = self.session.env.persist_interval();
+        let (interval, warnings) = match &self.place {
+            Place::Local(_) => self.session.env.persist_interval(),
+            Place::Store(_) => self.session.env.persist_interval_of_stores(),
+        };
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
         let persister = match Persister::start(plan.prior_state.clone(), self.states.store().clone(), interval) {
             Ok(persister) => persister,
@@ -530,7 +570,15 @@ impl<'s> Operation<'s> {
 
     /// Keeps a plan in a file.
     pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostic> {
+        let backend = match &self.place {
+            Place::Local(_) => None,
+            Place::Store(store) => match store.saved() {
+                Ok(saved) => Some(saved),
+                Err(mut problems) => return Err(problems.0.remove(0)),
+            },
+        };
         let saved = SavedPlan {
+            backend,
             plan,
             snapshot: self.project.config.snapshot(),
             lock_file: std::fs::read(packages::lock_file::FILE_NAME).ok(),

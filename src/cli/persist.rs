@@ -10,14 +10,13 @@
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use addrs::{AbsProviderConfig, AbsResourceInstance};
 use engine::results::ResultSink;
-use state::store::LocalStore;
-use state::{InstanceState, State};
+use state::{InstanceState, SharedStore, SnapshotStore, State};
 
 use crate::TERRAFORM_VERSION;
 
@@ -63,7 +62,7 @@ impl Persister {
     ///
     /// # Errors
     /// There can be no more threads.
-    pub fn start(state: State, store: Arc<Mutex<LocalStore>>, interval: Duration) -> io::Result<Persister> {
+    pub fn start(state: State, store: SharedStore, interval: Duration) -> io::Result<Persister> {
         let (sender, messages) = channel();
         let work = move || {
             let stream = lock(&store).is_stream();
@@ -98,7 +97,7 @@ impl Persister {
     }
 }
 
-fn lock(store: &Mutex<LocalStore>) -> std::sync::MutexGuard<'_, LocalStore> {
+fn lock<'s>(store: &'s Mutex<dyn SnapshotStore + 'static>) -> std::sync::MutexGuard<'s, dyn SnapshotStore + 'static> {
     store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -180,6 +179,8 @@ fn follow(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use state::{Attributes, Object, RawJson};
 
     use super::*;

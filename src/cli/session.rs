@@ -103,7 +103,8 @@ impl Session {
         Ok(Plugins::new(self.catalog()?, self.plugin_host()?))
     }
 
-    fn plugin_host(&self) -> Result<Host, Diagnostics> {
+    /// What starts plugins.
+    pub fn plugin_host(&self) -> Result<Host, Diagnostics> {
         let executable = self.builtins.executable.clone();
         let settings = HostSettings::from_environment(executable, TERRAFORM_VERSION, |name| self.env.get(name))?;
         Ok(Host::new(settings))

@@ -1,6 +1,6 @@
 //! A state from its opening to its closing: where it is, its lock, reading, writing, and where it goes when it cannot be written.
 //!
-//! Everything that a command does with a state file goes through this module.
+//! Everything that a command does with a state goes through this module, wherever the state is kept.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use state::pending::stamped_backup;
 use state::store::{LocalStore, write_copy};
-use state::{LockInfo, State};
+use state::{LockInfo, SharedStore, SnapshotStore, State};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::args::groups::{LockFlags, StateFlags};
+use crate::backend::Source;
+use crate::program;
 use crate::session::{Session, Status};
 use crate::workdir::{self, StatePlace};
 
@@ -58,11 +60,11 @@ impl Backup {
 
 /// How to open a state.
 pub struct Opening<'a> {
-    /// The file to read.
-    pub path: PathBuf,
-    /// The file to write, if it is another.
+    /// The state to read.
+    pub source: Source,
+    /// The file to write, if it is another; not for a state in a store.
     pub out: Option<PathBuf>,
-    /// Where the copy of the state goes before it is written.
+    /// Where the copy of the state goes before it is written; not for a state in a store, which has none.
     pub backup: Backup,
     /// The operation that the lock names.
     pub operation: &'a str,
@@ -73,11 +75,11 @@ pub struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    /// A state at a path, with the usual backup.
+    /// A state, with the usual backup.
     #[must_use]
-    pub fn new(path: PathBuf, operation: &'a str, lock: Option<Duration>) -> Opening<'a> {
+    pub fn new(source: Source, operation: &'a str, lock: Option<Duration>) -> Opening<'a> {
         Opening {
-            path,
+            source,
             out: None,
             backup: Backup::Beside,
             operation,
@@ -92,7 +94,7 @@ impl<'a> Opening<'a> {
         Opening {
             out: files.out.as_deref().map(PathBuf::from),
             backup: Backup::optional(files.backup.as_deref()),
-            ..Opening::new(path(place, files.state.as_deref()), operation, lock)
+            ..Opening::new(source(place, files.state.as_deref()), operation, lock)
         }
     }
 }
@@ -100,7 +102,9 @@ impl<'a> Opening<'a> {
 /// An opened state.
 pub struct StateSession<'s> {
     session: &'s Session,
-    store: Arc<Mutex<LocalStore>>,
+    store: SharedStore,
+    /// Whether it is a file that a person can replace.
+    is_file: bool,
     /// The state as it was read; `None` if there is none.
     pub state: Option<State>,
     /// The lineage and serial that were read.
@@ -113,16 +117,20 @@ impl<'s> StateSession<'s> {
     /// # Errors
     /// The lock is held by another process, or the state cannot be read.
     pub fn open(session: &'s Session, opening: &Opening<'_>) -> Result<StateSession<'s>, Diagnostics> {
-        let mut store = LocalStore::new(opening.path.clone());
-        if let Some(out) = &opening.out {
-            store = store.writing_to(out.clone());
+        match &opening.source {
+            Source::File(path) => StateSession::of_store(session, opening, local(path, opening), true),
+            Source::Workspace(store, workspace) => {
+                StateSession::of_store(session, opening, store.open(workspace)?, false)
+            }
         }
-        store = match &opening.backup {
-            Backup::Beside => store,
-            Backup::None => store.with_backup(None),
-            Backup::File(path) => store.with_backup(Some(path.clone())),
-            Backup::Stamped => store.with_backup(Some(stamped_backup(opening.out.as_ref().unwrap_or(&opening.path)))),
-        };
+    }
+
+    fn of_store(
+        session: &'s Session,
+        opening: &Opening<'_>,
+        mut store: impl SnapshotStore + 'static,
+        is_file: bool,
+    ) -> Result<StateSession<'s>, Diagnostics> {
         if let Some(timeout) = opening.lock {
             let info = LockInfo::new(opening.operation, TERRAFORM_VERSION);
             session.ui.flush();
@@ -138,6 +146,7 @@ impl<'s> StateSession<'s> {
         Ok(StateSession {
             session,
             store: Arc::new(Mutex::new(store)),
+            is_file,
             state,
             origin: origin.unwrap_or_default(),
         })
@@ -164,7 +173,7 @@ impl<'s> StateSession<'s> {
 
     /// The store, for those that write while the operation runs.
     #[must_use]
-    pub fn store(&self) -> &Arc<Mutex<LocalStore>> {
+    pub fn store(&self) -> &SharedStore {
         &self.store
     }
 
@@ -215,8 +224,11 @@ impl<'s> StateSession<'s> {
                 "Failed to persist state to backend",
                 format!(
                     "The state could not be written where it belongs. To keep the objects that exist from being forgotten, it \
-                     is in the file \"{ERRORED_STATE}\" of the working directory. When the problem is solved, copy that file \
-                     over the state file."
+                     is in the file \"{ERRORED_STATE}\" of the working directory. When the problem is solved, {}.",
+                    match self.is_file {
+                        true => "copy that file over the state file".to_owned(),
+                        false => format!("run \"{} state push {ERRORED_STATE}\"", program::command()),
+                    }
                 ),
             )),
             Err(e) => {
@@ -252,7 +264,7 @@ impl<'s> StateSession<'s> {
         }
     }
 
-    fn lock_store(&self) -> MutexGuard<'_, LocalStore> {
+    fn lock_store(&self) -> MutexGuard<'_, dyn SnapshotStore + 'static> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -274,16 +286,38 @@ pub fn problem(error: &state::StateError) -> Diagnostics {
     Diagnostic::error(error.summary(), error.to_string()).into()
 }
 
-fn path(place: &StatePlace, flag: Option<&str>) -> PathBuf {
-    flag.map_or_else(|| place.path.clone(), PathBuf::from)
+/// The state of a place, or in the file that a flag names.
+fn source(place: &StatePlace, flag: Option<&str>) -> Source {
+    flag.map_or_else(|| place.source(), |path| Source::File(path.into()))
 }
 
-/// Reads a state file without a lock; `None` if there is none.
+/// A file with the backup that is wanted.
+fn local(path: &Path, opening: &Opening<'_>) -> LocalStore {
+    let mut store = LocalStore::new(path);
+    if let Some(out) = &opening.out {
+        store = store.writing_to(out.clone());
+    }
+    match &opening.backup {
+        Backup::Beside => store,
+        Backup::None => store.with_backup(None),
+        Backup::File(path) => store.with_backup(Some(path.clone())),
+        Backup::Stamped => {
+            let written = opening.out.as_deref().unwrap_or(path);
+            store.with_backup(Some(stamped_backup(written)))
+        }
+    }
+}
+
+/// Reads a state without a lock; `None` if there is none.
 ///
 /// # Errors
 /// It cannot be read.
-pub fn read_file(path: &Path) -> Result<Option<State>, Diagnostics> {
-    LocalStore::new(path).read().map_err(|e| problem(&e))
+pub fn read_source(source: &Source) -> Result<Option<State>, Diagnostics> {
+    match source {
+        Source::File(path) => LocalStore::new(path).read(),
+        Source::Workspace(store, workspace) => store.open(workspace)?.read(),
+    }
+    .map_err(|e| problem(&e))
 }
 
 /// The state of the selected workspace without a lock, or that of the file a flag names; `None` if there is none. Problems have
@@ -294,7 +328,8 @@ pub fn read_file(path: &Path) -> Result<Option<State>, Diagnostics> {
 pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Status> {
     // Other problems of the configuration do not matter for the place of the state.
     let (project, _) = workdir::read(session);
-    let found = workdir::state_place(session, Some(&project.config)).and_then(|place| read_file(&path(&place, flag)));
+    let found =
+        workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)));
     found.map_err(|problems| {
         session.show(&problems, &project.sources);
         1

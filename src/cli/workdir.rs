@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use lang::scope::FunctionSettings;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
-use crate::backend;
+use crate::backend::{self, Place, Source};
 use crate::process;
 use crate::prompt::{Answer, Echo};
 use crate::session::Session;
@@ -31,12 +31,20 @@ pub struct Project {
 }
 
 /// Where a state is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct StatePlace {
-    /// The file.
-    pub path: PathBuf,
+    /// The backend.
+    pub place: Place,
     /// The workspace it belongs to.
     pub workspace: String,
+}
+
+impl StatePlace {
+    /// The state.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        self.place.state(&self.workspace)
+    }
 }
 
 /// Reads the configuration in the working directory; shows its problems. `None` if there are errors.
@@ -124,8 +132,8 @@ pub fn is_workspace_name(name: &str) -> bool {
 /// Where the state of this configuration is. Without a configuration, where it is by default.
 pub fn state_place(session: &Session, config: Option<&Config>) -> Result<StatePlace, Diagnostics> {
     let workspace = workspace(session)?;
-    let path = backend::current(session, config)?.state(&workspace);
-    Ok(StatePlace { path, workspace })
+    let place = backend::current(session, config)?;
+    Ok(StatePlace { place, workspace })
 }
 
 /// The callback for waiting for a lock: returns whether to give up. Prints once, after 400 ms, that the lock is waited for.

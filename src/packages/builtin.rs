@@ -9,12 +9,15 @@ use versions::Version;
 /// All built-in plugins.
 #[derive(Clone, Debug, Default)]
 pub struct Builtins {
-    /// The executable that serves them when called with `internal-plugin provider NAME` or `internal-plugin provisioner NAME`.
+    /// The executable that serves them when called with `internal-plugin provider NAME`, `internal-plugin provisioner NAME`
+    /// or `internal-plugin state NAME`.
     pub executable: PathBuf,
     /// The providers.
     pub providers: Vec<BuiltinProvider>,
     /// The names of the provisioners.
     pub provisioners: Vec<String>,
+    /// The names of the state stores: the NAME of `internal-plugin state NAME`, and of the backend.
+    pub state_stores: Vec<String>,
 }
 
 /// A built-in provider.

@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use addrs::Provider as Address;
-use provider::{Provider, Provisioner};
+use provider::{Provider, Provisioner, StateStore};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::connection::PluginConnection;
 use crate::grpc::Methods;
 use crate::grpc_provider::{GrpcProvider, SharedSchema};
 use crate::grpc_provisioner::GrpcProvisioner;
+use crate::grpc_state_store::GrpcStateStore;
 use crate::launch::{self, Launch};
 use crate::reattach::{self, Reattach};
 
@@ -155,6 +156,21 @@ impl Host {
         let launched = launch.start().await?;
         let connection = Arc::new(PluginConnection::new(launch.title, Some(launched.process)));
         Ok(Arc::new(GrpcProvisioner::new(connection, launched.channel)))
+    }
+
+    /// Starts a built-in state store.
+    ///
+    /// # Errors
+    /// The plugin does not start.
+    pub async fn state_store(&self, name: &str) -> Result<Arc<dyn StateStore>, Diagnostics> {
+        let launch = self.builtin(format!("state store \"{name}\""), "state", name, vec![6]);
+        let launched = launch.start().await?;
+        let connection = Arc::new(PluginConnection::new(launch.title, Some(launched.process)));
+        Ok(Arc::new(GrpcStateStore::new(
+            connection,
+            launched.channel,
+            name.to_owned(),
+        )))
     }
 
     fn builtin(&self, title: String, kind: &str, name: &str, protocols: Vec<u32>) -> Launch {

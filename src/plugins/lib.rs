@@ -6,7 +6,8 @@
 //!
 //! - [`launch`]: environment, handshake line ([`handshake`]), certificates ([`tls`]), connection ([`channel`]). [`process`]
 //!   watches the plugin, so that its death is explained. [`reattach`]: providers that run already.
-//! - [`grpc`]: one client for both protocols ([`grpc_provider`]), and one for provisioners ([`grpc_provisioner`]). [`connection`]:
+//! - [`grpc`]: one client for both protocols ([`grpc_provider`]), one for provisioners ([`grpc_provisioner`]), and one for state
+//!   stores ([`grpc_state_store`]). [`connection`]:
 //!   from a gRPC status to a diagnostic.
 //!
 //! A plugin is killed when the last reference to its connection goes, so none outlives a panic; `close` is the polite way.
@@ -29,6 +30,7 @@ mod convert;
 mod grpc;
 mod grpc_provider;
 mod grpc_provisioner;
+mod grpc_state_store;
 mod grpc_v5;
 mod grpc_v6;
 mod handshake;

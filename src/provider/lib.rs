@@ -2,13 +2,14 @@
 //!
 //! [`Provider`] and [`Provisioner`] are what the engine calls, in values, schemas and diagnostics, whatever protocol the
 //! plugin speaks. [`ProviderSource`] starts plugins. [`Schemas`] has the schemas of all providers of one
-//! operation. Implementations over gRPC are in `plugins`; tests implement the traits directly.
+//! operation. [`state_store::StateStore`] is where states are kept when that is not this process. Implementations over gRPC are in `plugins`; tests implement the traits directly.
 //!
 //! Where to begin: [`contract`].
 
 pub mod contract;
 mod schemas;
 mod source;
+pub mod state_store;
 
 pub use contract::{
     Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, Imported, MoveRequest, Opened, Output,
@@ -17,3 +18,4 @@ pub use contract::{
 };
 pub use schemas::Schemas;
 pub use source::ProviderSource;
+pub use state_store::StateStore;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::lock::LockHeld;
+use crate::snapshots::StoreLocked;
 
 /// Why a state could not be read, written or locked.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,17 @@ pub enum StateError {
     /// Another process holds the lock.
     #[error("{0}")]
     Locked(Box<LockHeld>),
+    /// Another program holds the lock of a state that is not in a file.
+    #[error("{0}")]
+    StoreLocked(Box<StoreLocked>),
+    /// A store that is not a file reports an error.
+    #[error("{detail}")]
+    Store {
+        /// What is wrong, in one line.
+        summary: String,
+        /// More about it.
+        detail: String,
+    },
     /// A value cannot be stored.
     #[error("{what} cannot be stored in the state: {message}")]
     Value {
@@ -102,8 +114,10 @@ impl StateError {
 
     /// One line that names the kind of problem, for the head of a diagnostic; the error's text is the detail.
     #[must_use]
-    pub fn summary(&self) -> &'static str {
+    pub fn summary(&self) -> &str {
         match self {
+            StateError::Store { summary, .. } => summary,
+            StateError::StoreLocked(_) => "Error acquiring the state lock",
             StateError::Io { .. } => "Cannot use the state file",
             StateError::Format(_) | StateError::File { .. } => "Cannot read the state",
             StateError::Locked(_) => "Error acquiring the state lock",

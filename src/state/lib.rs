@@ -6,7 +6,7 @@
 //! read, changed and written without any provider.
 //!
 //! On disk there is one format, version 4 of Terraform's ([`document`]), byte for byte as Terraform writes it; the older
-//! versions are turned into it when read ([`upgrade`]). [`store`] keeps a state in a local file: it detects
+//! versions are turned into it when read ([`upgrade`]). What keeps the snapshots of a state is a [`SnapshotStore`]: [`store`] keeps a state in a local file: it detects
 //! whether a snapshot is new, sets its serial, writes the backup, and writes so that neither a crash nor a full disk
 //! loses the old snapshot. [`lock`] locks the file in the way that Terraform does, so that the two exclude each other.
 //!
@@ -20,6 +20,7 @@ pub mod lock;
 pub mod model;
 mod moving;
 pub mod pending;
+pub mod snapshots;
 pub mod store;
 pub mod upgrade;
 mod v4;
@@ -32,4 +33,5 @@ pub use model::{
     ResourceState, State,
 };
 pub use pending::Recovery;
+pub use snapshots::{SharedStore, SnapshotStore, StoreLocked};
 pub use store::{LocalStore, Written};

@@ -27,7 +27,7 @@ use files::{Policy, is_replaceable};
 use crate::document::{decode, encode};
 use crate::lock::{FileLock, LockInfo};
 use crate::pending::{self, Recovery, RecoveryAction, Verdict, stamped_backup};
-use crate::{FormatError, State, StateError};
+use crate::{FormatError, SnapshotStore, State, StateError};
 use files::io_reason;
 
 /// A state in a local file, together with its backup and its lock.
@@ -247,6 +247,36 @@ impl LocalStore {
             self.backed_up = true;
         }
         Ok(())
+    }
+}
+
+impl SnapshotStore for LocalStore {
+    fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError> {
+        LocalStore::lock(self, info, timeout, cancelled)
+    }
+
+    fn unlock(&mut self) -> Result<(), StateError> {
+        LocalStore::unlock(self)
+    }
+
+    fn read(&mut self) -> Result<Option<State>, StateError> {
+        LocalStore::read(self)
+    }
+
+    fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
+        LocalStore::write(self, state, terraform_version)
+    }
+
+    fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError> {
+        LocalStore::write_snapshot(self, snapshot)
+    }
+
+    fn is_stream(&self) -> bool {
+        LocalStore::is_stream(self)
+    }
+
+    fn take_recovery(&mut self) -> Option<Recovery> {
+        LocalStore::take_recovery(self)
     }
 }
 

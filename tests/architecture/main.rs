@@ -60,6 +60,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["sdk", "provider-cloudinit", "lang", "syntax"],
     ),
     ("monoform-provider-terraform", &["sdk", "lang", "syntax"]),
+    // What the stores behind web servers share. Every store may use it, beside what every plugin may use.
+    ("monoform-store-client", &["sdk", "trust"]),
     // For tests: a development dependency of any crate, and of none otherwise.
     ("monoform-support", &[]),
     ("monoform", &["cli", "packages", "sdk"]),
@@ -80,29 +82,30 @@ fn crates_use_only_what_stands_below_them() {
     let mut wrong = Vec::new();
     for package in metadata["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().expect("a name");
-        let is_plugin = name.starts_with("monoform-provider-") || name.starts_with("monoform-provisioner-");
+        let is_store = |name: &str| name.starts_with("monoform-state-");
+        let is_plugin = |name: &str| {
+            name.starts_with("monoform-provider-") || name.starts_with("monoform-provisioner-") || is_store(name)
+        };
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let used = dependency["name"].as_str().expect("a name");
             let internal = used.starts_with("monoform-") && dependency["kind"] != "dev";
-            if !internal || (matches!(used, "monoform-addrs" | "monoform-versions") && !is_plugin) {
+            if !internal || (matches!(used, "monoform-addrs" | "monoform-versions") && !is_plugin(name)) {
                 continue;
             }
             let fine = match allowed.get(name) {
-                Some(allowed) => {
-                    let plugin = used.starts_with("monoform-provider-") || used.starts_with("monoform-provisioner-");
-                    allowed.contains(used) || (name == "monoform" && plugin)
-                }
+                Some(allowed) => allowed.contains(used) || (name == "monoform" && is_plugin(used)),
                 None => {
-                    is_plugin
-                        && matches!(
-                            used,
-                            "monoform-sdk"
-                                | "monoform-cty"
-                                | "monoform-deflate"
-                                | "monoform-openssh"
-                                | "monoform-trust"
-                                | "monoform-connection"
-                        )
+                    is_store(name) && used == "monoform-store-client"
+                        || is_plugin(name)
+                            && matches!(
+                                used,
+                                "monoform-sdk"
+                                    | "monoform-cty"
+                                    | "monoform-deflate"
+                                    | "monoform-openssh"
+                                    | "monoform-trust"
+                                    | "monoform-connection"
+                            )
                 }
             };
             if !fine {
@@ -154,7 +157,11 @@ fn architecture_page_names_every_crate_and_every_file_it_begins_with() {
             }
         }
     }
-    let families = ["builtin-plugins/provider-", "builtin-plugins/provisioner-"];
+    let families = [
+        "builtin-plugins/provider-",
+        "builtin-plugins/provisioner-",
+        "builtin-plugins/state-",
+    ];
     for name in crates {
         let family = families.iter().find(|family| name.starts_with(**family));
         let written = family.map_or_else(|| format!("`{name}`"), |family| format!("`{family}…`"));

@@ -68,20 +68,6 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Fails the test unless all these are in the output, lines and all.
-    #[track_caller]
-    #[allow(
-        clippy::must_use_candidate,
-        clippy::return_self_not_must_use,
-        reason = "a check that may be followed by others"
-    )]
-    pub fn shows(self, texts: &[&str]) -> Ran {
-        for text in texts {
-            assert!(self.stdout.contains(text), "{text:?} is not in\n{}", self.all());
-        }
-        self
-    }
-
     /// Both streams, for messages.
     pub fn all(&self) -> String {
         format!(

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use cty::{Path, Value};
 
+use super::state_store::ServedStore;
 use crate::client::ClientCell;
 use crate::context::Calls;
 use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
@@ -73,6 +74,7 @@ pub(crate) struct Core {
     pub data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
     pub functions: BTreeMap<&'static str, Function>,
+    pub state_stores: BTreeMap<&'static str, ServedStore>,
     /// Why the provider cannot be served.
     pub problems: Vec<String>,
     /// The calls in progress.
@@ -98,6 +100,11 @@ impl Core {
             data_sources: members.data_sources,
             ephemerals: members.ephemerals,
             functions: members.functions,
+            state_stores: members
+                .state_stores
+                .into_iter()
+                .map(|(name, store)| (name, ServedStore::new(store)))
+                .collect(),
             problems: Vec::new(),
             calls: Calls::new(),
             blocks: P::BLOCKS,
@@ -131,6 +138,10 @@ impl Core {
         for (name, ephemeral) in &self.ephemerals {
             found.extend(of_schema(Use::Ephemeral, name, &ephemeral.schema().schema, &[]));
         }
+        for (name, store) in &self.state_stores {
+            let problems = of_schema(Use::Provider, "", &store.store.schema().schema, &[]);
+            found.extend(problems.into_iter().map(|p| format!("state store {name}: {p}")));
+        }
         found.extend(
             self.functions
                 .iter()
@@ -145,7 +156,7 @@ impl Core {
             .chain(self.data_sources.values().map(|d| d.schema()))
             .chain(self.ephemerals.values().map(|e| e.schema()))
             .chain([&self.config]);
-        if schemas.into_iter().any(|s| s.schema.root.has_nested_attributes()) {
+        if !self.state_stores.is_empty() || schemas.into_iter().any(|s| s.schema.root.has_nested_attributes()) {
             &[6]
         } else {
             &[5, 6]

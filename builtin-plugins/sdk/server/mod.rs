@@ -9,6 +9,7 @@ mod log;
 mod messages;
 mod provider_service;
 mod provisioner_service;
+mod state_store;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -34,10 +35,11 @@ use self::core::Core;
 use self::handshake::Asked;
 pub use self::handshake::HANDSHAKE_VARIABLES;
 use self::listen::Socket;
+use self::state_store::OneStore;
 use self::tls::{Tls, TlsError};
 use crate::context::Calls;
 use crate::schema::{Use, of_schema};
-use crate::{Provider, Provisioner};
+use crate::{NeverBlocks, Provider, Provisioner, StateStore};
 
 /// The largest message either way.
 const MESSAGE_LIMIT: usize = 256 * 1024 * 1024;
@@ -65,6 +67,11 @@ pub fn serve_provider<P: Provider>(provider: P) -> ExitCode {
         Ok(core) => serve(core.protocols(), |version| provider_routes(core, version)),
         Err(code) => code,
     }
+}
+
+/// Serves one state store, and nothing else, to the program that started this process: as a provider without configuration.
+pub fn serve_state_store(name: &'static str, store: impl StateStore) -> ExitCode {
+    serve_provider(NeverBlocks(OneStore::new(name, store)))
 }
 
 /// Serves a provider that you started yourself, in a debugger perhaps, until it is interrupted.

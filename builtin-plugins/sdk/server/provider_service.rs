@@ -43,6 +43,7 @@ macro_rules! provider_service {
         validate_data: $validate_data:ident($data_module:ident),
         configure: $configure:ident($configure_module:ident),
         stop: $stop:ident($stop_module:ident),
+        stores: |$core:ident, $message:ident| $with_stores:expr,
         only_here: { $($only_here:tt)* }
     ) => {
         use std::time::{SystemTime, UNIX_EPOCH};
@@ -112,7 +113,8 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 _: Request<pb::get_provider_schema::Request>,
             ) -> Answer<pb::get_provider_schema::Response> {
                 let name = |n: &&'static str| (*n).to_owned();
-                let mut response = Response::new(pb::get_provider_schema::Response {
+                let $core = &*self.0;
+                let $message = pb::get_provider_schema::Response {
                     provider: Some(schema(self.0.config_schema())),
                     resource_schemas: self.0.resources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
                     data_source_schemas: self.0.data_sources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
@@ -120,7 +122,8 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                     functions: self.0.functions.iter().map(|(n, f)| (name(n), function(f))).collect(),
                     server_capabilities: Some(capabilities(self)),
                     ..Default::default()
-                });
+                };
+                let mut response = Response::new($with_stores);
                 let state_only: Vec<&str> =
                     self.0.resources.iter().filter(|(_, r)| r.state_only()).map(|(n, _)| *n).collect();
                 if let Ok(names) = state_only.join(",").parse() {
@@ -517,12 +520,15 @@ mod v5 {
         validate_data: validate_data_source_config(validate_data_source_config),
         configure: configure(configure),
         stop: stop(stop),
+        stores: |_core, response| response,
         only_here: {}
     }
 }
 
 /// Protocol 6.
 mod v6 {
+    use crate::server::state_store;
+
     provider_service! {
         messages: v6,
         get_schema: get_provider_schema,
@@ -531,51 +537,148 @@ mod v6 {
         validate_data: validate_data_resource_config(validate_data_resource_config),
         configure: configure_provider(configure_provider),
         stop: stop_provider(stop_provider),
+        stores: |core, response| pb::get_provider_schema::Response {
+            state_store_schemas: core
+                .state_stores
+                .iter()
+                .map(|(name, store)| ((*name).to_owned(), schema(store.store.schema())))
+                .collect(),
+            ..response
+        },
         only_here: {
             async fn validate_state_store_config(
                 &self,
-                _: Request<pb::validate_state_store::Request>,
+                request: Request<pb::validate_state_store::Request>,
             ) -> Answer<pb::validate_state_store::Response> {
-                absent()
+                let r = request.into_inner();
+                let found = self.run_now(move |core| core.validate_store(&r.type_name, &wire(r.config))).await?;
+                Ok(Response::new(pb::validate_state_store::Response { diagnostics: diagnostics(found) }))
             }
 
             async fn configure_state_store(
                 &self,
-                _: Request<pb::configure_state_store::Request>,
+                request: Request<pb::configure_state_store::Request>,
             ) -> Answer<pb::configure_state_store::Response> {
-                absent()
+                let r = request.into_inner();
+                let asked = r.capabilities.unwrap_or_default().chunk_size;
+                let chunk_size = usize::try_from(asked).unwrap_or_default();
+                let result = self
+                    .run(move |core, _| async move {
+                        core.configure_store(&r.type_name, &wire(r.config), chunk_size).await
+                    })
+                    .await?;
+                let (chunk_size, support, problems) = match result {
+                    Ok((chunk_size, support)) => (chunk_size, Some(support), crate::Diagnostics::new()),
+                    Err(problems) => (0, None, problems),
+                };
+                let mut response = Response::new(pb::configure_state_store::Response {
+                    diagnostics: diagnostics(problems),
+                    capabilities: Some(pb::StateStoreServerCapabilities {
+                        chunk_size: i64::try_from(chunk_size).unwrap_or_default(),
+                    }),
+                });
+                if let Some(support) = support {
+                    let support = tonic::metadata::MetadataValue::from_static(state_store::support_text(support));
+                    response.metadata_mut().insert(proto::STATE_WORKSPACES, support);
+                }
+                Ok(response)
             }
 
-            async fn get_states(&self, _: Request<pb::get_states::Request>) -> Answer<pb::get_states::Response> {
-                absent()
+            async fn get_states(&self, request: Request<pb::get_states::Request>) -> Answer<pb::get_states::Response> {
+                let r = request.into_inner();
+                let result = self.run(move |core, _| async move { core.states(&r.type_name).await }).await?;
+                let (state_id, problems) = match result {
+                    Ok(names) => (names, crate::Diagnostics::new()),
+                    Err(problems) => (Vec::new(), problems),
+                };
+                Ok(Response::new(pb::get_states::Response { state_id, diagnostics: diagnostics(problems) }))
             }
 
-            async fn delete_state(&self, _: Request<pb::delete_state::Request>) -> Answer<pb::delete_state::Response> {
-                absent()
+            async fn delete_state(
+                &self,
+                request: Request<pb::delete_state::Request>,
+            ) -> Answer<pb::delete_state::Response> {
+                let r = request.into_inner();
+                let result = self
+                    .run(move |core, _| async move { core.delete_state(&r.type_name, &r.state_id).await })
+                    .await?;
+                let problems = result.err().unwrap_or_default();
+                Ok(Response::new(pb::delete_state::Response { diagnostics: diagnostics(problems) }))
             }
 
-            type ReadStateBytesStream = NoStream<pb::read_state_bytes::Response>;
+            type ReadStateBytesStream = futures::stream::Iter<std::vec::IntoIter<Result<pb::read_state_bytes::Response, Status>>>;
 
             async fn read_state_bytes(
                 &self,
-                _: Request<pb::read_state_bytes::Request>,
+                request: Request<pb::read_state_bytes::Request>,
             ) -> Answer<Self::ReadStateBytesStream> {
-                absent()
+                let r = request.into_inner();
+                let result = self
+                    .run(move |core, _| async move { core.read_state(&r.type_name, &r.state_id).await })
+                    .await?;
+                let pieces = match result {
+                    Ok((bytes, chunk_size)) => state_store::pieces(&bytes, chunk_size)
+                        .map(|(range, total_length, bytes)| pb::read_state_bytes::Response {
+                            bytes: bytes.to_vec(),
+                            total_length,
+                            range: Some(range),
+                            diagnostics: Vec::new(),
+                        })
+                        .map(Ok)
+                        .collect(),
+                    Err(problems) => vec![Ok(pb::read_state_bytes::Response {
+                        diagnostics: diagnostics(problems),
+                        ..Default::default()
+                    })],
+                };
+                Ok(Response::new(futures::stream::iter(pieces)))
             }
 
             async fn write_state_bytes(
                 &self,
-                _: Request<tonic::Streaming<pb::write_state_bytes::RequestChunk>>,
+                request: Request<tonic::Streaming<pb::write_state_bytes::RequestChunk>>,
             ) -> Answer<pb::write_state_bytes::Response> {
-                absent()
+                let (meta, bytes) = state_store::gather(request.into_inner()).await?;
+                let result = self
+                    .run(move |core, _| async move { core.write_state(&meta.type_name, &meta.state_id, bytes).await })
+                    .await?;
+                let problems = result.err().unwrap_or_default();
+                Ok(Response::new(pb::write_state_bytes::Response { diagnostics: diagnostics(problems) }))
             }
 
-            async fn lock_state(&self, _: Request<pb::lock_state::Request>) -> Answer<pb::lock_state::Response> {
-                absent()
+            async fn lock_state(
+                &self,
+                request: Request<pb::lock_state::Request>,
+            ) -> Answer<pb::lock_state::Response> {
+                let info = request.metadata().get_bin(proto::STATE_LOCK_INFO).and_then(|info| info.to_bytes().ok());
+                let r = request.into_inner();
+                let info = state_store::lock_info(info.as_deref(), &r.operation);
+                let result = self
+                    .run(move |core, _| async move { core.lock_state(&r.type_name, &r.state_id, info).await })
+                    .await?;
+                let (lock_id, holder, problems) = match result {
+                    Ok(id) => (id, None, crate::Diagnostics::new()),
+                    Err(error) => (String::new(), state_store::holder(&error), error.into_diagnostics()),
+                };
+                let mut response =
+                    Response::new(pb::lock_state::Response { lock_id, diagnostics: diagnostics(problems) });
+                if let Some(holder) = holder {
+                    let holder = tonic::metadata::MetadataValue::from_bytes(holder.as_bytes());
+                    response.metadata_mut().insert_bin(proto::STATE_LOCK_HOLDER, holder);
+                }
+                Ok(response)
             }
 
-            async fn unlock_state(&self, _: Request<pb::unlock_state::Request>) -> Answer<pb::unlock_state::Response> {
-                absent()
+            async fn unlock_state(
+                &self,
+                request: Request<pb::unlock_state::Request>,
+            ) -> Answer<pb::unlock_state::Response> {
+                let r = request.into_inner();
+                let result = self
+                    .run(move |core, _| async move { core.unlock_state(&r.type_name, &r.state_id, &r.lock_id).await })
+                    .await?;
+                let problems = result.err().unwrap_or_default();
+                Ok(Response::new(pb::unlock_state::Response { diagnostics: diagnostics(problems) }))
             }
         }
     }

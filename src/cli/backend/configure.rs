@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use config::Config;
+use config::model::Backend;
+use cty::Value;
+use schema::Schema;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
+use super::local::{empty_with_backup, same_place};
 use super::migrate::{Migration, migrate};
 use super::record::{Record, Saved};
-use super::{Local, empty, empty_with_backup, in_block, settings};
+use super::{Kind, Local, Place, Source, of_saved, select, settings};
 use crate::program;
 use crate::session::Session;
+use crate::state_session::read_source;
 
 /// What the flags of `init` say about the backend.
 pub struct BackendOptions<'a> {
@@ -30,7 +35,7 @@ pub struct BackendOptions<'a> {
 /// What came of it.
 pub struct Configured {
     /// Where states are from now on.
-    pub local: Local,
+    pub place: Place,
     /// What is to be told at the end.
     pub warnings: Diagnostics,
 }
@@ -38,9 +43,9 @@ pub struct Configured {
 impl Configured {
     /// Where states are, the warnings given away.
     #[must_use]
-    pub fn on_to(self, warnings: &mut Diagnostics) -> Local {
+    pub fn on_to(self, warnings: &mut Diagnostics) -> Place {
         warnings.extend(self.warnings);
-        self.local
+        self.place
     }
 }
 
@@ -54,34 +59,60 @@ pub fn configure(
     config: &Config,
     sources: &mut SourceMap,
 ) -> Result<Configured, Diagnostics> {
-    let data_dir = session.env.data_dir();
-    let mut record = Record::read(data_dir)?;
-    let previous = record.backend.take().filter(|_| !options.reconfigure);
-    let block = in_block(Some(config))?;
-    let mut warnings = Diagnostics::new();
-    let overrides = options.settings;
-    let migration = Migration {
+    let mut record = Record::read(session.env.data_dir())?;
+    let change = Change {
         session,
-        force: options.force_copy,
-        input: options.input && session.env.input() && session.stream.is_none(),
-        lock: options.lock,
+        options,
+        previous: record.backend.take().filter(|_| !options.reconfigure),
+        migration: Migration {
+            session,
+            force: options.force_copy,
+            input: options.input && session.env.input() && session.stream.is_none(),
+            lock: options.lock,
+        },
     };
-    let agreed = options.migrate || options.force_copy;
-    let Some((local, _)) = block else {
-        if overrides.iter().any(|o| !o.is_empty()) {
-            warnings.push(missing_block());
+    let mut warnings = Diagnostics::new();
+    let place = match settings::block(Some(config))? {
+        Some(block) => change.to_block(record, block, sources)?,
+        None => {
+            if options.settings.iter().any(|o| !o.is_empty()) {
+                warnings.push(missing_block());
+            }
+            change.to_none(&record)?
         }
-        let Some(previous) = previous else {
+    };
+    warnings.extend(place.take_warnings());
+    if let Place::Store(_) = &place {
+        select::existing(session, &place, change.migration.input)?;
+    }
+    Ok(Configured { place, warnings })
+}
+
+/// From what the record says to what the configuration says.
+struct Change<'a> {
+    session: &'a Session,
+    options: &'a BackendOptions<'a>,
+    previous: Option<Saved>,
+    migration: Migration<'a>,
+}
+
+impl Change<'_> {
+    /// Whether a change of the backend was asked for.
+    fn agreed(&self) -> bool {
+        self.options.migrate || self.options.force_copy
+    }
+
+    /// To a configuration without a block.
+    fn to_none(&self, record: &Record) -> Result<Place, Diagnostics> {
+        let session = self.session;
+        let Some(previous) = &self.previous else {
             // With -reconfigure there may be a record that counts no more.
             if record.exists {
-                record.write(data_dir)?;
+                record.write(session.env.data_dir())?;
             }
-            return Ok(Configured {
-                local: Local::default(),
-                warnings,
-            });
+            return Ok(Place::default());
         };
-        if !agreed {
+        if !self.agreed() {
             return Err(changed().into());
         }
         note(
@@ -92,9 +123,8 @@ pub fn configure(
                 previous.ty
             ),
         );
-        let source = local_only(&previous)?;
-        migrate(&migration, &source, &Local::default())?;
-        record.write(data_dir)?;
+        migrate(&self.migration, &of_saved(session, previous)?, &Place::default())?;
+        record.write(session.env.data_dir())?;
         note(
             session,
             &session.ui.style().green(format!(
@@ -103,87 +133,116 @@ pub fn configure(
                 program::tool()
             )),
         );
-        return Ok(Configured {
-            local: Local::default(),
-            warnings,
-        });
-    };
-    let hash = local.hash();
-    let overridden = overrides.iter().any(|o| !o.is_empty());
-    let local = apply_overrides(local, overrides, sources)?;
-    let saved = Saved::new(&local, hash);
-    match previous {
-        // What came from the command line before holds as long as the block is the same.
-        Some(previous) if previous.ty == "local" && previous.hash == hash && !overridden => {
-            return Ok(Configured {
-                local: local_only(&previous)?,
-                warnings,
-            });
-        }
-        Some(previous) if previous.local().as_ref() == Some(&local) => {
-            if previous != saved {
-                record.backend = Some(saved);
-                record.write(data_dir)?;
+        Ok(Place::default())
+    }
+
+    /// To a configuration with a block.
+    fn to_block(&self, mut record: Record, block: &Backend, sources: &mut SourceMap) -> Result<Place, Diagnostics> {
+        let session = self.session;
+        let data_dir = session.env.data_dir();
+        let kind = Kind::find(session, &block.ty, Some(&block.type_range))?;
+        let schema = kind.schema();
+        let in_block = settings::decode(&block.body, &schema)?;
+        let hash = settings::hash(&block.ty, &in_block);
+        let merged = settings::with_overrides(&block.ty, &schema, in_block, self.options.settings, sources)?;
+        let connect = |kind: Kind, config: Value| kind.configure(config, Some(&block.body));
+        let previous = self.previous.as_ref().filter(|saved| *saved.ty == *block.ty);
+        if let Some(saved) = previous {
+            let recorded = saved.value(&schema)?;
+            // What came from the command line before holds as long as the block is the same.
+            if saved.hash == hash && self.options.settings.is_empty() {
+                return connect(kind, recorded);
             }
-            return Ok(Configured { local, warnings });
+            if recorded == merged {
+                let place = connect(kind, recorded)?;
+                if saved.hash != hash {
+                    record.backend = Some(Saved { hash, ..saved.clone() });
+                    record.write(data_dir)?;
+                }
+                return Ok(place);
+            }
         }
-        Some(previous) => {
-            if !agreed {
+        if self.previous.is_some() {
+            if !self.agreed() {
                 return Err(changed().into());
             }
-            note(
-                session,
-                &format!(
-                    "Backend configuration changed!\n\n{tool} has detected that the configuration specified for the backend\nhas \
-                     changed. {tool} will now check for existing state in the backends.\n",
-                    tool = program::tool()
-                ),
-            );
-            let source = local_only(&previous)?;
-            migrate(&migration, &source, &local)?;
+            self.tell_of_change(block);
         }
-        None => {
-            // The first time, states come from where they are by default.
-            let source = Local::default();
-            if !same_place(&source, &local) && migrate(&migration, &source, &local)? {
-                for workspace in source.workspaces().map_err(Diagnostics::from)? {
-                    empty_with_backup(&source.state(&workspace))?;
-                }
+        let asked = settings::asked(session, &schema, merged, self.migration.input)?;
+        let place = connect(kind, asked.clone())?;
+        match &self.previous {
+            Some(saved) => {
+                migrate(&self.migration, &of_saved(session, saved)?, &place)?;
             }
+            None => self.bring_local_states(&place)?,
+        }
+        self.record(record, block, &asked, &schema, hash)?;
+        Ok(place)
+    }
+
+    fn tell_of_change(&self, block: &Backend) {
+        let tool = program::tool();
+        note(
+            self.session,
+            &format!(
+                "{}\n\n{tool} has detected that the configuration specified for the backend\nhas changed. {tool} will now check \
+                 for existing state in the backends.\n",
+                self.session.ui.style().bold("Backend configuration changed!")
+            ),
+        );
+        if let Some(saved) = self.previous.as_ref().filter(|saved| *saved.ty != *block.ty) {
+            let text = format!(
+                "{tool} detected that the backend type changed from \"{}\" to \"{}\".\n",
+                saved.ty, block.ty
+            );
+            note(self.session, &text);
         }
     }
-    record.backend = Some(saved);
-    record.write(data_dir)?;
-    note(
-        session,
-        &session.ui.style().green(format!(
-            "\nSuccessfully configured the backend \"local\"! {} will automatically\nuse this backend unless the backend \
-             configuration changes.",
-            program::tool()
-        )),
-    );
-    Ok(Configured { local, warnings })
-}
 
-fn same_place(a: &Local, b: &Local) -> bool {
-    let absolute = |local: &Local| std::path::absolute(local.file()).unwrap_or_else(|_| local.file());
-    absolute(a) == absolute(b)
-}
+    /// The first time, states come from where they are by default.
+    fn bring_local_states(&self, place: &Place) -> Result<(), Diagnostics> {
+        let source = Local::default();
+        if matches!(place, Place::Local(local) if same_place(&source, local)) {
+            return Ok(());
+        }
+        let mut moved = Vec::new();
+        for workspace in source.workspaces()? {
+            let file = source.state(&workspace);
+            if read_source(&Source::File(file.clone()))?.is_some_and(|state| !state.is_empty()) {
+                moved.push(file);
+            }
+        }
+        if moved.is_empty() || !migrate(&self.migration, &Place::Local(source), place)? {
+            return Ok(());
+        }
+        for file in moved {
+            empty_with_backup(&file)?;
+        }
+        Ok(())
+    }
 
-/// The settings of a recorded backend, of which only this type can be read here.
-fn local_only(saved: &Saved) -> Result<Local, Diagnostics> {
-    saved.local().ok_or_else(|| {
-        Diagnostic::error(
-            "Backend not supported",
-            format!(
-                "The state of this working directory was kept by the backend \"{}\", which is not supported by this version of \
-                 Monoform, so it cannot be brought along. Move the state with the program that knows this backend, or use \
-                 -reconfigure to go on without it.",
-                saved.ty
-            ),
-        )
-        .into()
-    })
+    fn record(
+        &self,
+        mut record: Record,
+        block: &Backend,
+        config: &Value,
+        schema: &Schema,
+        hash: u32,
+    ) -> Result<(), Diagnostics> {
+        let session = self.session;
+        record.backend = Some(Saved::new(&block.ty, config, schema, hash)?);
+        record.write(session.env.data_dir())?;
+        note(
+            session,
+            &session.ui.style().green(format!(
+                "\nSuccessfully configured the backend \"{}\"! {} will automatically\nuse this backend unless the backend \
+                 configuration changes.",
+                block.ty,
+                program::tool()
+            )),
+        );
+        Ok(())
+    }
 }
 
 fn changed() -> Diagnostic {
@@ -204,45 +263,6 @@ fn missing_block() -> Diagnostic {
         "The option -backend-config adds to a \"backend\" block, and the configuration has none, so the option has no effect. To \
          choose where the state is, add a block:\n\nterraform {\n  backend \"local\" {}\n}",
     )
-}
-
-/// Adds what `-backend-config` says to the settings of a block, in the order of the command line.
-fn apply_overrides(mut local: Local, overrides: &[String], sources: &mut SourceMap) -> Result<Local, Diagnostics> {
-    for text in overrides.iter().filter(|text| !text.is_empty()) {
-        let Some((name, value)) = text.split_once('=') else {
-            file(text, &mut local, sources)?;
-            continue;
-        };
-        let name = name.trim();
-        let Some(place) = local.get_mut(name) else {
-            return Err(Diagnostic::error(
-                "Invalid backend configuration argument",
-                format!(
-                    "The option -backend-config sets \"{name}\", which the backend \"local\" does not have: its \
-                     settings are \"path\" and \"workspace_dir\"."
-                ),
-            )
-            .into());
-        };
-        if value.is_empty() {
-            return Err(empty(name).into());
-        }
-        *place = Some(value.to_owned());
-    }
-    Ok(local)
-}
-
-fn file(path: &str, local: &mut Local, sources: &mut SourceMap) -> Result<(), Diagnostics> {
-    let bytes = std::fs::read(path).map_err(|e| {
-        Diagnostics::from(Diagnostic::error(
-            "Failed to read file",
-            format!("The file \"{path}\" could not be read: {}.", files::io_reason(&e)),
-        ))
-    })?;
-    sources.insert(path, &*String::from_utf8_lossy(&bytes));
-    let (body, mut problems) = syntax::parse_file(path, &bytes);
-    problems.extend(settings(&body, local));
-    problems.into_result(())
 }
 
 /// Says what goes on, to people or to a program.

@@ -6,11 +6,14 @@ use std::time::Duration;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::Local;
+use super::{Place, Source, select};
 use crate::program;
 use crate::prompt::{Answer, Echo};
 use crate::session::Session;
-use crate::state_session::{Opening, StateSession, problem};
+use crate::state_session::{Opening, StateSession, problem, read_source};
+use crate::workdir;
+
+const DEFAULT: &str = "default";
 
 /// How it is done.
 pub struct Migration<'s> {
@@ -28,90 +31,181 @@ pub struct Migration<'s> {
 ///
 /// # Errors
 /// A state cannot be read or written, or nobody agreed. What was there stays.
-pub fn migrate(how: &Migration<'_>, from: &Local, to: &Local) -> Result<bool, Diagnostics> {
-    let workspaces = from.workspaces()?;
-    if workspaces.len() == 1 {
-        return one(how, &from.state("default"), &to.state("default"), how.force);
+pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
+    let pair = Pair { how, from, to };
+    let workspaces = match from.workspaces()? {
+        Some(names) if names != [DEFAULT] && !names.is_empty() => names,
+        // With one state only, or nothing but the usual workspace.
+        _ => return pair.one(DEFAULT, DEFAULT, how.force),
+    };
+    let (old, new) = (from.ty(), to.ty());
+    let tool = program::tool();
+    if to.workspaces()?.is_none() {
+        let selected = workdir::workspace(how.session)?;
+        if !how.force {
+            let explanation = format!(
+                "  The existing \"{old}\" backend supports workspaces and you currently are\n  using more than one. The newly \
+                 configured \"{new}\" backend doesn't support\n  workspaces. If you continue, {tool} will copy your current \
+                 workspace \"{selected}\"\n  to the default workspace in the new backend. Your existing workspaces in the\n  \
+                 source backend won't be modified. If you want to switch workspaces, back them\n  up, or cancel altogether, \
+                 answer \"no\" and {tool} will abort."
+            );
+            let question = format!(
+                "Destination state \"{new}\" doesn't support workspaces.\nDo you want to copy only your current workspace?"
+            );
+            if !agreed(how, &question, &explanation)? {
+                return Err(aborted());
+            }
+        }
+        select::remember(how.session, DEFAULT)?;
+        return pair.one(&selected, DEFAULT, how.force);
     }
     if !how.force {
-        let question = "Do you want to migrate all workspaces to \"local\"?";
+        let question = format!("Do you want to migrate all workspaces to \"{new}\"?");
         let explanation = format!(
-            "  Both the existing \"local\" backend and the newly configured \"local\" backend\n  support workspaces. When migrating \
+            "  Both the existing \"{old}\" backend and the newly configured \"{new}\" backend\n  support workspaces. When migrating \
              between backends, {tool} will copy\n  all workspaces (with the same names). THIS WILL OVERWRITE any conflicting\n  \
              states in the destination.\n\n  To bring along only some of them, use \"{command} state pull\" and \"{command} state \
              push\".\n\n  If you answer \"yes\", {tool} will migrate all states. If you answer\n  \"no\", {tool} will abort.",
-            tool = program::tool(),
             command = program::command()
         );
-        if !agreed(how, question, &explanation)? {
-            return Err(Diagnostic::error(
-                "Migration aborted by user.",
-                "The states and the record of the backend are as they were.",
-            )
-            .into());
+        if !agreed(how, &question, &explanation)? {
+            return Err(aborted());
         }
     }
-    for workspace in workspaces {
-        one(how, &from.state(&workspace), &to.state(&workspace), true)?;
+    let mut names = workspaces;
+    names.sort();
+    for workspace in names {
+        pair.one(&workspace, &workspace, true).map_err(|mut problems| {
+            if let Some(first) = problems.0.iter_mut().find(|d| d.is_error()) {
+                first.detail = format!(
+                    "{}\n\nThe workspace \"{workspace}\" was being brought along from \"{old}\" to \"{new}\". Workspaces before it \
+                     in the alphabet have been copied, the others have not, and the source is as it was. Run init again when \
+                     the problem is solved.",
+                    first.detail
+                );
+            }
+            problems
+        })?;
     }
     Ok(true)
 }
 
-/// Brings one state along; says whether it is at the new place now.
-fn one(how: &Migration<'_>, from: &Path, to: &Path, force: bool) -> Result<bool, Diagnostics> {
-    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    if absolute(from) == absolute(to) || !from.exists() {
-        return Ok(false);
-    }
-    let open = |path: &Path| {
-        let lock = how.lock.filter(|_| path.exists());
-        StateSession::open(how.session, &Opening::new(path.to_owned(), "migrate-state", lock))
-    };
-    let mut source = open(from)?;
-    let mut target = open(to)?;
-    let existing = source.state.take().unwrap_or_default();
-    let there = target.state.take().unwrap_or_default();
-    if existing.is_empty() {
-        return Ok(false);
-    }
-    if existing.same_content(&there) {
-        return Ok(true);
-    }
-    if !force {
-        let copies;
-        let explanation = if there.is_empty() {
-            "  Pre-existing state was found while migrating the previous \"local\" backend to the\n  newly configured \"local\" \
-             backend. No existing state was found in the newly\n  configured \"local\" backend. Do you want to copy this state to \
-             the new \"local\"\n  backend? Enter \"yes\" to copy and \"no\" to start with an empty state."
-                .to_owned()
-        } else {
-            copies = to_compare(&existing, &there)?;
-            format!(
-                "  Pre-existing state was found while migrating the previous \"local\" backend to the\n  newly configured \
-                 \"local\" backend. An existing non-empty state already exists in\n  the new backend. The two states have been \
-                 saved to temporary files that will be\n  removed after responding to this query.\n\n  Previous (type \
-                 \"local\"): {}\n  New      (type \"local\"): {}\n\n  Do you want to overwrite the state in the new backend with \
-                 the previous state?\n  Enter \"yes\" to copy and \"no\" to start with the existing state in the newly\n  \
-                 configured \"local\" backend.",
-                copies.path().join("1-local.tfstate").display(),
-                copies.path().join("2-local.tfstate").display()
-            )
-        };
-        if !agreed(
-            how,
-            "Do you want to copy existing state to the new backend?",
-            &explanation,
-        )? {
+fn aborted() -> Diagnostics {
+    Diagnostic::error(
+        "Migration aborted by user.",
+        "The states and the record of the backend are as they were.",
+    )
+    .into()
+}
+
+/// From one backend to another.
+struct Pair<'m> {
+    how: &'m Migration<'m>,
+    from: &'m Place,
+    to: &'m Place,
+}
+
+impl Pair<'_> {
+    /// Brings one state along; says whether it is at the new place now.
+    fn one(&self, from: &str, to: &str, force: bool) -> Result<bool, Diagnostics> {
+        let (from, to) = (self.from.state(from), self.to.state(to));
+        if let (Source::File(from), Source::File(to)) = (&from, &to) {
+            let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            if absolute(from) == absolute(to) {
+                return Ok(false);
+            }
+        }
+        // What is empty is not locked: there may be nothing to write a lock to.
+        if matches!(&from, Source::File(path) if !path.exists()) {
             return Ok(false);
         }
+        let Some(existing) = read_source(&from)?.filter(|state| !state.is_empty()) else {
+            return Ok(false);
+        };
+        // Both may be the same state, with the same lock: then there is nothing to do, and to lock it twice would fail.
+        if read_source(&to)?.is_some_and(|there| existing.same_content(&there) && existing.lineage == there.lineage) {
+            return Ok(true);
+        }
+        let mut source = self.open(&from, "migration source state")?;
+        let mut target = self.open(&to, "migration destination state")?;
+        let result = self.copy(&mut source, &mut target, force);
+        let unlocked = target.unlock().and(source.unlock());
+        let copied = result?;
+        unlocked?;
+        Ok(copied)
     }
-    target.write_snapshot(existing).map_err(|e| problem(&e))?;
-    target.unlock()?;
-    Ok(true)
+
+    fn open(&self, source: &Source, operation: &str) -> Result<StateSession<'_>, Diagnostics> {
+        let lockable = !matches!(source, Source::File(path) if !path.exists());
+        let lock = self.how.lock.filter(|_| lockable);
+        StateSession::open(self.how.session, &Opening::new(source.clone(), operation, lock))
+    }
+
+    fn copy(
+        &self,
+        source: &mut StateSession<'_>,
+        target: &mut StateSession<'_>,
+        force: bool,
+    ) -> Result<bool, Diagnostics> {
+        let existing = source.state.take().unwrap_or_default();
+        let there = target.state.take();
+        if existing.is_empty() {
+            return Ok(false);
+        }
+        if there
+            .as_ref()
+            .is_some_and(|there| existing.same_content(there) && existing.lineage == there.lineage)
+        {
+            return Ok(true);
+        }
+        if !force && !self.asked(&existing, there.as_ref())? {
+            return Ok(false);
+        }
+        // In a store, what takes the place of another snapshot is a new one.
+        let in_place = there.is_some() && matches!(self.to, Place::Store(_));
+        let snapshot = State {
+            serial: existing.serial.saturating_add(u64::from(in_place)),
+            ..existing
+        };
+        target.write_snapshot(snapshot).map_err(|e| problem(&e))?;
+        Ok(true)
+    }
+
+    /// Whether somebody agrees to copying a state.
+    fn asked(&self, existing: &State, there: Option<&State>) -> Result<bool, Diagnostics> {
+        let (old, new) = (self.from.ty(), self.to.ty());
+        let copies;
+        let explanation = match there.filter(|state| !state.is_empty()) {
+            None => format!(
+                "  Pre-existing state was found while migrating the previous \"{old}\" backend to the\n  newly configured \"{new}\" \
+                 backend. No existing state was found in the newly\n  configured \"{new}\" backend. Do you want to copy this \
+                 state to the new \"{new}\"\n  backend? Enter \"yes\" to copy and \"no\" to start with an empty state."
+            ),
+            Some(there) => {
+                copies = to_compare([(old, existing), (new, there)])?;
+                format!(
+                    "  Pre-existing state was found while migrating the previous \"{old}\" backend to the\n  newly configured \
+                     \"{new}\" backend. An existing non-empty state already exists in\n  the new backend. The two states have \
+                     been saved to temporary files that will be\n  removed after responding to this query.\n\n  Previous (type \
+                     \"{old}\"): {}\n  New      (type \"{new}\"): {}\n\n  Do you want to overwrite the state in the new backend \
+                     with the previous state?\n  Enter \"yes\" to copy and \"no\" to start with the existing state in the \
+                     newly\n  configured \"{new}\" backend.",
+                    copies.path().join(format!("1-{old}.tfstate")).display(),
+                    copies.path().join(format!("2-{new}.tfstate")).display()
+                )
+            }
+        };
+        agreed(
+            self.how,
+            "Do you want to copy existing state to the new backend?",
+            &explanation,
+        )
+    }
 }
 
 /// Both states in a directory of their own, for whoever has to decide between them.
-fn to_compare(existing: &State, there: &State) -> Result<tempfile::TempDir, Diagnostics> {
+fn to_compare(states: [(&str, &State); 2]) -> Result<tempfile::TempDir, Diagnostics> {
     let failed = |e: String| {
         Diagnostics::from(Diagnostic::error(
             "Failed to create temporary files",
@@ -122,8 +216,9 @@ fn to_compare(existing: &State, there: &State) -> Result<tempfile::TempDir, Diag
         .prefix("monoform-states-")
         .tempdir()
         .map_err(|e| failed(files::io_reason(&e)))?;
-    for (name, state) in [("1-local.tfstate", existing), ("2-local.tfstate", there)] {
-        state::store::write_copy(&dir.path().join(name), state).map_err(|e| failed(e.to_string()))?;
+    for (i, (ty, state)) in states.into_iter().enumerate() {
+        let path = dir.path().join(format!("{}-{ty}.tfstate", i + 1));
+        state::store::write_copy(&path, state).map_err(|e| failed(e.to_string()))?;
     }
     Ok(dir)
 }

@@ -3,235 +3,243 @@
 //!
 //! `init` records the backend in `.terraform/terraform.tfstate`, in the form that Terraform has there. From then on the record
 //! decides, since it also has what came from the command line; a block that says something else since then must go through
-//! `init` first, which offers to bring the state along (`migrate`). A working directory that was never initialized needs no
-//! record: the block says it all.
+//! `init` first, which offers to bring the state along (`migrate`). A working directory with a backend `local` that was never
+//! initialized needs no record: the block says it all.
+//!
+//! The backend `local` is here ([`local`]); every other one is a state store, a plugin ([`store`]). [`Place`] is either.
 
 pub mod configure;
+pub mod local;
 mod migrate;
 pub mod record;
+pub mod select;
+mod settings;
+pub mod store;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use config::Config;
-use config::model::Backend;
 use cty::Value;
-use lang::eval::Context;
-use lang::scope::Constant;
+use schema::Schema;
 use syntax::ast::Body;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::program;
 use crate::session::Session;
-use record::Record;
+pub use local::Local;
+use record::{Record, Saved};
+use store::{Store, StorePlugin};
 
-/// The settings of the backend `local`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Local {
-    /// The file of the default workspace's state.
-    pub path: Option<String>,
-    /// The directory of the other workspaces.
-    pub workspace_dir: Option<String>,
+/// Where the states of a configuration are.
+#[derive(Clone)]
+pub enum Place {
+    /// In files.
+    Local(Local),
+    /// In a state store.
+    Store(Arc<Store>),
 }
 
-impl Local {
-    /// The file of the default workspace's state.
-    #[must_use]
-    pub fn file(&self) -> PathBuf {
-        self.path.as_deref().unwrap_or("terraform.tfstate").into()
-    }
+/// Where one state is.
+#[derive(Clone)]
+pub enum Source {
+    /// In a file.
+    File(PathBuf),
+    /// In a workspace of a store.
+    Workspace(Arc<Store>, String),
+}
 
-    /// The directory of the other workspaces.
-    #[must_use]
-    pub fn others(&self) -> PathBuf {
-        self.workspace_dir.as_deref().unwrap_or("terraform.tfstate.d").into()
-    }
-
-    /// The file of a workspace's state.
-    #[must_use]
-    pub fn state(&self, workspace: &str) -> PathBuf {
-        if workspace == "default" {
-            self.file()
-        } else {
-            self.others().join(workspace).join("terraform.tfstate")
-        }
-    }
-
-    /// The workspaces there are, the default one first.
-    pub fn workspaces(&self) -> Result<Vec<String>, Diagnostic> {
-        let mut names = Vec::new();
-        let dir = self.others();
-        match std::fs::read_dir(&dir) {
-            Ok(entries) => {
-                for entry in entries.filter_map(Result::ok) {
-                    if entry.path().is_dir() {
-                        names.push(entry.file_name().to_string_lossy().into_owned());
-                    }
-                }
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => {
-                return Err(Diagnostic::error(
-                    "Failed to list workspaces",
-                    format!(
-                        "The directory {} cannot be read: {}.",
-                        dir.display(),
-                        files::io_reason(&e)
-                    ),
-                ));
-            }
-        }
-        names.sort();
-        names.retain(|n| n != "default");
-        names.insert(0, "default".to_owned());
-        Ok(names)
-    }
-
-    fn get_mut(&mut self, name: &str) -> Option<&mut Option<String>> {
-        match name {
-            "path" => Some(&mut self.path),
-            "workspace_dir" => Some(&mut self.workspace_dir),
-            _ => None,
-        }
-    }
-
-    /// A number for a block with these settings, which is in records: the same that Terraform computes, so that either program
-    /// finds the block unchanged that the other one has recorded.
-    #[must_use]
-    pub fn hash(&self) -> u32 {
-        let text = |setting: &Option<String>| match setting {
-            Some(text) => lang::render::quote(text),
-            None => "~".to_owned(),
-        };
-        let all = format!("<\"local\";<{};{};>;>", text(&self.path), text(&self.workspace_dir));
-        crc32fast::hash(all.as_bytes())
+impl Default for Place {
+    fn default() -> Place {
+        Place::Local(Local::default())
     }
 }
 
-/// The settings in a block of the type `local`, or in a file for `-backend-config`.
-fn settings(body: &Body, local: &mut Local) -> Diagnostics {
-    let mut problems = Diagnostics::new();
-    for block in &body.blocks {
-        problems.push(
-            Diagnostic::error(
-                "Unsupported block type",
-                format!("Blocks of type \"{}\" are not expected here.", block.ty),
+impl Place {
+    /// The type of the backend.
+    #[must_use]
+    pub fn ty(&self) -> &str {
+        match self {
+            Place::Local(_) => "local",
+            Place::Store(store) => store.ty(),
+        }
+    }
+
+    /// Where the state of a workspace is.
+    #[must_use]
+    pub fn state(&self, workspace: &str) -> Source {
+        match self {
+            Place::Local(local) => Source::File(local.state(workspace)),
+            Place::Store(store) => Source::Workspace(store.clone(), workspace.to_owned()),
+        }
+    }
+
+    /// What the backend has said about its settings, once.
+    #[must_use]
+    pub fn take_warnings(&self) -> Diagnostics {
+        match self {
+            Place::Local(_) => Diagnostics::new(),
+            Place::Store(store) => store.take_warnings(),
+        }
+    }
+
+    /// The workspaces there are, the default one first; `None` if there is one state only.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    pub fn workspaces(&self) -> Result<Option<Vec<String>>, Diagnostics> {
+        match self {
+            Place::Local(local) => Ok(Some(local.workspaces()?)),
+            Place::Store(store) => store.workspaces(),
+        }
+    }
+}
+
+/// A type of backend, before it is configured.
+enum Kind {
+    Local,
+    Store(StorePlugin),
+}
+
+/// Types of backends that Terraform has, and this version does not.
+const LATER: &[&str] = &["remote", "azurerm", "consul", "cos", "gcs", "kubernetes", "oci", "oss"];
+
+/// Types of backends that Terraform once had.
+const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "manta", "swift"];
+
+impl Kind {
+    /// The type of this name.
+    fn find(session: &Session, ty: &str, range: Option<&Range>) -> Result<Kind, Diagnostics> {
+        if ty == "local" {
+            return Ok(Kind::Local);
+        }
+        if session.builtins.state_stores.iter().any(|name| name == ty) {
+            return StorePlugin::start(session, ty).map(Kind::Store);
+        }
+        let mut known: Vec<&str> = session.builtins.state_stores.iter().map(String::as_str).collect();
+        known.push("local");
+        known.sort_unstable();
+        let (summary, detail) = if LATER.contains(&ty) {
+            (
+                "Backend not supported",
+                format!(
+                    "The backend \"{ty}\" is not supported by this version of Monoform. It has these: {}.",
+                    known.join(", ")
+                ),
             )
-            .at(&block.type_range),
-        );
-    }
-    for attribute in &body.attributes {
-        let name = &*attribute.name;
-        let Some(place) = local.get_mut(name) else {
-            problems.push(
-                Diagnostic::error(
-                    "Unsupported argument",
-                    format!("An argument named \"{name}\" is not expected here."),
-                )
-                .at(&attribute.name_range),
-            );
-            continue;
+        } else if REMOVED.contains(&ty) {
+            (
+                "Backend not supported",
+                format!("The backend \"{ty}\" is not supported any more since Terraform 1.3."),
+            )
+        } else {
+            let hint = syntax::content::did_you_mean(syntax::content::suggest(ty, known.iter().copied()));
+            (
+                "Unsupported backend type",
+                format!(
+                    "There is no backend type named \"{ty}\". There are: {}.{hint}",
+                    known.join(", ")
+                ),
+            )
         };
-        let (value, found) = lang::eval::evaluate(&attribute.expr, Context::new(&Constant));
-        let failed = found.has_errors();
-        problems.extend(found);
-        if failed {
-            continue;
+        let mut problem = Diagnostic::error(summary, detail);
+        Err(match range {
+            Some(range) => problem.at(range),
+            None => {
+                problem.detail.push_str(&format!(
+                    " The state of this working directory is in it, so it cannot be migrated. Migrate the state with a program \
+                     that has this backend, or continue without it: \"{} init -reconfigure\".",
+                    program::command()
+                ));
+                problem
+            }
         }
-        match text(name, &value) {
-            Ok(text) => *place = text,
-            Err(problem) => problems.push(problem.at(attribute.expr.range())),
+        .into())
+    }
+
+    fn schema(&self) -> Arc<Schema> {
+        match self {
+            Kind::Local => local::schema(),
+            Kind::Store(plugin) => plugin.schema().clone(),
         }
     }
-    problems
-}
 
-/// A setting as text; `None` for null.
-fn text(name: &str, value: &Value) -> Result<Option<String>, Diagnostic> {
-    if value.is_null() {
-        return Ok(None);
+    /// The backend with these settings, which come from this body if from any.
+    fn configure(self, config: Value, body: Option<&Body>) -> Result<Place, Diagnostics> {
+        match self {
+            Kind::Local => {
+                let problems = local::problems(&config).into_iter();
+                let parts = problems.map(|(name, problem)| (problem, cty::Path::root().attribute(name)));
+                let problems = settings::located(parts, body, &local::schema());
+                problems.into_result(Place::Local(Local::of(&config)))
+            }
+            Kind::Store(plugin) => plugin
+                .configure(config, body)
+                .map(|store| Place::Store(Arc::new(store))),
+        }
     }
-    let text = cty::convert(value, &cty::Type::String).ok();
-    match text.as_ref().and_then(Value::as_str) {
-        Some("") => Err(empty(name)),
-        Some(text) => Ok(Some(text.to_owned())),
-        None => Err(Diagnostic::error(
-            "Incorrect attribute value type",
-            format!("Inappropriate value for attribute \"{name}\": string required."),
-        )),
-    }
-}
-
-fn empty(name: &str) -> Diagnostic {
-    let summary = if name == "path" {
-        "Invalid local state file path"
-    } else {
-        "Invalid local workspace directory path"
-    };
-    Diagnostic::error(summary, format!("The \"{name}\" attribute value must not be empty."))
-}
-
-/// The settings in the configuration's block; `None` without one.
-fn in_block(config: Option<&Config>) -> Result<Option<(Local, &Backend)>, Diagnostics> {
-    let Some(root) = config.map(|c| &c.root.module) else {
-        return Ok(None);
-    };
-    if let Some(cloud) = &root.cloud {
-        return Err(Diagnostic::error(
-            "HCP Terraform not supported",
-            "The \"cloud\" block is not supported by this version of Monoform. Keep the state in a local file: remove the block.",
-        )
-        .at(&cloud.range)
-        .into());
-    }
-    let Some(backend) = &root.backend else {
-        return Ok(None);
-    };
-    if &*backend.ty != "local" {
-        return Err(Diagnostic::error(
-            "Backend not supported",
-            format!(
-                "The backend \"{}\" is not supported by this version of Monoform, which keeps states in local files only.",
-                backend.ty
-            ),
-        )
-        .at(&backend.type_range)
-        .into());
-    }
-    let mut local = Local::default();
-    let problems = settings(&backend.body, &mut local);
-    if problems.has_errors() {
-        return Err(problems);
-    }
-    Ok(Some((local, backend)))
 }
 
 /// Where the states of this configuration are, for every command but `init`.
-pub fn current(session: &Session, config: Option<&Config>) -> Result<Local, Diagnostics> {
-    let block = in_block(config)?;
+///
+/// # Errors
+/// The backend must go through `init` first, or refuses its settings.
+pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diagnostics> {
+    let block = settings::block(config)?;
     let record = Record::read(session.env.data_dir())?;
     match (block, record.backend) {
-        (Some((local, _)), None) => Ok(local),
-        (None, None) => Ok(Local::default()),
+        (None, None) => Ok(Place::default()),
         // A directory without any configuration has lost it, or never had one: nothing says what belongs there.
         (None, Some(saved)) => {
             Err(needs_init(',', &format!("Unsetting the previously set backend \"{}\"", saved.ty)).into())
         }
-        (Some((local, _)), Some(saved)) => match saved.local() {
-            Some(recorded) if saved.hash == local.hash() || recorded == local => Ok(recorded),
-            Some(_) => Err(needs_init(':', "Backend configuration block has changed").into()),
-            None => Err(needs_init(',', &format!("Backend type changed from \"{}\" to \"local\"", saved.ty)).into()),
-        },
+        (Some(block), None) => {
+            let kind = Kind::find(session, &block.ty, Some(&block.type_range))?;
+            if !matches!(kind, Kind::Local) {
+                let reason = format!("Initial configuration of the requested backend \"{}\"", block.ty);
+                return Err(needs_init(',', &reason).into());
+            }
+            let config = settings::decode(&block.body, &kind.schema())?;
+            kind.configure(config, Some(&block.body))
+        }
+        (Some(block), Some(saved)) if *block.ty != *saved.ty => {
+            // What cannot be used at all is said first.
+            Kind::find(session, &block.ty, Some(&block.type_range))?;
+            let reason = format!("Backend type changed from \"{}\" to \"{}\"", saved.ty, block.ty);
+            Err(needs_init(',', &reason).into())
+        }
+        (Some(block), Some(saved)) => {
+            let kind = Kind::find(session, &block.ty, Some(&block.type_range))?;
+            let schema = kind.schema();
+            let config = settings::decode(&block.body, &schema)?;
+            let recorded = saved.value(&schema)?;
+            if saved.hash != settings::hash(&block.ty, &config) && recorded != config {
+                return Err(needs_init(':', "Backend configuration block has changed").into());
+            }
+            kind.configure(recorded, Some(&block.body))
+        }
     }
 }
 
-/// Where the states are by what the last `init` wrote down, whatever the configuration says now; `None` if that is a place that
-/// cannot be read here.
-pub fn as_recorded(session: &Session) -> Result<Option<Local>, Diagnostics> {
-    let record = Record::read(session.env.data_dir())?;
-    Ok(match record.backend {
-        Some(saved) => saved.local(),
-        None => Some(Local::default()),
-    })
+/// Where the states are by what the last `init` wrote down, whatever the configuration says now.
+///
+/// # Errors
+/// The record cannot be read, or names a backend that is not supported.
+pub fn as_recorded(session: &Session) -> Result<Place, Diagnostics> {
+    match Record::read(session.env.data_dir())?.backend {
+        Some(saved) => of_saved(session, &saved),
+        None => Ok(Place::default()),
+    }
+}
+
+/// The backend that a record or a saved plan has.
+///
+/// # Errors
+/// It is not supported, or refuses its settings.
+pub fn of_saved(session: &Session, saved: &Saved) -> Result<Place, Diagnostics> {
+    let kind = Kind::find(session, &saved.ty, None)?;
+    let config = saved.value(&kind.schema())?;
+    kind.configure(config, None)
 }
 
 fn needs_init(sign: char, reason: &str) -> Diagnostic {
@@ -244,43 +252,4 @@ fn needs_init(sign: char, reason: &str) -> Diagnostic {
              along, or with -reconfigure, which leaves it where it is.\n\nNothing was changed."
         ),
     )
-}
-
-/// Writes down what a state says at a place that is about to lose it, then empties it: what Terraform leaves of the file that
-/// a state has moved out of.
-fn empty_with_backup(path: &Path) -> Result<(), Diagnostics> {
-    let failed = |e: String| Diagnostics::from(Diagnostic::error("Cannot empty the previous state file", e));
-    let text = match std::fs::read(path) {
-        Ok(text) if !text.is_empty() => text,
-        Ok(_) => return Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => {
-            return Err(failed(format!(
-                "The file {} cannot be read: {}.",
-                path.display(),
-                files::io_reason(&e)
-            )));
-        }
-    };
-    let mut backup = path.as_os_str().to_owned();
-    backup.push(".backup");
-    files::replace(Path::new(&backup), &text, files::Policy::STATE)
-        .map_err(|e| failed(format!("{}.", files::io_reason(&e))))?;
-    files::replace(path, b"", files::Policy::STATE).map_err(|e| failed(format!("{}.", files::io_reason(&e))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_hash_is_the_one_terraform_records() {
-        let with = |path: Option<&str>, dir: Option<&str>| Local {
-            path: path.map(Into::into),
-            workspace_dir: dir.map(Into::into),
-        };
-        assert_eq!(Local::default().hash(), 666_019_178);
-        assert_eq!(with(Some("one.tfstate"), None).hash(), 427_796_062);
-        assert_eq!(with(Some("two.tfstate"), Some("ws")).hash(), 1_779_414_609);
-    }
 }

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use cty::{Type, Value};
+use schema::Schema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -19,8 +22,8 @@ pub struct Record {
     pub exists: bool,
 }
 
-/// A backend in a record.
-#[derive(Clone, Debug, PartialEq)]
+/// A backend in a record, or in a saved plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
     /// Its type.
     pub ty: String,
@@ -31,18 +34,22 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// One for the backend `local`.
-    #[must_use]
-    pub fn new(local: &Local, hash: u32) -> Saved {
-        let text = |setting: &Option<String>| setting.clone().map_or(Json::Null, Json::String);
-        let mut config = Map::new();
-        config.insert("path".into(), text(&local.path));
-        config.insert("workspace_dir".into(), text(&local.workspace_dir));
-        Saved {
-            ty: "local".into(),
-            config,
+    /// One with these settings, which are of the schema's type.
+    ///
+    /// # Errors
+    /// A value has no form in JSON.
+    pub fn new(ty: &str, config: &Value, schema: &Schema, hash: u32) -> Result<Saved, Diagnostics> {
+        let json = cty::json::to_json(config, &schema.implied_type()).map_err(|e| {
+            Diagnostics::from(Diagnostic::error(
+                "Failed to write to the data directory",
+                format!("The settings of the backend \"{ty}\" cannot be recorded: {e}."),
+            ))
+        })?;
+        Ok(Saved {
+            ty: ty.to_owned(),
+            config: json.as_object().cloned().unwrap_or_default(),
             hash,
-        }
+        })
     }
 
     /// The settings, if it is the backend `local`.
@@ -53,6 +60,44 @@ impl Saved {
             path: text("path"),
             workspace_dir: text("workspace_dir"),
         })
+    }
+
+    /// The settings, of the schema's type. What other versions of the backend have no argument for, or have one more, is no
+    /// problem as long as it is not set.
+    ///
+    /// # Errors
+    /// They do not fit the schema.
+    pub fn value(&self, schema: &Schema) -> Result<Value, Diagnostics> {
+        let failed = |why: String| {
+            Diagnostics::from(Diagnostic::error(
+                "Cannot read the backend record",
+                format!(
+                    "The settings of the backend \"{}\" that the last init wrote down cannot be used: {why}. Run init with \
+                     -reconfigure to write them down anew.",
+                    self.ty
+                ),
+            ))
+        };
+        let empty = |value: &Json| match value {
+            Json::Null => true,
+            Json::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        let ty = &schema.ty.0;
+        let foreign = |(name, value): &(&String, &Json)| ty.get(name).is_none() && !empty(value);
+        if let Some((name, _)) = self.config.iter().find(foreign) {
+            return Err(failed(format!("this version has no argument \"{name}\"")));
+        }
+        let mut config = Map::new();
+        for part in ty.attributes() {
+            let none = match part.ty {
+                Type::List(_) | Type::Set(_) if schema.block.blocks.contains_key(&part.name) => json!([]),
+                _ => Json::Null,
+            };
+            let value = self.config.get(&*part.name).cloned().unwrap_or(none);
+            config.insert(part.name.to_string(), value);
+        }
+        cty::json::from_json(&config.into(), &schema.implied_type()).map_err(|e| failed(e.to_string()))
     }
 }
 
@@ -134,24 +179,40 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::local;
 
     #[test]
     fn what_is_written_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data").to_string_lossy().into_owned();
         assert_eq!(Record::read(&data).unwrap(), Record::default());
-        let local = Local {
-            path: Some("a.tfstate".into()),
-            workspace_dir: None,
-        };
+        let schema = local::schema();
+        let config = Value::object([
+            ("path", Value::string("a.tfstate")),
+            ("workspace_dir", Value::null(Type::String)),
+        ]);
         let record = Record {
-            backend: Some(Saved::new(&local, local.hash())),
+            backend: Some(Saved::new("local", &config, &schema, 7).unwrap()),
             exists: true,
         };
         record.write(&data).unwrap();
         let again = Record::read(&data).unwrap();
         assert_eq!(again, record);
-        assert_eq!(again.backend.and_then(|saved| saved.local()), Some(local));
+        assert_eq!(again.backend.unwrap().value(&schema).unwrap(), config);
+    }
+
+    #[test]
+    fn settings_of_other_versions_are_read_unless_they_are_set() {
+        let schema = local::schema();
+        let saved = |config: Json| Saved {
+            ty: "local".into(),
+            config: config.as_object().cloned().unwrap(),
+            hash: 0,
+        };
+        let value = saved(json!({"path": "p", "newer": null})).value(&schema).unwrap();
+        assert_eq!(Local::of(&value).path.as_deref(), Some("p"));
+        assert!(saved(json!({"newer": "x"})).value(&schema).is_err());
+        assert!(saved(json!({"path": {}})).value(&schema).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::{COMMANDS, Command, find, overview};
 use crate::args::flags::is_switch;
+use crate::backend::Local;
 use crate::backend::record::Record;
 
 /// The part of the line before the cursor, if this run is for completion.
@@ -15,8 +16,12 @@ pub fn line(env: &crate::env::Env) -> Option<String> {
 /// The workspaces of the working directory, of the backend that the last `init` recorded, or else of the local one.
 pub fn workspaces(env: &crate::env::Env) -> Vec<String> {
     let record = Record::read(env.data_dir()).unwrap_or_default();
-    let local = record.backend.and_then(|saved| saved.local()).unwrap_or_default();
-    local.workspaces().unwrap_or_default()
+    let local = match record.backend {
+        None => Some(Local::default()),
+        // No request is made for a completion.
+        Some(saved) => saved.local(),
+    };
+    local.and_then(|local| local.workspaces().ok()).unwrap_or_default()
 }
 
 /// The candidates, one a line. `workspaces` are the names there are.

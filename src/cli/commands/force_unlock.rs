@@ -2,6 +2,7 @@
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
+use crate::backend::Source;
 use crate::commands::{Command, confirmed};
 use crate::program;
 use crate::session::{Session, Status};
@@ -62,8 +63,17 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             Err(status) => return Ok(status),
         }
     }
-    match state::lock::force_unlock(&place.path, id) {
-        Ok(_) => {
+    let unlocked = match place.source() {
+        Source::File(path) => state::lock::force_unlock(&path, id)
+            .map(drop)
+            .map_err(|e| e.to_string()),
+        Source::Workspace(store, workspace) => store.force_unlock(&workspace, id).map_err(|problems| {
+            let details: Vec<String> = problems.into_iter().map(|d| d.into_parts().detail).collect();
+            details.join("\n\n")
+        }),
+    };
+    match unlocked {
+        Ok(()) => {
             session.ui.line(format!(
                 "{}\n\nCommands that need the lock of this state can get it again.",
                 session
@@ -73,6 +83,6 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             ));
             Ok(0)
         }
-        Err(e) => Ok(session.fail("Failed to unlock state", e.to_string())),
+        Err(e) => Ok(session.fail("Failed to unlock state", e)),
     }
 }

@@ -219,23 +219,23 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         lock: arguments.lock.timeout,
     };
     // The providers of what is in the state are needed, too.
-    let local = if arguments.backend.unwrap_or(true) && arguments.cloud.unwrap_or(true) {
+    let place = if arguments.backend.unwrap_or(true) && arguments.cloud.unwrap_or(true) {
         say(
             session,
             "initializing_backend_message",
             style.bold("Initializing the backend..."),
         );
         configure(session, &backend_options, &project.config, &mut project.sources)
-            .map(|configured| Some(configured.on_to(&mut backend_warnings)))
+            .map(|configured| configured.on_to(&mut backend_warnings))
     } else {
         backend::as_recorded(session)
     };
-    let state_file = local.and_then(|local| {
+    let state_source = place.and_then(|place| {
         let workspace = workdir::workspace(session)?;
-        Ok(local.map(|local| local.state(&workspace)))
+        Ok(place.state(&workspace))
     });
-    let state_file = match state_file {
-        Ok(state_file) => state_file,
+    let state_source = match state_source {
+        Ok(source) => source,
         Err(problems) => {
             session.show(&problems, &project.sources);
             return Ok(1);
@@ -266,8 +266,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         "initializing_provider_plugin_message",
         style.bold("Initializing provider plugins..."),
     );
-    let state = match state_file.map(|path| state_session::read_file(&path)).transpose() {
-        Ok(state) => state.flatten().unwrap_or_default(),
+    let state = match state_session::read_source(&state_source) {
+        Ok(state) => state.unwrap_or_default(),
         Err(problems) => return fail(problems),
     };
     let needed = match requirements(&project.config, &state) {

@@ -9,12 +9,12 @@ use syntax::{Diagnostic, SourceMap};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{LockFlags, StateFlags};
-use crate::backend::{self, Local};
+use crate::args::groups::LockFlags;
+use crate::backend::{Place, Source, select};
 use crate::commands::Command;
 use crate::program;
 use crate::session::{Session, Status};
-use crate::state_session::{self, Backup, StateSession};
+use crate::state_session::{self, Backup, Opening, StateSession};
 use crate::workdir;
 
 const DEFAULT: &str = "default";
@@ -208,7 +208,7 @@ pub fn deprecated(session: &Session) {
 
 /// Where the states of workspaces are.
 struct Places {
-    local: Local,
+    place: Place,
     selected: String,
 }
 
@@ -219,34 +219,35 @@ impl Places {
             1
         };
         let selected = workdir::workspace(session).map_err(shown)?;
-        let (project, _) = workdir::read(session);
-        // What refuses this version, or has its state elsewhere, is told by this.
-        state_session::place(session)?;
-        let local = backend::current(session, Some(&project.config)).map_err(shown)?;
-        Ok(Places { local, selected })
+        // What refuses this version, or cannot be used, is told by this.
+        let place = state_session::place(session)?.place;
+        Ok(Places { place, selected })
     }
 
     /// All names, the default first.
     fn names(&self, session: &Session) -> Result<Vec<String>, Status> {
-        self.local.workspaces().map_err(|problem| {
-            session.show(&problem.into(), &SourceMap::default());
-            1
-        })
+        match self.place.workspaces() {
+            Ok(Some(names)) => Ok(names),
+            Ok(None) => Err(session.fail(
+                "Workspaces not supported",
+                format!(
+                    "The backend \"{}\" has one state only, and no workspaces beside the one called \"default\".",
+                    self.place.ty()
+                ),
+            )),
+            Err(problems) => {
+                session.show(&problems, &SourceMap::default());
+                Err(1)
+            }
+        }
     }
 }
 
 /// Writes down which workspace is selected.
 fn remember(session: &Session, name: &str) -> Result<(), Status> {
-    let path = Path::new(session.env.data_dir()).join("environment");
-    let write = || {
-        std::fs::create_dir_all(session.env.data_dir())?;
-        files::replace(&path, name.as_bytes(), files::Policy::SHARED)
-    };
-    write().map_err(|e| {
-        session.fail(
-            "Failed to select workspace",
-            format!("{} cannot be written: {}.", path.display(), io_reason(&e)),
-        )
+    select::remember(session, name).map_err(|problems| {
+        session.show(&problems, &SourceMap::default());
+        1
     })
 }
 
@@ -342,8 +343,7 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Status, UsageError
         let seed = arguments.state.as_deref().map(|path| seed(session, path)).transpose()?;
         create(session, &places, name)?;
         if let Some(seed) = seed {
-            let path = places.local.state(name);
-            let mut opened = open(session, arguments.lock, &path, "workspace-new")?;
+            let mut opened = open(session, arguments.lock, places.place.state(name), "workspace-new")?;
             opened.write(&seed)?;
             let _ = opened.close(0);
         }
@@ -355,16 +355,34 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Status, UsageError
 }
 
 /// Opens the state of a workspace, which gets no backup.
-fn open<'s>(session: &'s Session, lock: LockFlags, path: &Path, operation: &str) -> Result<StateSession<'s>, Status> {
-    let files = StateFlags {
-        state: Some(path.to_string_lossy().into_owned()),
-        ..StateFlags::default()
+fn open<'s>(
+    session: &'s Session,
+    lock: LockFlags,
+    source: Source,
+    operation: &str,
+) -> Result<StateSession<'s>, Status> {
+    let opening = Opening {
+        backup: Backup::None,
+        ..Opening::new(source, operation, lock.timeout)
     };
-    StateSession::open_for_edit(session, &files, lock, operation, Backup::None)
+    StateSession::open(session, &opening).map_err(|problems| {
+        session.show(&problems, &SourceMap::default());
+        1
+    })
 }
 
 fn create(session: &Session, places: &Places, name: &str) -> Result<(), Status> {
-    let dir = places.local.others().join(name);
+    let local = match &places.place {
+        Place::Local(local) => local,
+        // To open a workspace of a store is to create it.
+        Place::Store(store) => {
+            return store.open(name).map(drop).map_err(|problems| {
+                session.show(&problems, &SourceMap::default());
+                1
+            });
+        }
+    };
+    let dir = local.others().join(name);
     std::fs::create_dir_all(&dir).map_err(|e| {
         session.fail(
             "Failed to create the workspace",
@@ -447,8 +465,7 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Status, Usag
             ));
         }
         let force = arguments.force;
-        let path = places.local.state(name);
-        let mut opened = open(session, arguments.lock, &path, "workspace-delete")?;
+        let mut opened = open(session, arguments.lock, places.place.state(name), "workspace-delete")?;
         let state = opened.state.take().unwrap_or_default();
         if state.has_resources() && !force {
             return Err(opened.close(not_empty(session, name, &state)));
@@ -460,17 +477,11 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Status, Usag
             );
             return Err(opened.close(status));
         }
-        // The lock is on the file that goes.
+        // The lock is on what goes.
         if opened.close(0) != 0 {
             return Err(1);
         }
-        let dir = places.local.others().join(name);
-        std::fs::remove_dir_all(&dir).map_err(|e| {
-            session.fail(
-                "Failed to delete the workspace",
-                format!("The directory {} cannot be removed: {}.", dir.display(), io_reason(&e)),
-            )
-        })?;
+        remove(session, &places.place, name)?;
         session
             .ui
             .line(session.ui.style().green(format!("Deleted workspace \"{name}\"!")));
@@ -483,6 +494,25 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Status, Usag
         Ok(0)
     };
     Ok(run().unwrap_or_else(|status| status))
+}
+
+/// Deletes a workspace with its state.
+fn remove(session: &Session, place: &Place, name: &str) -> Result<(), Status> {
+    match place {
+        Place::Local(local) => {
+            let dir = local.others().join(name);
+            std::fs::remove_dir_all(&dir).map_err(|e| {
+                session.fail(
+                    "Failed to delete the workspace",
+                    format!("The directory {} cannot be removed: {}.", dir.display(), io_reason(&e)),
+                )
+            })
+        }
+        Place::Store(store) => store.delete(name).map_err(|problems| {
+            session.show(&problems, &SourceMap::default());
+            1
+        }),
+    }
 }
 
 fn not_empty(session: &Session, name: &str, state: &State) -> Status {

@@ -30,6 +30,7 @@ use state::State;
 use syntax::Diagnostic;
 use zip::write::SimpleFileOptions;
 
+use crate::backend::record::Saved;
 use stored::{
     StoredChange, StoredCheck, StoredOutput, StoredPath, StoredValue, load_address, load_change, load_check, load_path,
     load_targets, load_value, store_change, store_check, store_path, store_value,
@@ -50,6 +51,8 @@ pub struct SavedPlan {
     pub lock_file: Option<Vec<u8>>,
     /// The workspace it was made for.
     pub workspace: String,
+    /// The backend that it was made with; `None` for files of the working directory, of which the configuration says where they are.
+    pub backend: Option<Saved>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -57,6 +60,8 @@ struct Document {
     format: u32,
     tool_version: String,
     workspace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    backend: Option<Saved>,
     mode: Mode,
     timestamp: String,
     /// Whether planning ended with errors: such a plan can be shown, not applied.
@@ -105,6 +110,7 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
         format: FORMAT,
         tool_version: tool_version.to_owned(),
         workspace: saved.workspace.clone(),
+        backend: saved.backend.clone(),
         mode: plan.mode,
         timestamp: plan.timestamp.clone(),
         errored: plan.errored,
@@ -363,6 +369,7 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
         snapshot: Snapshot { modules },
         lock_file,
         workspace: document.workspace.clone(),
+        backend: document.backend.clone(),
     })
 }
 
@@ -460,6 +467,7 @@ mod tests {
             snapshot: Snapshot { modules },
             lock_file: Some(b"# lock".to_vec()),
             workspace: "default".into(),
+            backend: None,
         }
     }
 

@@ -70,6 +70,7 @@ impl Machine {
         let v = |text| Version::parse(text).unwrap();
         let builtins = Builtins {
             executable: self.path("bin/monoform"),
+            state_stores: Vec::new(),
             providers: vec![
                 BuiltinProvider {
                     address: Provider::default_for("null"),

@@ -1,0 +1,27 @@
+//! The environment of a plugin: settings that may come from variables in place of the configuration.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the one module of plugins that reads the environment"
+)]
+
+/// The value of a variable; `None` if it is not set, empty, or no valid Unicode.
+#[must_use]
+pub fn var(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The value of the first of these variables that is set and not empty.
+#[must_use]
+pub fn first(names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| var(name))
+}
+
+/// The path with a leading `~` replaced by the home directory, where that is known.
+#[must_use]
+pub fn expand_home(path: &str) -> std::path::PathBuf {
+    match (path.strip_prefix('~'), var("HOME")) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}").into(),
+        _ => path.into(),
+    }
+}

@@ -1,0 +1,101 @@
+//! The state store `pg`: states as rows of a table in PostgreSQL.
+//!
+//! A row of the table `states` is a workspace: `id`, `name`, `data`. The lock of a workspace is an advisory lock on the id of its
+//! row, which PostgreSQL releases when the session ends that took it; so the whole of a run is one session. Ids come from one
+//! sequence for all schemas of a database, since advisory locks are per database, too. A workspace that has no row yet is locked
+//! by the number -1, which is also tried for with every other lock: while somebody creates a workspace nobody locks one.
+//!
+//! [`settings`] is where to connect to, and as whom: the connection string, and the environment. [`session`] is the connection,
+//! and [`client`] the statements.
+
+mod client;
+mod session;
+mod settings;
+mod tls;
+
+use std::sync::Arc;
+
+use monoform_sdk::schema::optional;
+use monoform_sdk::{Attr, Diagnostic, Model, Result, StateClient, StateStore, async_trait, env};
+
+/// The store's name.
+pub const NAME: &str = "pg";
+
+/// The arguments of the block.
+#[derive(Clone, Default, Model)]
+pub struct Config {
+    /// The connection string: a `postgres://` URL, or words of the form `key=value`.
+    #[member(optional())]
+    pub conn_str: Attr<String>,
+    /// The PostgreSQL schema in which the table of states is.
+    #[member(optional())]
+    pub schema_name: Attr<String>,
+    /// Whether the PostgreSQL schema is there already, and is not to be created.
+    #[member(optional())]
+    pub skip_schema_creation: Attr<bool>,
+    /// Whether the table is there already, and is not to be created.
+    #[member(optional())]
+    pub skip_table_creation: Attr<bool>,
+    /// Whether the index is there already, and is not to be created.
+    #[member(optional())]
+    pub skip_index_creation: Attr<bool>,
+}
+
+/// What a client needs to know beside where to connect to.
+pub(crate) struct Tables {
+    pub schema: String,
+    pub create_schema: bool,
+    pub create_table: bool,
+    pub create_index: bool,
+}
+
+fn skips(attribute: &str, value: &Attr<bool>) -> Result<bool> {
+    if let Some(given) = value.known() {
+        return Ok(*given);
+    }
+    let variable = format!("PG_{}", attribute.to_uppercase());
+    match env::var(&variable).as_deref() {
+        None => Ok(false),
+        Some("1" | "t" | "T" | "true" | "TRUE" | "True") => Ok(true),
+        Some("0" | "f" | "F" | "false" | "FALSE" | "False") => Ok(false),
+        Some(other) => {
+            let detail = format!("The environment variable {variable} must be true or false, and not {other:?}.");
+            Err(Diagnostic::error("Invalid PostgreSQL backend configuration", detail)
+                .at_attribute(attribute)
+                .into())
+        }
+    }
+}
+
+/// Text that is configured and not empty, or that a variable has.
+fn text(value: &Attr<String>, variable: &str) -> Option<String> {
+    let given = value.known().filter(|text| !text.is_empty()).cloned();
+    given.or_else(|| env::var(variable))
+}
+
+/// The store.
+#[must_use]
+pub fn store() -> impl StateStore {
+    Postgres
+}
+
+struct Postgres;
+
+#[async_trait]
+impl StateStore for Postgres {
+    type Config = Config;
+
+    async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
+        let tables = Tables {
+            schema: text(&config.schema_name, "PG_SCHEMA_NAME").unwrap_or_else(|| "terraform_remote_state".to_owned()),
+            create_schema: !skips("skip_schema_creation", &config.skip_schema_creation)?,
+            create_table: !skips("skip_table_creation", &config.skip_table_creation)?,
+            create_index: !skips("skip_index_creation", &config.skip_index_creation)?,
+        };
+        let connection = text(&config.conn_str, "PG_CONN_STR").unwrap_or_default();
+        let settings = settings::Settings::new(&connection).map_err(|detail| {
+            Diagnostic::error("Invalid PostgreSQL backend configuration", detail).at_attribute("conn_str")
+        })?;
+        Ok(Arc::new(client::Client::prepare(settings, &tables).await?))
+    }
+}

@@ -1,0 +1,384 @@
+//! Where to connect to, and as whom: from the connection string, the environment, and the file of passwords.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use monoform_sdk::env;
+use percent_encoding::percent_decode_str;
+use store_client::Tls;
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
+
+/// How to connect.
+pub(crate) struct Settings {
+    pub config: Config,
+    pub tls: Tls,
+    /// For messages.
+    pub title: String,
+}
+
+/// Variables that the library has, and what they set.
+const VARIABLES: &[(&str, &str)] = &[
+    ("PGHOST", "host"),
+    ("PGPORT", "port"),
+    ("PGDATABASE", "dbname"),
+    ("PGUSER", "user"),
+    ("PGPASSWORD", "password"),
+    ("PGPASSFILE", "passfile"),
+    ("PGOPTIONS", "options"),
+    ("PGAPPNAME", "application_name"),
+    ("PGSSLMODE", "sslmode"),
+    ("PGSSLCERT", "sslcert"),
+    ("PGSSLKEY", "sslkey"),
+    ("PGSSLROOTCERT", "sslrootcert"),
+    ("PGSSLSNI", "sslsni"),
+    ("PGCONNECT_TIMEOUT", "connect_timeout"),
+    ("PGCLIENTENCODING", "client_encoding"),
+    ("PGDATESTYLE", "datestyle"),
+    ("PGTZ", "timezone"),
+    ("PGGEQO", "geqo"),
+];
+
+/// Variables that Terraform refuses, since they would not have the effect that is expected of them.
+const REFUSED: &[&str] = &[
+    "PGSERVICE",
+    "PGSERVICEFILE",
+    "PGREALM",
+    "PGREQUIRESSL",
+    "PGSSLCRL",
+    "PGREQUIREPEER",
+    "PGKRBSRVNAME",
+    "PGGSSLIB",
+    "PGSYSCONFDIR",
+    "PGLOCALEDIR",
+];
+
+type Parameters = BTreeMap<String, String>;
+
+impl Settings {
+    /// What a connection string and the environment say together.
+    pub fn new(connection: &str) -> Result<Settings, String> {
+        let mut parameters = Parameters::new();
+        if let Some(variable) = REFUSED.iter().find(|name| env::var(name).is_some()) {
+            return Err(format!(
+                "The environment variable {variable} is set, which is not supported. Unset it."
+            ));
+        }
+        for (variable, name) in VARIABLES {
+            if let Some(value) = env::var(variable) {
+                parameters.insert((*name).to_owned(), value);
+            }
+        }
+        parameters.extend(parse(connection)?);
+        Settings::of(parameters)
+    }
+
+    fn of(mut parameters: Parameters) -> Result<Settings, String> {
+        let mut take = |name: &str| parameters.remove(name).filter(|value| !value.is_empty());
+        let host = take("host").unwrap_or_else(|| "localhost".to_owned());
+        let port = take("port").unwrap_or_else(|| "5432".to_owned());
+        let user = match take("user") {
+            Some(user) => user,
+            None => {
+                system_user().ok_or("It is not known which user to connect as: name one in the connection string.")?
+            }
+        };
+        let database = take("dbname").unwrap_or_else(|| user.clone());
+        let (explicit, passfile) = (take("password"), take("passfile"));
+        let password = explicit.or_else(|| stored_password(passfile.as_deref(), [&host, &port, &database, &user]));
+        let mode = take("sslmode").unwrap_or_else(|| "require".to_owned());
+        let files = TlsFiles {
+            root: take("sslrootcert"),
+            certificate: take("sslcert"),
+            key: take("sslkey"),
+            inline: take("sslinline").as_deref() == Some("true"),
+        };
+        take("sslsni");
+        let mut config = Config::new();
+        config.user(&user).dbname(&database);
+        if let Some(password) = password {
+            config.password(password);
+        }
+        let ports: Vec<&str> = port.split(',').collect();
+        for (i, host) in host.split(',').enumerate() {
+            let port = ports.get(i).or(ports.last()).copied().unwrap_or("5432").trim();
+            config.host(host.trim_matches(['[', ']'])).port(
+                port.parse()
+                    .map_err(|_| format!("The port of the connection string is no number: {port:?}."))?,
+            );
+        }
+        let is_socket = host.starts_with('/');
+        if let Some(seconds) = take("connect_timeout") {
+            let seconds: u64 = seconds
+                .parse()
+                .map_err(|_| format!("connect_timeout must be a number of seconds, and not {seconds:?}."))?;
+            if seconds > 0 {
+                config.connect_timeout(Duration::from_secs(seconds));
+            }
+        }
+        config.application_name(
+            take("application_name")
+                .or_else(|| take("fallback_application_name"))
+                .as_deref()
+                .unwrap_or(""),
+        );
+        take("fallback_application_name");
+        take("binary_parameters");
+        take("disable_prepared_binary_result");
+        let mut options = take("options").unwrap_or_default();
+        // Text is always in this encoding here, and nothing depends on how dates are written.
+        take("client_encoding");
+        take("datestyle");
+        // The rest are settings of the session.
+        for (name, value) in &parameters {
+            let value = value.replace('\\', "\\\\").replace(' ', "\\ ");
+            options.push_str(&format!(" -c {name}={value}"));
+        }
+        if !options.trim().is_empty() {
+            config.options(options.trim());
+        }
+        let (ssl, tls) = if is_socket {
+            (SslMode::Disable, Tls::default())
+        } else {
+            files.tls(&mode)?
+        };
+        config.ssl_mode(ssl);
+        Ok(Settings {
+            config,
+            tls,
+            title: format!("the database \"{database}\" on {host}:{port} as the user \"{user}\""),
+        })
+    }
+}
+
+/// Files with certificates, or their text.
+struct TlsFiles {
+    root: Option<String>,
+    certificate: Option<String>,
+    key: Option<String>,
+    inline: bool,
+}
+
+impl TlsFiles {
+    fn tls(&self, mode: &str) -> Result<(SslMode, Tls), String> {
+        let read = |what: &str, given: &str| match self.inline {
+            true => Ok(given.to_owned()),
+            false => std::fs::read_to_string(env::expand_home(given))
+                .map_err(|e| format!("The file {given:?} of {what} cannot be read: {e}.")),
+        };
+        let own = |name: &str| {
+            let path = env::expand_home("~/.postgresql").join(name);
+            path.is_file().then(|| path.to_string_lossy().into_owned())
+        };
+        let authorities = self
+            .root
+            .as_deref()
+            .map(|given| read("sslrootcert", given))
+            .transpose()?;
+        let certificate = self.certificate.clone().or_else(|| own("postgresql.crt"));
+        let key = self.key.clone().or_else(|| own("postgresql.key"));
+        let client = match (certificate, key) {
+            (Some(certificate), Some(key)) => Some((read("sslcert", &certificate)?, read("sslkey", &key)?)),
+            _ => None,
+        };
+        let tls = Tls {
+            authorities,
+            client,
+            ..Tls::default()
+        };
+        match mode {
+            "disable" => Ok((SslMode::Disable, Tls::default())),
+            // With an authority it means more than it says, as in the library of others.
+            "require" if tls.authorities.is_some() => Ok((SslMode::Require, Tls { any_name: true, ..tls })),
+            "require" => Ok((SslMode::Require, Tls { insecure: true, ..tls })),
+            "verify-ca" => Ok((SslMode::Require, Tls { any_name: true, ..tls })),
+            "verify-full" => Ok((SslMode::Require, tls)),
+            other => Err(format!(
+                "The sslmode {other:?} is not supported: there are \"disable\", \"require\" (which is what holds where nothing is \
+                 said), \"verify-ca\" and \"verify-full\"."
+            )),
+        }
+    }
+}
+
+fn parse(connection: &str) -> Result<Parameters, String> {
+    match connection.starts_with("postgres://") || connection.starts_with("postgresql://") {
+        true => parse_url(connection),
+        false => parse_words(connection),
+    }
+}
+
+fn parse_url(text: &str) -> Result<Parameters, String> {
+    let url = url::Url::parse(text)
+        .map_err(|e| format!("The connection string is not a URL that can be understood: {e}."))?;
+    let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+    let mut out = Parameters::new();
+    let mut set = |name: &str, value: String| {
+        if !value.is_empty() {
+            out.insert(name.to_owned(), value);
+        }
+    };
+    set("user", decode(url.username()));
+    set("password", url.password().map(decode).unwrap_or_default());
+    set("host", url.host_str().map(decode).unwrap_or_default());
+    set("port", url.port().map(|port| port.to_string()).unwrap_or_default());
+    set("dbname", decode(url.path().trim_start_matches('/')));
+    for (name, value) in url.query_pairs() {
+        set(&name, value.into_owned());
+    }
+    Ok(out)
+}
+
+/// `key=value` words; values with blanks are in single quotes, and a backslash takes the next character as it is.
+fn parse_words(text: &str) -> Result<Parameters, String> {
+    let mut out = Parameters::new();
+    let mut chars = text.chars().peekable();
+    loop {
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        if chars.peek().is_none() {
+            return Ok(out);
+        }
+        let mut name = String::new();
+        while let Some(c) = chars.next_if(|c| !c.is_whitespace() && *c != '=') {
+            name.push(c);
+        }
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        if chars.next() != Some('=') {
+            return Err(format!(
+                "In the connection string, {name:?} has no value: it consists of words key=value."
+            ));
+        }
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        let quoted = chars.next_if_eq(&'\'').is_some();
+        let mut value = String::new();
+        loop {
+            match chars.next() {
+                Some('\'') if quoted => break,
+                Some(c) if c.is_whitespace() && !quoted => break,
+                Some('\\') => value.extend(chars.next()),
+                Some(c) => value.push(c),
+                None if quoted => {
+                    return Err(format!(
+                        "In the connection string, the value of {name:?} has no closing quote."
+                    ));
+                }
+                None => break,
+            }
+        }
+        out.insert(name, value);
+    }
+}
+
+fn system_user() -> Option<String> {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let known = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == uid).then(|| name.to_owned())
+    });
+    known.or_else(|| env::var("USER"))
+}
+
+/// The password in the file of passwords that belongs to a host, a port, a database and a user.
+fn stored_password(file: Option<&str>, wanted: [&String; 4]) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path: PathBuf = env::expand_home(file.unwrap_or("~/.pgpass"));
+    let mode = path.metadata().ok()?.permissions().mode();
+    if mode & 0o077 != 0 {
+        tracing::warn!(
+            "the file of passwords {} is not used: others can read it",
+            path.display()
+        );
+        return None;
+    }
+    let text = std::fs::read_to_string(&path).ok()?;
+    text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+        let fields = password_fields(line);
+        let [host, port, database, user, password] = fields.as_slice() else {
+            return None;
+        };
+        let socket = wanted[0].starts_with('/') && host == "localhost";
+        let fits = |(pattern, value): (&String, &&String)| pattern == "*" || pattern == *value;
+        let rest = [port, database, user].into_iter().zip(&wanted[1..]).all(fits);
+        (rest && (socket || host == "*" || host == wanted[0])).then(|| password.clone())
+    })
+}
+
+fn password_fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ':' if fields.len() < 5 => fields.push(String::new()),
+            '\\' => {
+                if let Some(last) = fields.last_mut() {
+                    last.extend(chars.next());
+                }
+            }
+            c => {
+                if let Some(last) = fields.last_mut() {
+                    last.push(c);
+                }
+            }
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Vec<(String, String)> {
+        parse(text).unwrap().into_iter().collect()
+    }
+
+    fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
+        list.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    }
+
+    #[test]
+    fn both_forms_of_connection_strings_are_read() {
+        let expected = pairs(&[
+            ("dbname", "d b"),
+            ("host", "h"),
+            ("password", "p@:'"),
+            ("port", "1"),
+            ("sslmode", "disable"),
+            ("user", "u"),
+        ]);
+        assert_eq!(parsed("postgres://u:p%40%3A'@h:1/d%20b?sslmode=disable"), expected);
+        assert_eq!(
+            parsed("user=u password = p@:\\' host=h port=1 dbname='d b'  sslmode=disable "),
+            expected
+        );
+        assert_eq!(parsed(""), []);
+        for wrong in ["user", "user='x", "postgres://h:port/d"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn certificates_are_checked_as_the_mode_says() {
+        let mode = |text: &str| Settings::of(parse(text).unwrap()).map(|s| (s.config.get_ssl_mode(), s.tls.insecure));
+        assert_eq!(mode("user=u").unwrap(), (SslMode::Require, true));
+        assert_eq!(mode("user=u sslmode=disable").unwrap(), (SslMode::Disable, false));
+        assert_eq!(mode("user=u sslmode=verify-full").unwrap(), (SslMode::Require, false));
+        assert_eq!(mode("user=u host=/run/postgresql").unwrap(), (SslMode::Disable, false));
+        assert!(mode("user=u sslmode=prefer").is_err_and(|e| e.contains("verify-full")));
+        assert!(mode("user=u sslrootcert=/none").is_err_and(|e| e.contains("/none")));
+    }
+
+    #[test]
+    fn what_is_no_parameter_of_the_connection_is_one_of_the_session() {
+        let settings = Settings::of(parse("user=u search_path='a b' sslmode=disable").unwrap()).unwrap();
+        assert_eq!(settings.config.get_options(), Some("-c search_path=a\\ b"));
+    }
+
+    #[test]
+    fn passwords_are_found_by_the_first_line_that_fits() {
+        assert_eq!(password_fields("h:1:d\\:e:*:p:q"), ["h", "1", "d:e", "*", "p:q"]);
+    }
+}

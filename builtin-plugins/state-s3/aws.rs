@@ -1,0 +1,243 @@
+//! Signed requests to the services of AWS, and what their answers say.
+
+use std::pin::pin;
+use std::task::{Context as TaskContext, Poll, Waker};
+
+use monoform_sdk::{Diagnostic, Diagnostics, Result};
+use reqsign_aws_v4::{Credential, RequestSigner};
+use reqsign_core::{Context, SignRequest as _};
+use sha2::{Digest as _, Sha256};
+use store_client::{Answer, HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url};
+
+/// A request before it is signed.
+pub(crate) struct Request<'a> {
+    /// The service, as signatures name it.
+    pub service: &'static str,
+    pub region: &'a str,
+    pub method: Method,
+    pub url: Url,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Vec<u8>,
+}
+
+/// The SHA-256 of bytes, in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Signs and sends a request. Without credentials it is sent as it is.
+pub(crate) async fn send(
+    http: &HttpClient,
+    credential: Option<&Credential>,
+    request: Request<'_>,
+    what: &str,
+) -> Result<Answer> {
+    let broken = |why: String| -> Diagnostics {
+        Diagnostic::error(
+            "Invalid request",
+            format!("{what} failed: the request cannot be made: {why}."),
+        )
+        .into()
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        "x-amz-content-sha256",
+        HeaderValue::from_str(&sha256(&request.body)).map_err(|e| broken(e.to_string()))?,
+    );
+    for (name, value) in &request.headers {
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| broken(format!("the value of {name} has characters that are not allowed")))?;
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    if let Some(credential) = credential {
+        let mut parts = http::Request::builder()
+            .method(request.method.clone())
+            .uri(request.url.as_str())
+            .body(())
+            .map_err(|e| broken(e.to_string()))?
+            .into_parts()
+            .0;
+        parts.headers = headers;
+        let signer = RequestSigner::new(request.service, request.region);
+        let context = Context::new();
+        {
+            let signing = pin!(signer.sign_request(&context, &mut parts, Some(credential), None));
+            // To sign is to compute: there is nothing to wait for.
+            match signing.poll(&mut TaskContext::from_waker(Waker::noop())) {
+                Poll::Ready(signed) => signed.map_err(|e| broken(e.to_string()))?,
+                Poll::Pending => return Err(broken("it is not signed at once".to_owned())),
+            }
+        }
+        headers = parts.headers;
+        headers.remove("host");
+    }
+    let body = (!request.body.is_empty() || request.method == Method::PUT).then_some(request.body);
+    let sent = http.send(request.method, &request.url, headers, body).await;
+    sent.map_err(|failure| failure.diagnostic("Error making a request to AWS", what).into())
+}
+
+/// The first element of this name in an XML text, with its content read as text.
+pub(crate) fn tag(text: &str, name: &str) -> Option<String> {
+    tags(text, name).next()
+}
+
+/// All elements of this name.
+pub(crate) fn tags<'t>(text: &'t str, name: &str) -> impl Iterator<Item = String> + 't {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.find(&open)? + open.len();
+        let end = start + rest.get(start..)?.find(&close)?;
+        let content = rest.get(start..end)?;
+        rest = rest.get(end + close.len()..)?;
+        Some(unescaped(content))
+    })
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let Some(end) = rest.find(';') else { break };
+        let entity = &rest[1..end];
+        let number = entity
+            .strip_prefix('#')
+            .and_then(|digits| match digits.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16).ok(),
+                None => digits.parse().ok(),
+            });
+        match (entity, number.and_then(char::from_u32)) {
+            ("amp", _) => out.push('&'),
+            ("lt", _) => out.push('<'),
+            ("gt", _) => out.push('>'),
+            ("quot", _) => out.push('"'),
+            ("apos", _) => out.push('\''),
+            (_, Some(c)) => out.push(c),
+            _ => out.push_str(&rest[..=end]),
+        }
+        rest = &rest[end + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The code of an error, in XML or JSON.
+pub(crate) fn code(answer: &Answer) -> String {
+    let text = answer.text();
+    if let Some(code) = tag(&text, "Code") {
+        return code;
+    }
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let code = json["__type"]
+        .as_str()
+        .or_else(|| json["code"].as_str())
+        .unwrap_or_default();
+    let code = code.rsplit('#').next().unwrap_or_default();
+    match (code, answer.status.as_u16()) {
+        // Answers to HEAD have no body.
+        ("", 404) => "NotFound".to_owned(),
+        ("", 412) => "PreconditionFailed".to_owned(),
+        ("", 403) => "AccessDenied".to_owned(),
+        ("", 301) => "PermanentRedirect".to_owned(),
+        _ => code.to_owned(),
+    }
+}
+
+fn message(answer: &Answer) -> String {
+    let text = answer.text();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let of_json = json["message"].as_str().or_else(|| json["Message"].as_str());
+    tag(&text, "Message")
+        .or_else(|| of_json.map(str::to_owned))
+        .unwrap_or_default()
+}
+
+/// An answer that is an error, in words.
+pub(crate) fn problem(summary: &str, what: &str, place: &Place<'_>, answer: &Answer) -> Diagnostics {
+    let (code, message) = (code(answer), message(answer));
+    let advice = match code.as_str() {
+        "NoSuchBucket" => format!(
+            "Create the bucket: aws s3api create-bucket --bucket {bucket} --region {region}{location}\nOr, if it is there, correct \
+             \"bucket\" or the account that is used.",
+            bucket = place.bucket,
+            region = place.region,
+            location = match place.region {
+                "us-east-1" => String::new(),
+                region => format!(" --create-bucket-configuration LocationConstraint={region}"),
+            }
+        ),
+        "ResourceNotFoundException" => format!(
+            "Create the table: aws dynamodb create-table --table-name {table} --attribute-definitions \
+             AttributeName=LockID,AttributeType=S --key-schema AttributeName=LockID,KeyType=HASH --billing-mode PAY_PER_REQUEST \
+             --region {region}",
+            table = place.table,
+            region = place.region
+        ),
+        "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => {
+            let actual = answer.header("x-amz-bucket-region").map(str::to_owned).or_else(|| tag(&answer.text(), "Region"));
+            let actual = actual.unwrap_or_else(|| "another region".to_owned());
+            format!("requested bucket from \"{}\", actual location \"{actual}\". Set region = \"{actual}\".", place.region)
+        }
+        "InvalidAccessKeyId" | "UnrecognizedClientException" | "InvalidClientTokenId" => {
+            "The access key is not known: check the credentials (access_key, AWS_ACCESS_KEY_ID, or the profile).".to_owned()
+        }
+        "SignatureDoesNotMatch" | "InvalidSignatureException" => {
+            "The secret key does not belong to the access key, or a proxy changes requests.".to_owned()
+        }
+        "ExpiredToken" | "ExpiredTokenException" => "The credentials have expired: get new ones.".to_owned(),
+        "RequestTimeTooSkewed" | "RequestExpired" => {
+            "The clock of this machine differs too much from that of AWS: set it right.".to_owned()
+        }
+        "AccessDenied" | "AccessDeniedException" | "AllAccessDisabled" | "Forbidden" => {
+            "The identity that is used has no permission for this: its policies must allow it, and those of the bucket must not \
+             forbid it."
+                .to_owned()
+        }
+        "KMS.NotFoundException" => "Correct kms_key_id, or create the key in the region of the bucket.".to_owned(),
+        _ => String::new(),
+    };
+    let said = [code.as_str(), &message]
+        .into_iter()
+        .filter(|s| !s.is_empty())
+        .collect::<Vec<_>>()
+        .join(": ");
+    let said = if said.is_empty() {
+        String::new()
+    } else {
+        format!(" ({said})")
+    };
+    let advice = if advice.is_empty() {
+        String::new()
+    } else {
+        format!(" {advice}")
+    };
+    Diagnostic::error(
+        summary,
+        format!("{what} was answered with the status {}{said}.{advice}", answer.status),
+    )
+    .into()
+}
+
+/// What advice speaks of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place<'a> {
+    pub bucket: &'a str,
+    pub table: &'a str,
+    pub region: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_found_and_read() {
+        let text = "<A><Key>a&amp;b/&#x3c;&#62;</Key><Key>c</Key></A>";
+        assert_eq!(tags(text, "Key").collect::<Vec<_>>(), ["a&b/<>", "c"]);
+        assert_eq!(tag(text, "None"), None);
+        assert_eq!(tag("<Key>&&lt;", "Key"), None);
+        assert_eq!(unescaped("a & b &; &unknown; &"), "a & b &; &unknown; &");
+    }
+}

@@ -1,0 +1,360 @@
+//! The objects of the bucket.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use md5::{Digest as _, Md5};
+use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
+use monoform_sdk::{Diagnostic, Result, StateClient, async_trait};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sha2::Sha256;
+use store_client::{Answer, Method, Url};
+
+use crate::aws::{self, Place, Request, code, tag, tags};
+use crate::credentials::{Credentials, account_id};
+use crate::settings::{Encryption, Settings, url};
+
+const READ: &str = "Error reading the state";
+const WRITE: &str = "Error writing the state";
+const LIST: &str = "Failed to list workspaces";
+
+/// How long a state whose checksum does not match is read again, and how often.
+const CONSISTENCY: Duration = Duration::from_secs(10);
+const CONSISTENCY_PAUSE: Duration = Duration::from_secs(2);
+
+/// What stays as it is in a key.
+const KEY: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'/');
+/// And in a part of a query.
+const QUERY: &AsciiSet = &KEY.add(b'/');
+
+/// A bucket with states.
+pub(crate) struct Client {
+    pub settings: Settings,
+    credentials: Credentials,
+}
+
+/// Joins the parts of a key as Terraform does: without empty parts, and those that lead nowhere.
+fn joined(parts: &[&str]) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    for part in parts.iter().flat_map(|part| part.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(out.pop()),
+            part => out.push(part),
+        }
+    }
+    out.join("/")
+}
+
+/// The MD5 of bytes, in hexadecimal.
+pub(crate) fn md5_hex(bytes: &[u8]) -> String {
+    Md5::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+impl Client {
+    /// A client whose credentials and account have been checked.
+    pub async fn connect(settings: Settings) -> Result<Client> {
+        let client = Client {
+            credentials: Credentials::new(settings.sources.clone()),
+            settings,
+        };
+        let Settings {
+            http,
+            services,
+            accounts,
+            ..
+        } = &client.settings;
+        let credential = client.credentials.get(http, services).await?;
+        if accounts.validate || accounts.request {
+            let account = account_id(http, services, &credential, accounts.validate).await?;
+            let refused = match (&accounts.allowed, &accounts.forbidden) {
+                (Some(allowed), _) if !allowed.contains(&account) => "is not one of allowed_account_ids",
+                (_, Some(forbidden)) if forbidden.contains(&account) => "is one of forbidden_account_ids",
+                _ => return Ok(client),
+            };
+            let detail = format!(
+                "AWS account ID not allowed: {account}. The credentials belong to this account, which {refused}."
+            );
+            return Err(Diagnostic::error("Invalid account ID", detail).into());
+        }
+        Ok(client)
+    }
+
+    pub fn place(&self) -> Place<'_> {
+        Place {
+            bucket: &self.settings.bucket,
+            table: self.settings.table.as_deref().unwrap_or_default(),
+            region: &self.settings.services.region,
+        }
+    }
+
+    /// The key of a workspace's state.
+    pub fn key(&self, workspace: &str) -> String {
+        match workspace {
+            DEFAULT => self.settings.key.clone(),
+            name => joined(&[&self.settings.prefix, name, &self.settings.key]),
+        }
+    }
+
+    /// The address of an object, or of the bucket, with a query that is encoded already.
+    fn address(&self, key: Option<&str>, query: &str) -> Result<Url> {
+        let bucket = &self.settings.bucket;
+        let mut address = url("S3", &self.settings.services.s3)?;
+        let host = address.host_str().unwrap_or_default().to_owned();
+        let is_name = address.domain().is_some();
+        let fits = bucket
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            || address.scheme() == "http"
+                && bucket
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c));
+        let base = address.path().trim_end_matches('/').to_owned();
+        let key = utf8_percent_encode(key.unwrap_or_default(), KEY).to_string();
+        if !self.settings.services.path_style && is_name && fits {
+            let named = format!("{bucket}.{host}");
+            address.set_host(Some(&named)).map_err(|e| {
+                Diagnostic::error(
+                    "Invalid S3 backend configuration",
+                    format!("{named:?} is not the name of a server: {e}."),
+                )
+            })?;
+            address.set_path(&format!("{base}/{key}"));
+        } else {
+            address.set_path(&format!("{base}/{}/{key}", utf8_percent_encode(bucket, KEY)));
+        }
+        address.set_query((!query.is_empty()).then_some(query));
+        Ok(address)
+    }
+
+    /// A signed request about an object, or about the bucket.
+    pub async fn object(
+        &self,
+        method: Method,
+        key: Option<&str>,
+        query: &str,
+        headers: Vec<(&'static str, String)>,
+        body: Vec<u8>,
+        what: &str,
+    ) -> Result<Answer> {
+        let Settings { http, services, .. } = &self.settings;
+        let credential = self.credentials.get(http, services).await?;
+        let request = Request {
+            service: "s3",
+            region: &services.region,
+            method,
+            url: self.address(key, query)?,
+            headers,
+            body,
+        };
+        aws::send(http, Some(&credential), request, what).await
+    }
+
+    /// A request to DynamoDB.
+    pub async fn dynamodb(&self, operation: &str, body: serde_json::Value, what: &str) -> Result<Answer> {
+        let Settings { http, services, .. } = &self.settings;
+        let credential = self.credentials.get(http, services).await?;
+        let request = Request {
+            service: "dynamodb",
+            region: &services.region,
+            method: Method::POST,
+            url: url("DynamoDB", &services.dynamodb)?,
+            headers: vec![
+                ("content-type", "application/x-amz-json-1.0".to_owned()),
+                ("x-amz-target", format!("DynamoDB_20120810.{operation}")),
+            ],
+            body: body.to_string().into_bytes(),
+        };
+        aws::send(http, Some(&credential), request, what).await
+    }
+
+    /// The headers for reading what is encrypted with our own key.
+    pub fn reading(&self) -> Vec<(&'static str, String)> {
+        match &self.settings.encryption {
+            Encryption::Customer(key, sum) => vec![
+                ("x-amz-server-side-encryption-customer-algorithm", "AES256".to_owned()),
+                ("x-amz-server-side-encryption-customer-key", key.clone()),
+                ("x-amz-server-side-encryption-customer-key-md5", sum.clone()),
+            ],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The headers for writing.
+    pub fn writing(&self, body: &[u8]) -> Vec<(&'static str, String)> {
+        let mut headers = self.reading();
+        headers.push(("content-type", "application/json".to_owned()));
+        match &self.settings.encryption {
+            Encryption::None | Encryption::Customer(..) => {}
+            Encryption::S3 => headers.push(("x-amz-server-side-encryption", "AES256".to_owned())),
+            Encryption::Kms(key) => {
+                headers.push(("x-amz-server-side-encryption", "aws:kms".to_owned()));
+                headers.push(("x-amz-server-side-encryption-aws-kms-key-id", key.clone()));
+            }
+        }
+        if self.settings.checksum {
+            headers.push(("x-amz-sdk-checksum-algorithm", "SHA256".to_owned()));
+            headers.push(("x-amz-checksum-sha256", BASE64.encode(Sha256::digest(body))));
+        }
+        if let Some(acl) = &self.settings.acl {
+            headers.push(("x-amz-acl", acl.clone()));
+        }
+        headers
+    }
+
+    /// The content of an object; `None` if it is not there.
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        let what = format!("Reading the object {key:?} of the bucket {:?}", self.settings.bucket);
+        let answer = self
+            .object(Method::GET, Some(key), "", self.reading(), Vec::new(), &what)
+            .await?;
+        match answer.status.as_u16() {
+            200 => Ok(Some(answer.body).filter(|body| !body.is_empty())),
+            404 if code(&answer) != "NoSuchBucket" => Ok(None),
+            _ => Err(aws::problem(READ, &what, &self.place(), &answer)),
+        }
+    }
+}
+
+#[async_trait]
+impl StateClient for Client {
+    fn support(&self) -> WorkspaceSupport {
+        WorkspaceSupport::NamedAndDefault
+    }
+
+    async fn workspaces(&self) -> Result<Vec<String>> {
+        let prefix = match self.settings.prefix.as_str() {
+            "" => String::new(),
+            prefix => format!("{prefix}/"),
+        };
+        let what = format!(
+            "Listing the objects of the bucket {:?} with the prefix {prefix:?}",
+            self.settings.bucket
+        );
+        let mut names = vec![DEFAULT.to_owned()];
+        let mut token: Option<String> = None;
+        loop {
+            let encoded = |text: &str| utf8_percent_encode(text, QUERY).to_string();
+            let mut query = match &token {
+                Some(token) => format!("continuation-token={}&", encoded(token)),
+                None => String::new(),
+            };
+            query.push_str(&format!("list-type=2&max-keys=1000&prefix={}", encoded(&prefix)));
+            let answer = self
+                .object(Method::GET, None, &query, Vec::new(), Vec::new(), &what)
+                .await?;
+            if !answer.status.is_success() {
+                // Who may only read one state has one workspace.
+                if self.settings.prefix == "env:" && code(&answer) == "AccessDenied" {
+                    tracing::warn!("workspaces cannot be listed: access is denied");
+                    return Ok(names);
+                }
+                return Err(aws::problem(LIST, &what, &self.place(), &answer));
+            }
+            let text = answer.text();
+            for key in tags(&text, "Key") {
+                let Some((name, rest)) = key.strip_prefix(&prefix).and_then(|rest| rest.split_once('/')) else {
+                    continue;
+                };
+                if rest == self.settings.key && !name.is_empty() {
+                    names.push(name.to_owned());
+                }
+            }
+            token =
+                tag(&text, "NextContinuationToken").filter(|_| tag(&text, "IsTruncated").as_deref() == Some("true"));
+            if token.is_none() {
+                return Ok(names);
+            }
+        }
+    }
+
+    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+        let key = self.key(workspace);
+        let deadline = tokio::time::Instant::now() + CONSISTENCY;
+        loop {
+            let state = self.get(&key).await?;
+            let Some(expected) = self.digest(&key).await else {
+                return Ok(state);
+            };
+            let actual = state.as_deref().map(md5_hex).unwrap_or_default();
+            if expected == actual {
+                return Ok(state);
+            }
+            if tokio::time::Instant::now() >= deadline {
+                let place = format!("{}/{key}", self.settings.bucket);
+                return Err(Diagnostic::error(
+                    "state data in S3 does not have the expected content",
+                    format!(
+                        "The checksum calculated for the state stored in S3 does not match the checksum stored in DynamoDB.\n\n\
+                         Bucket: {}\nKey:    {key}\nCalculated checksum: {actual}\nStored checksum:     {expected}\n\n\
+                         Another program may just have written the state: try again. If the state is right (the last one that was \
+                         written), store its checksum: in the table {:?}, the item with the LockID \"{place}-md5\" must have the \
+                         Digest {actual:?}.",
+                        self.settings.bucket,
+                        self.settings.table.as_deref().unwrap_or_default()
+                    ),
+                )
+                .into());
+            }
+            tracing::info!("the checksum of the state does not match, and it is read again");
+            tokio::time::sleep(CONSISTENCY_PAUSE).await;
+        }
+    }
+
+    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+        let key = self.key(workspace);
+        let what = format!("Writing the object {key:?} of the bucket {:?}", self.settings.bucket);
+        let sum = md5_hex(&state);
+        let headers = self.writing(&state);
+        let answer = self.object(Method::PUT, Some(&key), "", headers, state, &what).await?;
+        if !answer.status.is_success() {
+            return Err(aws::problem(WRITE, &what, &self.place(), &answer));
+        }
+        self.store_digest(&key, &sum).await;
+        Ok(())
+    }
+
+    async fn delete(&self, workspace: &str) -> Result<()> {
+        if workspace == DEFAULT || workspace.is_empty() {
+            return Err(
+                Diagnostic::error("Cannot delete the workspace", "The default workspace is always there.").into(),
+            );
+        }
+        let key = self.key(workspace);
+        let what = format!("Deleting the object {key:?} of the bucket {:?}", self.settings.bucket);
+        let answer = self
+            .object(Method::DELETE, Some(&key), "", Vec::new(), Vec::new(), &what)
+            .await?;
+        if !answer.status.is_success() && answer.status.as_u16() != 404 {
+            return Err(aws::problem(WRITE, &what, &self.place(), &answer));
+        }
+        self.delete_digest(&key).await;
+        Ok(())
+    }
+
+    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        self.take(&self.key(workspace), info).await
+    }
+
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
+        self.release(&self.key(workspace), id).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_joined_as_paths() {
+        assert_eq!(joined(&["env:", "dev", "a/b.tfstate"]), "env:/dev/a/b.tfstate");
+        assert_eq!(joined(&["", "dev", "k"]), "dev/k");
+        assert_eq!(joined(&["a//b", "./c", "../d"]), "a/b/d");
+    }
+}

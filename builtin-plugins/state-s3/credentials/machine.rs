@@ -1,0 +1,115 @@
+//! Credentials of the container or the machine that this runs on.
+
+use std::time::Duration;
+
+use monoform_sdk::{Result, env};
+use reqsign_aws_v4::Credential;
+use serde_json::Value as Json;
+use store_client::{Answer, HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
+
+use super::{credential, expiry, problem};
+
+/// Where the services of the machine are.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// The metadata service of EC2.
+    pub endpoint: String,
+    pub disabled: bool,
+    /// Where IAM Identity Center is, if not where it usually is.
+    pub sso: Option<String>,
+}
+
+/// A client of services that are near: they answer at once, or are not there.
+fn near() -> std::result::Result<HttpClient, String> {
+    HttpClient::new(HttpSettings {
+        proxy: Proxy::None,
+        timeout: Some(Duration::from_secs(2)),
+        retries: Retries {
+            max: 1,
+            wait_min: Duration::from_millis(200),
+            ..Retries::default()
+        },
+        ..HttpSettings::default()
+    })
+}
+
+fn of_json(answer: &Answer) -> Option<Credential> {
+    let json: Json = serde_json::from_slice(&answer.body).ok()?;
+    let part = |name: &str| json[name].as_str();
+    let expires = part("Expiration").and_then(expiry);
+    Some(credential(
+        part("AccessKeyId")?,
+        part("SecretAccessKey")?,
+        part("Token"),
+        expires,
+    ))
+}
+
+/// The credentials of the container, if the environment says where they are.
+pub(super) async fn container() -> Result<Option<Credential>> {
+    let relative = env::var("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").map(|path| format!("http://169.254.170.2{path}"));
+    let Some(address) = relative.or_else(|| env::var("AWS_CONTAINER_CREDENTIALS_FULL_URI")) else {
+        return Ok(None);
+    };
+    let failed = |why: String| {
+        problem(format!(
+            "The credentials of the container cannot be got from {address}: {why}."
+        ))
+    };
+    let url = Url::parse(&address).map_err(|e| failed(e.to_string()))?;
+    let token = match env::var("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
+        Some(path) => Some(std::fs::read_to_string(&path).map_err(|e| failed(format!("the token in {path}: {e}")))?),
+        None => env::var("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
+    };
+    let mut headers = HeaderMap::new();
+    if let Some(token) = token {
+        let value =
+            HeaderValue::from_str(token.trim()).map_err(|_| failed("the token is no text of one line".to_owned()))?;
+        headers.insert("authorization", value);
+    }
+    let http = near().map_err(failed)?;
+    let answer = http
+        .send(Method::GET, &url, headers, None)
+        .await
+        .map_err(|f| failed(f.message))?;
+    match of_json(&answer).filter(|_| answer.status.is_success()) {
+        Some(found) => Ok(Some(found)),
+        None => Err(failed(format!("status {}, {}", answer.status, answer.text().trim()))),
+    }
+}
+
+/// The credentials of the machine, by version 2 of the metadata service.
+pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credential, String> {
+    let base =
+        Url::parse(&settings.endpoint).map_err(|e| format!("its address {:?} is wrong: {e}", settings.endpoint))?;
+    let at = |path: &str| base.join(path).map_err(|e| e.to_string());
+    let http = near()?;
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        "x-aws-ec2-metadata-token-ttl-seconds",
+        HeaderValue::from_static("21600"),
+    );
+    let answer = http
+        .send(Method::PUT, &at("/latest/api/token")?, headers, Some(Vec::new()))
+        .await;
+    let answer = answer.map_err(|_| "it does not answer".to_owned())?;
+    if !answer.status.is_success() {
+        return Err(format!("it gives no token (status {})", answer.status));
+    }
+    let mut headers = HeaderMap::new();
+    let token = HeaderValue::from_bytes(answer.body.trim_ascii()).map_err(|_| "its token is no text".to_owned())?;
+    headers.insert("x-aws-ec2-metadata-token", token);
+    let path = "/latest/meta-data/iam/security-credentials/";
+    let roles = http
+        .send(Method::GET, &at(path)?, headers.clone(), None)
+        .await
+        .map_err(|f| f.message)?;
+    let text = roles.text();
+    let role = text.lines().next().map(str::trim).filter(|_| roles.status.is_success());
+    let role = role.filter(|role| !role.is_empty()).ok_or("the machine has no role")?;
+    let answer = http
+        .send(Method::GET, &at(&format!("{path}{role}"))?, headers, None)
+        .await
+        .map_err(|f| f.message)?;
+    of_json(&answer).ok_or_else(|| format!("it has no credentials for the role {role} (status {})", answer.status))
+}

@@ -1,0 +1,221 @@
+//! Who we are. The sources are tried in the order that all tools for AWS have: what is configured, the environment, the shared
+//! files, the container, the machine. On top of what is found a role may be taken on.
+
+mod machine;
+mod profile;
+mod sso;
+mod sts;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
+use reqsign_aws_v4::Credential;
+use store_client::HttpClient;
+use tokio::sync::Mutex;
+
+use self::sts::Role;
+pub(crate) use self::sts::account_id;
+use crate::config::{AssumeRole, Config, WebIdentity};
+use crate::settings::{Services, list, text};
+
+/// How long before they expire credentials are got anew.
+const HEADROOM: Duration = Duration::from_secs(300);
+
+const SUMMARY: &str = "No valid credential sources found";
+
+/// A problem with credentials.
+pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
+    Diagnostic::error(SUMMARY, detail).into()
+}
+
+/// Where credentials may come from.
+#[derive(Clone)]
+pub(crate) struct Sources {
+    fixed: Option<Credential>,
+    profile: Option<String>,
+    files: profile::Files,
+    role: Option<Role>,
+    web_identity: Option<(Role, sts::Token)>,
+    machine: machine::Settings,
+}
+
+/// A time as JSON of AWS has it.
+fn expiry(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+fn credential(access: &str, secret: &str, token: Option<&str>, expires: Option<Timestamp>) -> Credential {
+    Credential {
+        access_key_id: access.to_owned(),
+        secret_access_key: secret.to_owned(),
+        session_token: token.filter(|token| !token.is_empty()).map(str::to_owned),
+        expires_in: expires.and_then(|at| reqsign_core::time::Timestamp::from_second(at.as_second()).ok()),
+    }
+}
+
+impl Sources {
+    /// What arguments and environment say about where credentials are.
+    pub fn new(config: &Config, services: &Services) -> Result<Sources> {
+        let (access, secret, token) = (text(&config.access_key), text(&config.secret_key), text(&config.token));
+        let fixed = match (&access, &secret, &token) {
+            (None, None, None) => None,
+            (Some(access), Some(secret), _) => Some(credential(access, secret, token.as_deref(), None)),
+            _ => {
+                return Err(problem(
+                    "access_key and secret_key go together: one of them is set in the backend, and the other is not.",
+                ));
+            }
+        };
+        let one = text(&config.shared_credentials_file).map(|file| vec![file]);
+        let several = list(&config.shared_credentials_files);
+        let files = profile::Files::new(list(&config.shared_config_files), several.or(one));
+        let profile = text(&config.profile);
+        if profile.is_some() && env::var("AWS_ACCESS_KEY_ID").is_some() {
+            tracing::warn!("the backend names a profile, so AWS_ACCESS_KEY_ID in the environment is not used");
+        }
+        let web_identity = config.assume_role_with_web_identity.known().map(|role| {
+            let token = match text(&role.web_identity_token) {
+                Some(token) => sts::Token::Text(token),
+                None => sts::Token::File(role.web_identity_token_file.text().to_owned()),
+            };
+            (of_web_identity(role), token)
+        });
+        let endpoint = text(&config.ec2_metadata_service_endpoint)
+            .or_else(|| env::first(&["AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_METADATA_URL"]));
+        let mode = text(&config.ec2_metadata_service_endpoint_mode)
+            .or_else(|| env::var("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"));
+        let disabled = match config.skip_metadata_api_check.known() {
+            Some(skip) => *skip,
+            None => env::var("AWS_EC2_METADATA_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")),
+        };
+        let usual = match mode.as_deref() {
+            Some(mode) if mode.eq_ignore_ascii_case("ipv6") => "http://[fd00:ec2::254]",
+            _ => "http://169.254.169.254",
+        };
+        Ok(Sources {
+            fixed,
+            profile,
+            files,
+            role: config.assume_role.known().map(of_role),
+            web_identity,
+            machine: machine::Settings {
+                endpoint: endpoint.unwrap_or_else(|| usual.to_owned()),
+                disabled,
+                sso: services.sso.clone(),
+            },
+        })
+    }
+
+    /// The credentials that hold now.
+    async fn find(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
+        let base = match &self.web_identity {
+            _ if self.fixed.is_some() => self.fixed.clone().unwrap_or_default(),
+            Some((role, token)) => sts::assume_with_token(http, services, role, token).await?,
+            None => self.base(http, services).await?,
+        };
+        match &self.role {
+            Some(role) => sts::assume(http, services, &base, role).await,
+            None => Ok(base),
+        }
+    }
+
+    async fn base(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
+        if let Some(profile) = &self.profile {
+            return profile::find(self, http, services, profile, true)
+                .await?
+                .ok_or_else(|| problem(format!("The profile {profile:?} has no credentials.")));
+        }
+        if let (Some(access), Some(secret)) = (
+            env::first(&["AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY"]),
+            env::first(&["AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY"]),
+        ) {
+            return Ok(credential(
+                &access,
+                &secret,
+                env::var("AWS_SESSION_TOKEN").as_deref(),
+                None,
+            ));
+        }
+        if let (Some(file), Some(arn)) = (env::var("AWS_WEB_IDENTITY_TOKEN_FILE"), env::var("AWS_ROLE_ARN")) {
+            let role = Role {
+                arn,
+                session: env::var("AWS_ROLE_SESSION_NAME"),
+                ..Role::default()
+            };
+            return sts::assume_with_token(http, services, &role, &sts::Token::File(file)).await;
+        }
+        let named = env::first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]);
+        let profile = named.clone().unwrap_or_else(|| "default".to_owned());
+        if let Some(found) = profile::find(self, http, services, &profile, named.is_some()).await? {
+            return Ok(found);
+        }
+        if let Some(found) = machine::container().await? {
+            return Ok(found);
+        }
+        let why = match self.machine.disabled {
+            true => "and the metadata service of EC2 is not asked, by a setting".to_owned(),
+            false => match machine::instance(&self.machine).await {
+                Ok(found) => return Ok(found),
+                Err(why) => format!("and the metadata service of EC2 has none: {why}"),
+            },
+        };
+        Err(problem(format!(
+            "There are no credentials for AWS: none in the backend, in the environment (AWS_ACCESS_KEY_ID and \
+             AWS_SECRET_ACCESS_KEY), or in the profile {profile:?} of the shared files, {why}.\n\nSet the variables, or make a \
+             profile with \"aws configure\" or \"aws configure sso\" and name it in AWS_PROFILE or with the argument \"profile\"."
+        )))
+    }
+}
+
+fn of_role(role: &AssumeRole) -> Role {
+    Role {
+        arn: role.role_arn.text().to_owned(),
+        duration: text(&role.duration),
+        external_id: text(&role.external_id),
+        policy: text(&role.policy).map(|policy| policy.trim().to_owned()),
+        policy_arns: list(&role.policy_arns).unwrap_or_default(),
+        session: text(&role.session_name),
+        source_identity: text(&role.source_identity),
+        tags: role.tags.known().cloned().unwrap_or_default(),
+        transitive: list(&role.transitive_tag_keys).unwrap_or_default(),
+    }
+}
+
+fn of_web_identity(role: &WebIdentity) -> Role {
+    Role {
+        arn: role.role_arn.text().to_owned(),
+        duration: text(&role.duration),
+        policy: text(&role.policy).map(|policy| policy.trim().to_owned()),
+        policy_arns: list(&role.policy_arns).unwrap_or_default(),
+        session: text(&role.session_name),
+        ..Role::default()
+    }
+}
+
+/// Credentials that are got again before they expire.
+pub(crate) struct Credentials {
+    sources: Sources,
+    current: Mutex<Option<Credential>>,
+}
+
+impl Credentials {
+    pub fn new(sources: Sources) -> Credentials {
+        Credentials {
+            sources,
+            current: Mutex::new(None),
+        }
+    }
+
+    /// Credentials that hold for a while.
+    pub async fn get(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
+        let mut current = self.current.lock().await;
+        let soon = reqsign_core::time::Timestamp::now() + HEADROOM;
+        if let Some(credential) = current.as_ref().filter(|c| c.expires_in.is_none_or(|at| at > soon)) {
+            return Ok(credential.clone());
+        }
+        let found = self.sources.find(http, services).await?;
+        *current = Some(found.clone());
+        Ok(found)
+    }
+}

@@ -1,0 +1,151 @@
+//! Credentials of IAM Identity Center, once SSO, for those who have logged in with `aws sso login`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use monoform_sdk::{Diagnostics, Result, env};
+use reqsign_aws_v4::Credential;
+use serde_json::{Value as Json, json};
+use sha1::{Digest as _, Sha1};
+use store_client::{HeaderMap, HeaderValue, HttpClient, Method};
+
+use super::profile::Section;
+use super::{credential, expiry, problem};
+use crate::settings::url;
+
+/// The file with the token of a login, which has the name of the session, or else the address of the portal.
+fn file(key: &str) -> PathBuf {
+    let name: String = Sha1::digest(key.as_bytes())
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
+    env::expand_home(&format!("~/.aws/sso/cache/{name}.json"))
+}
+
+fn expired(profile: &str) -> Diagnostics {
+    problem(format!(
+        "The login of the profile {profile:?} has expired, or there was none. Run \"aws sso login --profile {profile}\"."
+    ))
+}
+
+/// The credentials of a profile.
+pub(super) async fn find(
+    http: &HttpClient,
+    endpoint: Option<&str>,
+    name: &str,
+    profile: &Section,
+    sessions: &BTreeMap<String, Section>,
+) -> Result<Credential> {
+    let session = match profile.get("sso_session") {
+        None => None,
+        Some(session) => Some((
+            session,
+            sessions.get(session).ok_or_else(|| {
+                problem(format!(
+                    "The profile {name:?} refers to the sso-session {session:?}, which is not there."
+                ))
+            })?,
+        )),
+    };
+    let get = |key: &str| {
+        let of_session = session.and_then(|(_, section)| section.get(key));
+        of_session
+            .or_else(|| profile.get(key))
+            .filter(|value| !value.is_empty())
+    };
+    let need = |key: &str| {
+        get(key)
+            .cloned()
+            .ok_or_else(|| problem(format!("The profile {name:?} has no {key}.")))
+    };
+    let (account, role) = (need("sso_account_id")?, need("sso_role_name")?);
+    let (region, start_url) = (need("sso_region")?, need("sso_start_url")?);
+    let path = file(session.map_or(&start_url, |(session, _)| session));
+    let text = std::fs::read_to_string(&path).map_err(|_| expired(name))?;
+    let cached: Json = serde_json::from_str(&text).map_err(|_| expired(name))?;
+    let holds = cached["expiresAt"]
+        .as_str()
+        .and_then(expiry)
+        .is_some_and(|at| at > Timestamp::now());
+    let token = match cached["accessToken"].as_str() {
+        Some(token) if holds => token.to_owned(),
+        _ => refreshed(http, &region, &cached, &path)
+            .await
+            .ok_or_else(|| expired(name))?,
+    };
+    let usual = format!("https://portal.sso.{region}.amazonaws.com");
+    let mut address = url("SSO", endpoint.unwrap_or(&usual))?;
+    address.set_path("/federation/credentials");
+    address
+        .query_pairs_mut()
+        .append_pair("account_id", &account)
+        .append_pair("role_name", &role);
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::from_str(&token) {
+        headers.insert("x-amz-sso_bearer_token", value);
+    }
+    let what = format!("Asking for the credentials of the role {role} in the account {account}");
+    let answer = http.send(Method::GET, &address, headers, None).await;
+    let answer = answer.map_err(|failure| failure.diagnostic("Error asking AWS for credentials", &what))?;
+    match answer.status.as_u16() {
+        200 => {}
+        401 => return Err(expired(name)),
+        status => {
+            return Err(problem(format!(
+                "{what} was answered with the status {status}: {}",
+                answer.text()
+            )));
+        }
+    }
+    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let found = &json["roleCredentials"];
+    match (found["accessKeyId"].as_str(), found["secretAccessKey"].as_str()) {
+        (Some(access), Some(secret)) => {
+            let expires = found["expiration"]
+                .as_i64()
+                .and_then(|ms| Timestamp::from_millisecond(ms).ok());
+            Ok(credential(access, secret, found["sessionToken"].as_str(), expires))
+        }
+        _ => Err(problem(format!("{what} was answered without credentials."))),
+    }
+}
+
+/// A new token for one that has expired, if the login allows that; kept where the old one was.
+async fn refreshed(http: &HttpClient, region: &str, cached: &Json, path: &std::path::Path) -> Option<String> {
+    let part = |name: &str| cached[name].as_str();
+    let until = part("registrationExpiresAt").and_then(expiry);
+    if until.is_some_and(|until| until <= Timestamp::now()) {
+        return None;
+    }
+    let body = json!({
+        "clientId": part("clientId")?,
+        "clientSecret": part("clientSecret")?,
+        "refreshToken": part("refreshToken")?,
+        "grantType": "refresh_token",
+    });
+    let address = url("SSO", &format!("https://oidc.{region}.amazonaws.com/token")).ok()?;
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    let answer = http
+        .send(Method::POST, &address, headers, Some(body.to_string().into_bytes()))
+        .await
+        .ok()?;
+    let json: Json = serde_json::from_slice(&answer.body)
+        .ok()
+        .filter(|_| answer.status.is_success())?;
+    let token = json["accessToken"].as_str()?.to_owned();
+    let mut kept = cached.clone();
+    kept["accessToken"] = token.clone().into();
+    if let Some(seconds) = json["expiresIn"].as_i64() {
+        let at = Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
+        kept["expiresAt"] = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();
+    }
+    if let Some(token) = json["refreshToken"].as_str() {
+        kept["refreshToken"] = token.into();
+    }
+    if let Err(e) = std::fs::write(path, kept.to_string()) {
+        tracing::warn!("the new token of the login cannot be kept in {}: {e}", path.display());
+    }
+    Some(token)
+}

@@ -1,0 +1,229 @@
+//! STS: taking on roles, and asking who we are.
+
+use std::collections::BTreeMap;
+
+use monoform_sdk::{Diagnostic, Result, env};
+use reqsign_aws_v4::Credential;
+use store_client::{HttpClient, Method};
+
+use super::{credential, expiry, problem};
+use crate::aws::{self, Place, Request, tag};
+use crate::config::duration_of;
+use crate::endpoints::iam_region;
+use crate::settings::{Services, url};
+
+/// A role to take on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Role {
+    pub arn: String,
+    pub duration: Option<String>,
+    pub external_id: Option<String>,
+    pub policy: Option<String>,
+    pub policy_arns: Vec<String>,
+    pub session: Option<String>,
+    pub source_identity: Option<String>,
+    pub tags: BTreeMap<String, String>,
+    pub transitive: Vec<String>,
+}
+
+/// A token of another identity provider.
+#[derive(Clone, Debug)]
+pub(crate) enum Token {
+    Text(String),
+    File(String),
+}
+
+impl Role {
+    fn parameters(&self, action: &str) -> Vec<(String, String)> {
+        let session = self
+            .session
+            .clone()
+            .unwrap_or_else(|| format!("monoform-{}", uuid::Uuid::new_v4().simple()));
+        let mut out = vec![
+            ("Action".to_owned(), action.to_owned()),
+            ("Version".to_owned(), "2011-06-15".to_owned()),
+            ("RoleArn".to_owned(), self.arn.clone()),
+            ("RoleSessionName".to_owned(), session),
+        ];
+        let duration = self
+            .duration
+            .as_deref()
+            .and_then(duration_of)
+            .map(|d| d.as_secs().to_string());
+        for (name, value) in [
+            ("DurationSeconds", &duration),
+            ("ExternalId", &self.external_id),
+            ("Policy", &self.policy),
+            ("SourceIdentity", &self.source_identity),
+        ] {
+            out.extend(value.clone().map(|value| (name.to_owned(), value)));
+        }
+        for (i, arn) in self.policy_arns.iter().enumerate() {
+            out.push((format!("PolicyArns.member.{}.arn", i + 1), arn.clone()));
+        }
+        for (i, (key, value)) in self.tags.iter().enumerate() {
+            out.push((format!("Tags.member.{}.Key", i + 1), key.clone()));
+            out.push((format!("Tags.member.{}.Value", i + 1), value.clone()));
+        }
+        for (i, key) in self.transitive.iter().enumerate() {
+            out.push((format!("TransitiveTagKeys.member.{}", i + 1), key.clone()));
+        }
+        out
+    }
+}
+
+/// A request with parameters, as STS and IAM have them.
+async fn query(
+    http: &HttpClient,
+    (service, region, address): (&'static str, &str, &str),
+    credential: Option<&Credential>,
+    parameters: &[(String, String)],
+    what: &str,
+) -> Result<String> {
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(parameters)
+        .finish();
+    let request = Request {
+        service,
+        region,
+        method: Method::POST,
+        url: url(service, address)?,
+        headers: vec![(
+            "content-type",
+            "application/x-www-form-urlencoded; charset=utf-8".to_owned(),
+        )],
+        body: body.into_bytes(),
+    };
+    let answer = aws::send(http, credential, request, what).await?;
+    match answer.status.is_success() {
+        true => Ok(answer.text()),
+        false => Err(aws::problem(
+            "Error asking AWS for credentials",
+            what,
+            &Place {
+                region,
+                ..Place::default()
+            },
+            &answer,
+        )),
+    }
+}
+
+fn of_answer(text: &str, arn: &str) -> Result<Credential> {
+    let part = |name: &str| tag(text, name);
+    match (part("AccessKeyId"), part("SecretAccessKey"), part("SessionToken")) {
+        (Some(access), Some(secret), token) => {
+            let expires = part("Expiration").as_deref().and_then(expiry);
+            Ok(credential(&access, &secret, token.as_deref(), expires))
+        }
+        _ => Err(problem(format!(
+            "The answer of STS for the role {arn} has no credentials in it."
+        ))),
+    }
+}
+
+/// Takes on a role.
+pub(crate) async fn assume(
+    http: &HttpClient,
+    services: &Services,
+    base: &Credential,
+    role: &Role,
+) -> Result<Credential> {
+    let what = format!("Taking on the role {}", role.arn);
+    let sts = ("sts", &*services.sts_region, &*services.sts);
+    let text = query(http, sts, Some(base), &role.parameters("AssumeRole"), &what).await?;
+    of_answer(&text, &role.arn)
+}
+
+/// Takes on a role with a token.
+pub(crate) async fn assume_with_token(
+    http: &HttpClient,
+    services: &Services,
+    role: &Role,
+    token: &Token,
+) -> Result<Credential> {
+    let token = match token {
+        Token::Text(text) => text.clone(),
+        Token::File(path) => std::fs::read_to_string(env::expand_home(path))
+            .map_err(|e| {
+                problem(format!(
+                    "The file {path:?} with the token for the role {} cannot be read: {e}.",
+                    role.arn
+                ))
+            })?
+            .trim()
+            .to_owned(),
+    };
+    let what = format!("Taking on the role {} with a token", role.arn);
+    let mut parameters = role.parameters("AssumeRoleWithWebIdentity");
+    parameters.push(("WebIdentityToken".to_owned(), token));
+    let sts = ("sts", &*services.sts_region, &*services.sts);
+    // The token is what is believed: the request has no signature.
+    let text = query(http, sts, None, &parameters, &what).await?;
+    of_answer(&text, &role.arn)
+}
+
+fn call(action: &str, version: &str) -> Vec<(String, String)> {
+    vec![
+        ("Action".to_owned(), action.to_owned()),
+        ("Version".to_owned(), version.to_owned()),
+    ]
+}
+
+/// The account that credentials belong to, as STS says; where that may not be asked and is not needed to check them, as IAM says.
+pub(crate) async fn account_id(
+    http: &HttpClient,
+    services: &Services,
+    credential: &Credential,
+    check: bool,
+) -> Result<String> {
+    let sts = ("sts", &*services.sts_region, &*services.sts);
+    let asked = query(
+        http,
+        sts,
+        Some(credential),
+        &call("GetCallerIdentity", "2011-06-15"),
+        "Asking STS who is calling",
+    )
+    .await;
+    let refusal = match asked {
+        Ok(text) => match tag(&text, "Account") {
+            Some(account) => return Ok(account),
+            None => problem("The answer of STS names no account."),
+        },
+        Err(problems) => problems,
+    };
+    if check {
+        let detail = refusal.0.iter().map(|d| d.detail.clone()).collect::<Vec<_>>().join(" ");
+        return Err(Diagnostic::error(
+            "Retrieving caller identity from STS",
+            format!("{detail}\n\nFor services that have no STS, set skip_credentials_validation = true."),
+        )
+        .into());
+    }
+    let iam = ("iam", iam_region(&services.region), &*services.iam);
+    for action in ["GetUser", "ListRoles"] {
+        let asked = query(
+            http,
+            iam,
+            Some(credential),
+            &call(action, "2010-05-08"),
+            "Asking IAM for an account",
+        )
+        .await;
+        let arn = asked.ok().and_then(|text| tag(&text, "Arn"));
+        if let Some(account) = arn
+            .as_deref()
+            .and_then(|arn| arn.split(':').nth(4))
+            .filter(|a| !a.is_empty())
+        {
+            return Ok(account.to_owned());
+        }
+    }
+    let detail = refusal.0.iter().map(|d| d.detail.clone()).collect::<Vec<_>>().join(" ");
+    Err(Diagnostic::error(
+        "Retrieving AWS account details",
+        format!("Neither STS nor IAM says which account is used. {detail}\n\nWhere none is needed, set skip_requesting_account_id = true."),
+    )
+    .into())
+}

@@ -1,0 +1,287 @@
+//! Locks: objects beside the states, items of a table, or both; and the checksums in the table.
+
+use monoform_sdk::state_store::{LockError, LockInfo};
+use monoform_sdk::{Diagnostic, Diagnostics, Result};
+use serde_json::{Value as Json, json};
+use store_client::{Answer, Method};
+
+use crate::aws;
+use crate::client::Client;
+
+const LOCK: &str = "Error acquiring the state lock";
+const UNLOCK: &str = "Cannot release the state lock";
+
+fn details(problems: &Diagnostics) -> String {
+    problems
+        .0
+        .iter()
+        .map(|d| d.detail.clone())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// An attribute of an item that a table has.
+fn attribute(answer: &Answer, name: &str) -> Option<String> {
+    let json: Json = serde_json::from_slice(&answer.body).ok()?;
+    json["Item"][name]["S"].as_str().map(str::to_owned)
+}
+
+impl Client {
+    fn lock_key(key: &str) -> String {
+        format!("{key}.tflock")
+    }
+
+    /// What a lock calls the state.
+    fn lock_path(&self, key: &str) -> String {
+        format!("{}/{key}", self.settings.bucket)
+    }
+
+    /// Takes the lock of a state.
+    pub(crate) async fn take(&self, key: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
+        info.path = self.lock_path(key);
+        if self.settings.lock_file {
+            self.take_file(key, &info).await?;
+        }
+        if let Some(table) = &self.settings.table
+            && let Err(error) = self.take_item(table, key, &info).await
+        {
+            if self.settings.lock_file
+                && let Err(problems) = self.release_file(key, &info.id).await
+            {
+                let detail = format!(
+                    "{} The lock file that was made before cannot be removed either: {}",
+                    details(&error.into_diagnostics()),
+                    details(&problems)
+                );
+                return Err(Diagnostic::error(LOCK, detail).into());
+            }
+            return Err(error);
+        }
+        match self.settings.lock_file || self.settings.table.is_some() {
+            true => Ok(info.id),
+            // Nothing keeps others out.
+            false => Ok(String::new()),
+        }
+    }
+
+    async fn take_file(&self, key: &str, info: &LockInfo) -> std::result::Result<(), LockError> {
+        let lock_key = Client::lock_key(key);
+        let what = format!(
+            "Making the lock file {lock_key:?} in the bucket {:?}",
+            self.settings.bucket
+        );
+        let body = info.to_json().into_bytes();
+        let mut headers = self.writing(&body);
+        headers.push(("if-none-match", "*".to_owned()));
+        let problems = match self
+            .object(Method::PUT, Some(&lock_key), "", headers, body, &what)
+            .await
+        {
+            Ok(answer) if answer.status.is_success() => return Ok(()),
+            Ok(answer) => aws::problem(LOCK, &what, &self.place(), &answer),
+            Err(problems) => problems,
+        };
+        match self.file_holder(&lock_key).await {
+            Ok(Some(holder)) => Err(LockError::held(Some(holder), details(&problems))),
+            Ok(None) => Err(LockError::Failed(problems)),
+            Err(why) => {
+                let detail = format!(
+                    "{} Who holds the lock cannot be read: {}",
+                    details(&problems),
+                    details(&why)
+                );
+                Err(Diagnostic::error(LOCK, detail).into())
+            }
+        }
+    }
+
+    /// Who holds the lock file; `None` if there is none.
+    async fn file_holder(&self, lock_key: &str) -> Result<Option<LockInfo>> {
+        let what = format!(
+            "Reading the lock file {lock_key:?} in the bucket {:?}",
+            self.settings.bucket
+        );
+        let answer = self
+            .object(Method::GET, Some(lock_key), "", self.reading(), Vec::new(), &what)
+            .await?;
+        match answer.status.as_u16() {
+            200 => LockInfo::from_json(&answer.body).map(Some).ok_or_else(|| {
+                Diagnostic::error(
+                    LOCK,
+                    format!("The lock file {lock_key:?} has no lock information in it."),
+                )
+                .into()
+            }),
+            404 => Ok(None),
+            _ => Err(aws::problem(LOCK, &what, &self.place(), &answer)),
+        }
+    }
+
+    async fn take_item(&self, table: &str, key: &str, info: &LockInfo) -> std::result::Result<(), LockError> {
+        let what = format!("Making the lock {:?} in the DynamoDB table {table:?}", info.path);
+        let request = json!({
+            "TableName": table,
+            "Item": {"LockID": {"S": info.path}, "Info": {"S": info.to_json()}},
+            "ConditionExpression": "attribute_not_exists(LockID)",
+        });
+        let problems = match self.dynamodb("PutItem", request, &what).await {
+            Ok(answer) if answer.status.is_success() => return Ok(()),
+            Ok(answer) => aws::problem(LOCK, &what, &self.place(), &answer),
+            Err(problems) => problems,
+        };
+        match self.item_holder(table, key).await {
+            Ok(Some(holder)) => Err(LockError::held(Some(holder), details(&problems))),
+            Ok(None) => Err(LockError::Failed(problems)),
+            Err(why) => {
+                let detail = format!(
+                    "{} Who holds the lock cannot be read: {}",
+                    details(&problems),
+                    details(&why)
+                );
+                Err(Diagnostic::error(LOCK, detail).into())
+            }
+        }
+    }
+
+    async fn item(&self, table: &str, id: &str, columns: &str, what: &str) -> Result<Answer> {
+        let request = json!({
+            "TableName": table,
+            "Key": {"LockID": {"S": id}},
+            "ProjectionExpression": columns,
+            "ConsistentRead": true,
+        });
+        self.dynamodb("GetItem", request, what).await
+    }
+
+    async fn item_holder(&self, table: &str, key: &str) -> Result<Option<LockInfo>> {
+        let path = self.lock_path(key);
+        let what = format!("Reading the lock {path:?} in the DynamoDB table {table:?}");
+        let answer = self.item(table, &path, "LockID, Info", &what).await?;
+        if !answer.status.is_success() {
+            return Err(aws::problem(LOCK, &what, &self.place(), &answer));
+        }
+        Ok(attribute(&answer, "Info").and_then(|info| LockInfo::from_json(info.as_bytes())))
+    }
+
+    /// Releases the lock of a state.
+    pub(crate) async fn release(&self, key: &str, id: &str) -> Result<()> {
+        let file = match self.settings.lock_file {
+            true => self.release_file(key, id).await,
+            false => Ok(()),
+        };
+        let item = match &self.settings.table {
+            Some(table) => self.release_item(table, key, id).await,
+            None => Ok(()),
+        };
+        match (file, item) {
+            (Ok(()), Ok(())) => Ok(()),
+            (Err(one), Err(other)) => {
+                let detail = format!(
+                    "Neither the lock file nor the lock in DynamoDB is released. {} {}",
+                    details(&one),
+                    details(&other)
+                );
+                Err(Diagnostic::error(UNLOCK, detail).into())
+            }
+            (Err(one), Ok(())) | (Ok(()), Err(one)) => Err(one),
+        }
+    }
+
+    fn another(path: &str, holder: Option<&LockInfo>, id: &str) -> Diagnostics {
+        let detail = match holder {
+            None => format!("The state {path:?} is not locked."),
+            Some(holder) => format!(
+                "The lock of the state {path:?} has the ID {:?}, and not {id:?}: {holder}.",
+                holder.id
+            ),
+        };
+        Diagnostic::error(UNLOCK, detail).into()
+    }
+
+    async fn release_file(&self, key: &str, id: &str) -> Result<()> {
+        let lock_key = Client::lock_key(key);
+        let holder = self.file_holder(&lock_key).await?;
+        if holder.as_ref().is_none_or(|holder| holder.id != id) {
+            return Err(Client::another(&self.lock_path(key), holder.as_ref(), id));
+        }
+        let what = format!(
+            "Removing the lock file {lock_key:?} in the bucket {:?}",
+            self.settings.bucket
+        );
+        let answer = self
+            .object(Method::DELETE, Some(&lock_key), "", Vec::new(), Vec::new(), &what)
+            .await?;
+        match answer.status.is_success() {
+            true => Ok(()),
+            false => Err(aws::problem(UNLOCK, &what, &self.place(), &answer)),
+        }
+    }
+
+    async fn release_item(&self, table: &str, key: &str, id: &str) -> Result<()> {
+        let path = self.lock_path(key);
+        let holder = self.item_holder(table, key).await?;
+        if holder.as_ref().is_none_or(|holder| holder.id != id) {
+            return Err(Client::another(&path, holder.as_ref(), id));
+        }
+        let what = format!("Removing the lock {path:?} in the DynamoDB table {table:?}");
+        let request = json!({"TableName": table, "Key": {"LockID": {"S": path}}});
+        let answer = self.dynamodb("DeleteItem", request, &what).await?;
+        match answer.status.is_success() {
+            true => Ok(()),
+            false => Err(aws::problem(UNLOCK, &what, &self.place(), &answer)),
+        }
+    }
+
+    fn digest_id(&self, key: &str) -> String {
+        format!("{}-md5", self.lock_path(key))
+    }
+
+    /// The checksum that the table has for a state; `None` without a table, and where none can be had: that is only logged, since
+    /// what it guards against is rare.
+    pub(crate) async fn digest(&self, key: &str) -> Option<String> {
+        let table = self.settings.table.as_ref()?;
+        let what = "Reading the checksum of the state in DynamoDB";
+        let answer = match self.item(table, &self.digest_id(key), "LockID, Digest", what).await {
+            Ok(answer) => answer,
+            Err(problems) => {
+                tracing::warn!("{}", details(&problems));
+                return None;
+            }
+        };
+        if !answer.status.is_success() {
+            tracing::warn!("{}", details(&aws::problem(LOCK, what, &self.place(), &answer)));
+            return None;
+        }
+        let digest = attribute(&answer, "Digest");
+        digest
+            .filter(|d| d.len() == 32 && d.chars().all(|c| c.is_ascii_hexdigit()))
+            .map(|d| d.to_lowercase())
+    }
+
+    /// Keeps the checksum of a state in the table.
+    pub(crate) async fn store_digest(&self, key: &str, sum: &str) {
+        let Some(table) = &self.settings.table else { return };
+        let what = "Writing the checksum of the state to DynamoDB";
+        let request = json!({
+            "TableName": table,
+            "Item": {"LockID": {"S": self.digest_id(key)}, "Digest": {"S": sum}},
+        });
+        self.tolerate(self.dynamodb("PutItem", request, what).await, what);
+    }
+
+    /// Forgets the checksum of a state that is gone.
+    pub(crate) async fn delete_digest(&self, key: &str) {
+        let Some(table) = &self.settings.table else { return };
+        let what = "Removing the checksum of the state from DynamoDB";
+        let request = json!({"TableName": table, "Key": {"LockID": {"S": self.digest_id(key)}}});
+        self.tolerate(self.dynamodb("DeleteItem", request, what).await, what);
+    }
+
+    fn tolerate(&self, result: Result<Answer>, what: &str) {
+        match result {
+            Ok(answer) if answer.status.is_success() => {}
+            Ok(answer) => tracing::warn!("{}", details(&aws::problem(LOCK, what, &self.place(), &answer))),
+            Err(problems) => tracing::warn!("{}", details(&problems)),
+        }
+    }
+}

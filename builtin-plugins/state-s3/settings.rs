@@ -1,0 +1,266 @@
+//! What the arguments and the environment say together.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use md5::{Digest as _, Md5};
+use monoform_sdk::{Attr, Diagnostic, Result, Set, env};
+use store_client::{Answer, HttpClient, Proxy, Retries, Settings as HttpSettings, Tls, Url};
+
+use crate::config::{Config, Endpoints, invalid};
+use crate::credentials::Sources;
+use crate::endpoints;
+
+/// How objects are encrypted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Encryption {
+    /// Not at our request.
+    None,
+    /// With a key of S3.
+    S3,
+    /// With this key of KMS.
+    Kms(String),
+    /// With a key that only we have: the key and its MD5, in Base64.
+    Customer(String, String),
+}
+
+/// Which accounts may be used.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Accounts {
+    pub allowed: Option<Vec<String>>,
+    pub forbidden: Option<Vec<String>>,
+    pub validate: bool,
+    pub request: bool,
+}
+
+/// Where services are.
+#[derive(Clone, Debug)]
+pub(crate) struct Services {
+    pub region: String,
+    pub s3: String,
+    pub dynamodb: String,
+    pub iam: String,
+    pub sts: String,
+    pub sts_region: String,
+    pub sso: Option<String>,
+    pub path_style: bool,
+}
+
+pub(crate) struct Settings {
+    pub bucket: String,
+    pub key: String,
+    pub prefix: String,
+    pub encryption: Encryption,
+    pub acl: Option<String>,
+    pub checksum: bool,
+    pub lock_file: bool,
+    pub table: Option<String>,
+    pub services: Services,
+    pub accounts: Accounts,
+    pub sources: Sources,
+    pub http: HttpClient,
+}
+
+pub(crate) fn text(value: &Attr<String>) -> Option<String> {
+    value.known().filter(|text| !text.is_empty()).cloned()
+}
+
+pub(crate) fn list(value: &Attr<Set<String>>) -> Option<Vec<String>> {
+    value.known().map(|set| set.0.to_vec())
+}
+
+fn is_true(value: &Attr<bool>) -> bool {
+    value.known() == Some(&true)
+}
+
+/// Whether an answer is worth another request: a server that is overloaded or has failed, or says so in other words.
+fn again(answer: &Answer) -> bool {
+    const CODES: &[&str] = &[
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "TooManyRequestsException",
+        "ProvisionedThroughputExceededException",
+        "TransactionInProgressException",
+        "RequestLimitExceeded",
+        "BandwidthLimitExceeded",
+        "LimitExceededException",
+        "PriorRequestNotComplete",
+        "SlowDown",
+        "RequestTimeout",
+        "RequestTimeoutException",
+    ];
+    let status = answer.status.as_u16();
+    matches!(status, 429 | 500 | 502 | 503 | 504) || status == 400 && CODES.contains(&&*crate::aws::code(answer))
+}
+
+fn encryption(config: &Config) -> Result<Encryption> {
+    let kms = text(&config.kms_key_id);
+    let from_environment = env::var("AWS_SSE_CUSTOMER_KEY");
+    if config.kms_key_id.known().is_some() && from_environment.is_some() {
+        let detail = "kms_key_id and the environment variable AWS_SSE_CUSTOMER_KEY cannot both be set: the one is a key of KMS, \
+                      the other a key of your own.";
+        return Err(Diagnostic::error("Invalid encryption configuration", detail).into());
+    }
+    let customer = text(&config.sse_customer_key).or(from_environment);
+    let customer = customer
+        .map(|key| match BASE64.decode(&key) {
+            Ok(bytes) if key.len() == 44 => Ok((key, BASE64.encode(Md5::digest(&bytes)))),
+            _ => Err(invalid(
+                "sse_customer_key",
+                "sse_customer_key (or AWS_SSE_CUSTOMER_KEY) must be a key of 32 bytes in Base64, which are 44 characters.",
+            )),
+        })
+        .transpose()?;
+    Ok(match (is_true(&config.encrypt), kms, customer) {
+        (false, ..) => Encryption::None,
+        (true, Some(key), _) => Encryption::Kms(key),
+        (true, None, Some((key, sum))) => Encryption::Customer(key, sum),
+        (true, None, None) => Encryption::S3,
+    })
+}
+
+impl Settings {
+    pub fn new(config: &Config) -> Result<Settings> {
+        let variables = env::first(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
+        if let Some(region) = text(&config.region)
+            && !is_true(&config.skip_region_validation)
+            && !endpoints::is_region(&region)
+        {
+            let detail = format!(
+                "There is no region {region:?} that is known here. Correct it; or, if it is new or of another service than AWS, \
+                 set skip_region_validation = true."
+            );
+            return Err(invalid("region", detail).into());
+        }
+        let region = text(&config.region).or(variables).unwrap_or_default();
+        let flag = |value: &Attr<bool>, variable: &str| {
+            let from_environment = || env::var(variable).is_some_and(|text| text.eq_ignore_ascii_case("true"));
+            value.known().copied().unwrap_or_else(from_environment)
+        };
+        let fips = flag(&config.use_fips_endpoint, "AWS_USE_FIPS_ENDPOINT");
+        let dualstack = flag(&config.use_dualstack_endpoint, "AWS_USE_DUALSTACK_ENDPOINT");
+        let none = Endpoints::default();
+        let nested = config.endpoints.known().unwrap_or(&none);
+        let everything = env::var("AWS_ENDPOINT_URL");
+        let address = |service: &str, region: &str, given: [&Attr<String>; 2], variables: [&str; 2]| {
+            let given = given.into_iter().find_map(text).or_else(|| env::first(&variables));
+            let given = given.or_else(|| everything.clone());
+            given.unwrap_or_else(|| endpoints::of(service, region, fips, dualstack))
+        };
+        let sts_region = text(&config.sts_region).unwrap_or_else(|| region.clone());
+        let services = Services {
+            s3: address(
+                "s3",
+                &region,
+                [&nested.s3, &config.endpoint],
+                ["AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT"],
+            ),
+            dynamodb: address(
+                "dynamodb",
+                &region,
+                [&nested.dynamodb, &config.dynamodb_endpoint],
+                ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT"],
+            ),
+            iam: address(
+                "iam",
+                &region,
+                [&nested.iam, &config.iam_endpoint],
+                ["AWS_ENDPOINT_URL_IAM", "AWS_IAM_ENDPOINT"],
+            ),
+            sts: address(
+                "sts",
+                &sts_region,
+                [&nested.sts, &config.sts_endpoint],
+                ["AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT"],
+            ),
+            sso: text(&nested.sso).or_else(|| env::var("AWS_ENDPOINT_URL_SSO")),
+            sts_region,
+            path_style: is_true(&config.use_path_style) || is_true(&config.force_path_style),
+            region,
+        };
+        Ok(Settings {
+            bucket: config.bucket.text().to_owned(),
+            key: config.key.text().to_owned(),
+            prefix: config
+                .workspace_key_prefix
+                .known()
+                .cloned()
+                .unwrap_or_else(|| "env:".to_owned()),
+            encryption: encryption(config)?,
+            acl: text(&config.acl),
+            checksum: !is_true(&config.skip_s3_checksum),
+            lock_file: is_true(&config.use_lockfile),
+            table: text(&config.dynamodb_table),
+            accounts: Accounts {
+                allowed: list(&config.allowed_account_ids),
+                forbidden: list(&config.forbidden_account_ids),
+                validate: !is_true(&config.skip_credentials_validation),
+                request: !is_true(&config.skip_requesting_account_id),
+            },
+            sources: Sources::new(config, &services)?,
+            services,
+            http: client(config)?,
+        })
+    }
+}
+
+fn client(config: &Config) -> Result<HttpClient> {
+    let attempts = config.max_retries.known().copied().unwrap_or(5).max(1);
+    let bundle = text(&config.custom_ca_bundle).or_else(|| env::var("AWS_CA_BUNDLE"));
+    let authorities = match bundle {
+        Some(path) => Some(std::fs::read_to_string(env::expand_home(&path)).map_err(|e| {
+            invalid(
+                "custom_ca_bundle",
+                format!("The file {path:?} with certificates cannot be read: {e}."),
+            )
+        })?),
+        None => None,
+    };
+    let (http, https) = (text(&config.http_proxy), text(&config.https_proxy));
+    let proxy = if http.is_some() || https.is_some() || config.no_proxy.known().is_some() {
+        Proxy::Custom {
+            // As with Terraform, a proxy for http that stands alone is for https, too.
+            https: https
+                .or_else(|| http.clone())
+                .or_else(|| env::first(&["HTTPS_PROXY", "https_proxy"])),
+            http: http.or_else(|| env::first(&["HTTP_PROXY", "http_proxy"])),
+            except: config.no_proxy.known().cloned(),
+        }
+    } else {
+        Proxy::Environment
+    };
+    HttpClient::new(HttpSettings {
+        tls: Tls {
+            authorities,
+            insecure: is_true(&config.insecure),
+            ..Tls::default()
+        },
+        retries: Retries {
+            max: u32::try_from(attempts - 1).unwrap_or(u32::MAX),
+            wait_min: Duration::from_millis(300),
+            wait_max: Duration::from_secs(20),
+            again,
+        },
+        proxy,
+        // What a bucket in another region says is told, not followed.
+        follow_redirects: false,
+        timeout: None,
+    })
+    .map_err(|e| invalid("custom_ca_bundle", format!("The certificates cannot be used: {e}.")).into())
+}
+
+/// An address that was configured or is usual.
+pub(crate) fn url(service: &str, text: &str) -> Result<Url> {
+    let complete = match text.contains("://") {
+        true => text.to_owned(),
+        false => format!("https://{text}"),
+    };
+    Url::parse(&complete).map_err(|e| {
+        let detail = format!("The address of {service}, {text:?}, cannot be understood: {e}.");
+        Diagnostic::error("Invalid S3 backend configuration", detail).into()
+    })
+}

@@ -1,0 +1,390 @@
+//! Requests: sent again where that may help, redirects followed, answers read as a whole.
+
+use std::error::Error as _;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use monoform_sdk::Diagnostic;
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::{Client, Method, StatusCode};
+use rustls::ClientConfig;
+use url::{Host, Url};
+
+use crate::tls::Tls;
+
+/// How long it may take until there is a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many redirects are followed.
+const REDIRECTS: usize = 10;
+
+/// How a client is made.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which servers are trusted.
+    pub tls: Tls,
+    /// How often requests are sent again.
+    pub retries: Retries,
+    /// Through which servers requests go.
+    pub proxy: Proxy,
+    /// How long one request may take, answer included; without end if not said.
+    pub timeout: Option<Duration>,
+    /// Whether redirects are followed.
+    pub follow_redirects: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            tls: Tls::default(),
+            retries: Retries::default(),
+            proxy: Proxy::default(),
+            timeout: None,
+            follow_redirects: true,
+        }
+    }
+}
+
+/// Through which servers requests go.
+#[derive(Clone, Debug, Default)]
+pub enum Proxy {
+    /// What the environment says (`HTTPS_PROXY` and the like); servers on this machine are asked directly.
+    #[default]
+    Environment,
+    /// None.
+    None,
+    /// These; what is not said comes from the environment.
+    Custom {
+        /// For addresses with `http`.
+        http: Option<String>,
+        /// For addresses with `https`.
+        https: Option<String>,
+        /// Servers that are asked directly, as in `NO_PROXY`.
+        except: Option<String>,
+    },
+}
+
+/// How often requests are sent again, and how long to wait before.
+#[derive(Clone, Copy, Debug)]
+pub struct Retries {
+    /// How many times, after the first.
+    pub max: u32,
+    /// Before the first repetition; twice as long before each further one.
+    pub wait_min: Duration,
+    /// At most.
+    pub wait_max: Duration,
+    /// Whether an answer is worth another request.
+    pub again: fn(&Answer) -> bool,
+}
+
+impl Default for Retries {
+    fn default() -> Retries {
+        Retries {
+            max: 2,
+            wait_min: Duration::from_secs(1),
+            wait_max: Duration::from_secs(30),
+            again: overloaded,
+        }
+    }
+}
+
+/// Too many requests, or a server's own error: all from 500 but 501.
+fn overloaded(answer: &Answer) -> bool {
+    let status = answer.status;
+    status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// A header's value, if it is text.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// There was no answer, or none that helps.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What went wrong.
+    pub message: String,
+    /// Whether another attempt may succeed.
+    pub passing: bool,
+}
+
+impl Failure {
+    /// As a problem with what was being done (`reading the state`).
+    #[must_use]
+    pub fn diagnostic(&self, summary: &str, what: &str) -> Diagnostic {
+        Diagnostic::error(summary, format!("{what} failed: {}", self.message))
+    }
+}
+
+/// Sends requests.
+pub struct HttpClient {
+    tls: ClientConfig,
+    settings: Settings,
+    /// For servers on this machine, and those that proxies are for. They are made when they are needed.
+    direct: OnceLock<Client>,
+    proxied: OnceLock<Client>,
+}
+
+impl HttpClient {
+    /// A client.
+    ///
+    /// # Errors
+    /// The certificates cannot be used.
+    pub fn new(settings: Settings) -> Result<HttpClient, String> {
+        Ok(HttpClient {
+            tls: settings.tls.configuration()?,
+            settings,
+            direct: OnceLock::new(),
+            proxied: OnceLock::new(),
+        })
+    }
+
+    /// Sends a request until there is an answer that is no call for another attempt, or attempts run out.
+    ///
+    /// # Errors
+    /// There was no such answer.
+    pub async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, Failure> {
+        self.send_signed(&mut || Ok((method.clone(), url.clone(), headers.clone(), body.clone())))
+            .await
+    }
+
+    /// The same for requests that are made anew for each attempt, because they carry a signature with the time in it.
+    ///
+    /// # Errors
+    /// A request could not be made, or there was no answer.
+    pub async fn send_signed(
+        &self,
+        make: &mut (dyn FnMut() -> Result<(Method, Url, HeaderMap, Option<Vec<u8>>), Failure> + Send),
+    ) -> Result<Answer, Failure> {
+        let retries = self.settings.retries;
+        let mut attempt = 0;
+        loop {
+            let (method, url, headers, body) = make()?;
+            let shown = without_secrets(&url);
+            let result = self.once(method.clone(), url, headers, body).await;
+            let (wait, again) = match &result {
+                Ok(answer) => (asked_to_wait(answer), (retries.again)(answer)),
+                Err(failure) => (None, failure.passing),
+            };
+            let outcome = match &result {
+                Ok(answer) => answer.status.to_string(),
+                Err(failure) => failure.message.clone(),
+            };
+            tracing::debug!(%method, url = shown, outcome, attempt, "request");
+            if !again {
+                return result;
+            }
+            if attempt >= retries.max {
+                // What a server said is of more use than that it was asked several times.
+                return match result {
+                    Ok(answer) if retries.max == 0 => Ok(answer),
+                    Ok(_) | Err(_) => Err(Failure {
+                        message: format!("{method} {shown} giving up after {} attempt(s): {outcome}", attempt + 1),
+                        passing: true,
+                    }),
+                };
+            }
+            let doubled = retries
+                .wait_min
+                .saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX));
+            tokio::time::sleep(wait.unwrap_or(doubled.min(retries.wait_max))).await;
+            attempt += 1;
+        }
+    }
+
+    /// Sends a request once, redirects followed.
+    async fn once(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, Failure> {
+        let (mut method, mut url, mut headers, mut body) = (method, url, headers, body);
+        for _ in 0..=REDIRECTS {
+            let mut request = self
+                .client(&url)?
+                .request(method.clone(), url.clone())
+                .headers(headers.clone());
+            if let Some(body) = &body {
+                request = request.body(body.clone());
+            }
+            if let Some(timeout) = self.settings.timeout {
+                request = request.timeout(timeout);
+            }
+            let response = request.send().await.map_err(|e| failure(&e))?;
+            let (status, response_headers) = (response.status(), response.headers().clone());
+            let location = response_headers
+                .get(LOCATION)
+                .filter(|_| self.settings.follow_redirects && matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308));
+            let Some(location) = location else {
+                let body = response.bytes().await.map_err(|e| failure(&e))?.to_vec();
+                return Ok(Answer {
+                    status,
+                    headers: response_headers,
+                    body,
+                });
+            };
+            let location = location.to_str().ok().and_then(|to| url.join(to).ok());
+            let Some(next) = location else {
+                return Err(Failure {
+                    message: format!(
+                        "{} redirects to an address that cannot be understood",
+                        without_secrets(&url)
+                    ),
+                    passing: false,
+                });
+            };
+            if status.as_u16() < 304 && !matches!(method, Method::GET | Method::HEAD) {
+                method = Method::GET;
+                body = None;
+                headers.remove(CONTENT_TYPE);
+                headers.remove(CONTENT_LENGTH);
+            }
+            if (next.host_str(), next.port_or_known_default()) != (url.host_str(), url.port_or_known_default()) {
+                headers.remove(AUTHORIZATION);
+                headers.remove(COOKIE);
+            }
+            url = next;
+        }
+        Err(Failure {
+            message: format!("stopped after {REDIRECTS} redirects"),
+            passing: false,
+        })
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, Failure> {
+        let is_direct = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        } && matches!(self.settings.proxy, Proxy::Environment);
+        let cell = if is_direct { &self.direct } else { &self.proxied };
+        if let Some(client) = cell.get() {
+            return Ok(client);
+        }
+        let client = self.build(is_direct).map_err(|e| Failure {
+            message: chain(&e),
+            passing: false,
+        })?;
+        Ok(cell.get_or_init(|| client))
+    }
+
+    fn build(&self, is_direct: bool) -> reqwest::Result<Client> {
+        let mut builder = Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .user_agent(concat!("Monoform/", env!("CARGO_PKG_VERSION")))
+            .tls_backend_preconfigured(self.tls.clone());
+        match &self.settings.proxy {
+            Proxy::Environment if !is_direct => {}
+            Proxy::Environment | Proxy::None => builder = builder.no_proxy(),
+            Proxy::Custom { http, https, except } => {
+                let except = match except {
+                    Some(except) => reqwest::NoProxy::from_string(except),
+                    None => reqwest::NoProxy::from_env(),
+                };
+                if let Some(proxy) = http {
+                    builder = builder.proxy(reqwest::Proxy::http(proxy)?.no_proxy(except.clone()));
+                }
+                if let Some(proxy) = https {
+                    builder = builder.proxy(reqwest::Proxy::https(proxy)?.no_proxy(except));
+                }
+            }
+        }
+        builder.build()
+    }
+}
+
+/// How long a server asks to wait, if it is too busy.
+fn asked_to_wait(answer: &Answer) -> Option<Duration> {
+    if !matches!(answer.status.as_u16(), 429 | 503) {
+        return None;
+    }
+    let text = answer.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = httpdate::parse_http_date(text).ok()?;
+    #[expect(clippy::disallowed_methods, reason = "a server names a time to wait for")]
+    at.duration_since(std::time::SystemTime::now()).ok()
+}
+
+/// An address for logs and messages: without a password, and without a query, which may hold a signature.
+fn without_secrets(url: &Url) -> String {
+    let mut url = url.clone();
+    // Addresses that cannot have a password have none.
+    let _ = url.set_password(None);
+    let _ = url.set_username("");
+    url.set_query(None);
+    url.to_string()
+}
+
+/// Why there was no answer.
+fn failure(error: &reqwest::Error) -> Failure {
+    let text = chain(error);
+    // Neither a certificate nor the address becomes right by another attempt.
+    let lasting = error.is_builder() || text.contains("certificate") || text.contains("CertificateRequired");
+    let hint = if text.contains("dns error") || text.contains("failed to lookup address") || text.contains("resolve") {
+        " Check the name of the server, and the network of this machine."
+    } else if text.contains("NotValidYet") || text.contains("Expired") {
+        " If the certificate is right, the clock of this machine is wrong."
+    } else if text.contains("UnknownIssuer") {
+        " The authority that has signed the server's certificate is not trusted on this machine."
+    } else {
+        ""
+    };
+    Failure {
+        message: format!("{text}.{hint}"),
+        passing: !lasting,
+    }
+}
+
+/// An error with all its causes, the address not among them, since it may hold secrets.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = String::new();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let next = cause.to_string();
+        if !text.contains(&next) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&next);
+        }
+        source = cause.source();
+    }
+    match text.as_str() {
+        "" if error.is_timeout() => "the server did not answer in time".to_owned(),
+        "" => error.to_string(),
+        _ => text,
+    }
+}

@@ -1,0 +1,25 @@
+//! What the state stores behind web servers have in common: a client that trusts the right servers, tries again where that may
+//! help, and says what went wrong in words.
+//!
+//! - [`HttpClient`]: sends requests. Answers are read as a whole; no status is an error by itself.
+//! - [`Tls`]: which servers are trusted, and the client's own certificate.
+//! - [`Retries`]: how often, and how long to wait between.
+//! - [`Failure`]: there was no answer; [`Failure::diagnostic`] says what to do about it.
+//!
+//! Nothing is prepared before a request needs it: the machine's root certificates are read when a server presents a certificate
+//! that they must vouch for.
+//!
+//! With the feature `testing` there is a small web server for the tests of stores.
+//!
+//! Begin with [`client`].
+
+pub mod client;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod tls;
+
+pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings};
+pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+pub use reqwest::{Method, StatusCode};
+pub use tls::Tls;
+pub use url::Url;

@@ -1,0 +1,134 @@
+//! Which servers are trusted, and what they are shown.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use trust::Verifier;
+
+/// What a configuration says about certificates.
+#[derive(Clone, Debug, Default)]
+pub struct Tls {
+    /// PEM text of the authorities that are trusted in place of the machine's.
+    pub authorities: Option<String>,
+    /// Whether every server is trusted.
+    pub insecure: bool,
+    /// The client's certificate and its key, as PEM text.
+    pub client: Option<(String, String)>,
+    /// Whether the server's certificate may have any name.
+    pub any_name: bool,
+    /// The name that the server's certificate must have, where it is not the one in the address.
+    pub server_name: Option<String>,
+}
+
+impl Tls {
+    /// The same for the TLS library.
+    ///
+    /// # Errors
+    /// A certificate or a key cannot be used.
+    pub fn configuration(&self) -> Result<ClientConfig, String> {
+        let verifier = match &self.authorities {
+            _ if self.insecure => Verifier::insecure(),
+            Some(pem) => custom(pem)?,
+            None => Verifier::system(),
+        };
+        let server_name = match &self.server_name {
+            Some(name) => {
+                Some(ServerName::try_from(name.clone()).map_err(|_| format!("{name:?} is not the name of a server"))?)
+            }
+            None => None,
+        };
+        let builder = ClientConfig::builder_with_provider(trust::PROVIDER.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|e| e.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(NameVerifier {
+                verifier,
+                any_name: self.any_name,
+                server_name,
+            }));
+        let mut config = match &self.client {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
+                let certificates =
+                    certificates.map_err(|e| format!("the client certificate cannot be read as PEM text: {e}"))?;
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+                    .map_err(|e| format!("the private key of the client cannot be read as PEM text: {e}"))?;
+                builder
+                    .with_client_auth_cert(certificates, key)
+                    .map_err(|e| format!("the client certificate and its key cannot be used: {e}"))?
+            }
+        };
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+fn custom(pem: &str) -> Result<Verifier, String> {
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes()).flatten().collect();
+    let (usable, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
+    if usable == 0 {
+        return Err(
+            "the certificates of authorities hold none that can be read: they must be PEM text, which begins with a line \
+             \"-----BEGIN CERTIFICATE-----\""
+                .to_owned(),
+        );
+    }
+    Verifier::custom(certificates).map_err(|e| e.to_string())
+}
+
+/// Verifies certificates as usual, but may accept any name in them, or require another than that of the address.
+#[derive(Debug)]
+struct NameVerifier {
+    verifier: Verifier,
+    any_name: bool,
+    server_name: Option<ServerName<'static>>,
+}
+
+impl ServerCertVerifier for NameVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let server_name = self.server_name.as_ref().unwrap_or(server_name);
+        let verified = self
+            .verifier
+            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match verified {
+            // The name is verified last: everything else is right.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.any_name => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}

@@ -1,0 +1,102 @@
+//! The selected workspace: which one is, and selecting another.
+
+use std::path::Path;
+
+use syntax::{Diagnostic, Diagnostics};
+
+use super::Place;
+use crate::prompt::{Answer, Echo};
+use crate::session::Session;
+use crate::workdir;
+
+/// Writes down which workspace is selected.
+///
+/// # Errors
+/// It cannot be written.
+pub fn remember(session: &Session, name: &str) -> Result<(), Diagnostics> {
+    let path = Path::new(session.env.data_dir()).join("environment");
+    let write = || {
+        std::fs::create_dir_all(session.env.data_dir())?;
+        files::replace(&path, name.as_bytes(), files::Policy::SHARED)
+    };
+    write().map_err(|e| {
+        Diagnostic::error(
+            "Failed to select workspace",
+            format!("{} cannot be written: {}.", path.display(), files::io_reason(&e)),
+        )
+        .into()
+    })
+}
+
+/// Sees to it that a workspace is selected that exists: the only one there is, or one that is asked for.
+///
+/// # Errors
+/// The workspaces cannot be listed, there is none, or nobody can be asked which one it is.
+pub fn existing(session: &Session, place: &Place, input: bool) -> Result<(), Diagnostics> {
+    let Some(names) = place.workspaces()? else {
+        return Ok(());
+    };
+    let selected = workdir::workspace(session)?;
+    match names.as_slice() {
+        // It will come into being with its first state.
+        [] if selected == "default" => return Ok(()),
+        names if names.contains(&selected) => return Ok(()),
+        [] => {
+            return Err(Diagnostic::error(
+                "No existing workspaces",
+                format!(
+                    "The workspace \"{selected}\" is selected, and the backend \"{}\" has no workspaces. Create one with \
+                     \"workspace new\". If there should be some, the settings of the backend may lead to another place.",
+                    place.ty()
+                ),
+            )
+            .into());
+        }
+        [only] => return remember(session, only),
+        _ => {}
+    }
+    let list: String = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| format!("  {}. {name}\n", i + 1))
+        .collect();
+    if !input {
+        return Err(Diagnostic::error(
+            format!("Currently selected workspace \"{selected}\" does not exist"),
+            format!(
+                "Select another one with \"workspace select\", or create it with \"workspace new\". There are:\n{list}"
+            ),
+        )
+        .into());
+    }
+    let style = session.ui.style();
+    let prompt = format!(
+        "\n{}\n  This is expected behavior when the selected workspace did not have an\n  existing non-empty state. Please enter \
+         a number to select a workspace:\n\n{list}\n  {} ",
+        style.bold(style.yellow(format!("The currently selected workspace ({selected}) does not exist."))),
+        style.bold("Enter a value:")
+    );
+    let answer = session.ui.ask(&prompt, Echo::On);
+    session.ui.line("");
+    let failed = |why: &str| {
+        Diagnostics::from(Diagnostic::error(
+            "Failed to select workspace",
+            format!("{why} Run init again, and enter the number of a workspace."),
+        ))
+    };
+    match answer {
+        Answer::Line(text) => {
+            let chosen = text
+                .trim()
+                .parse::<usize>()
+                .ok()
+                .and_then(|n| names.get(n.checked_sub(1)?));
+            match chosen {
+                Some(name) => remember(session, name),
+                None => Err(failed("The answer is not the number of a workspace.")),
+            }
+        }
+        Answer::End => Err(failed("The input ended before there was an answer.")),
+        Answer::Interrupted => Err(failed("The question was interrupted.")),
+    }
+}

@@ -1,0 +1,336 @@
+//! The settings of a backend: from the block, from `-backend-config`, from questions; and the number of a block in records.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use config::Config;
+use config::model::Backend;
+use cty::{Type, Value};
+use lang::body::{decode_body, path_range};
+use lang::eval::Context;
+use lang::scope::Constant;
+use schema::{BlockSchema, Schema};
+use syntax::ast::Body;
+use syntax::content::{did_you_mean, suggest};
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+
+use crate::prompt::{Answer, Echo};
+use crate::session::Session;
+
+/// The `backend` block of a configuration; `None` without one.
+///
+/// # Errors
+/// There is a block that is not supported.
+pub fn block(config: Option<&Config>) -> Result<Option<&Backend>, Diagnostics> {
+    let Some(root) = config.map(|c| &c.root.module) else {
+        return Ok(None);
+    };
+    if let Some(cloud) = &root.cloud {
+        return Err(Diagnostic::error(
+            "HCP Terraform not supported",
+            "The \"cloud\" block is not supported by this version of Monoform. Keep the state elsewhere: put a \"backend\" block \
+             in its place, or remove it to keep the state in a local file.",
+        )
+        .at(&cloud.range)
+        .into());
+    }
+    Ok(root.backend.as_ref())
+}
+
+/// The same schema with nothing required: what is missing may come from elsewhere.
+fn lenient(block: &BlockSchema) -> BlockSchema {
+    let mut block = block.clone();
+    for attribute in block.attributes.values_mut() {
+        attribute.optional |= attribute.required;
+        attribute.required = false;
+    }
+    for nested in block.blocks.values_mut() {
+        nested.min_items = 0;
+        nested.block = lenient(&nested.block);
+    }
+    block
+}
+
+/// What a body says under a schema, though nothing is required: an object of the schema's type.
+///
+/// # Errors
+/// Something in it is not in the schema, or has a value that does not fit.
+pub fn decode(body: &Body, schema: &Schema) -> Result<Value, Diagnostics> {
+    let (value, problems) = decode_body(body, &lenient(&schema.block), Context::new(&Constant));
+    problems.into_result(value)
+}
+
+/// Problems with parts of a configuration, at the places where these are written.
+pub fn located(
+    problems: impl IntoIterator<Item = (Diagnostic, cty::Path)>,
+    body: Option<&Body>,
+    schema: &Schema,
+) -> Diagnostics {
+    let at = |(problem, path): (Diagnostic, cty::Path)| match body {
+        Some(body) => problem.at(&path_range(body, &schema.block, &path)),
+        None => problem,
+    };
+    problems.into_iter().map(at).collect()
+}
+
+/// The number of a block that says this, which is in records: the same that Terraform computes, so that either program finds the
+/// block unchanged that the other one has recorded.
+#[must_use]
+pub fn hash(ty: &str, config: &Value) -> u32 {
+    let mut text = format!("<{};", lang::render::quote(ty));
+    describe(config, &mut text);
+    text.push_str(";>");
+    crc32fast::hash(text.as_bytes())
+}
+
+fn describe(value: &Value, out: &mut String) {
+    if !value.is_known() {
+        out.push('?');
+        return;
+    }
+    if value.is_null() {
+        out.push('~');
+        return;
+    }
+    if let Some(text) = value.as_str() {
+        out.push_str(&lang::render::quote(text));
+    } else if let Some(truth) = value.as_bool() {
+        out.push(if truth { 'T' } else { 'F' });
+    } else if let Some(number) = value.as_number() {
+        out.push_str(&number.to_string());
+    } else if let Some(entries) = value.entries() {
+        let is_map = matches!(value.ty(), Type::Map(_));
+        out.push(if is_map { '{' } else { '<' });
+        for (name, element) in entries {
+            if is_map {
+                out.push_str(&lang::render::quote(name));
+                out.push(':');
+            }
+            describe(element, out);
+            out.push(';');
+        }
+        out.push(if is_map { '}' } else { '>' });
+    } else {
+        let is_tuple = matches!(value.ty(), Type::Tuple(_));
+        out.push(if is_tuple { '<' } else { '[' });
+        for element in value.as_seq().unwrap_or_default() {
+            describe(element, out);
+            out.push(';');
+        }
+        out.push(if is_tuple { '>' } else { ']' });
+    }
+}
+
+/// An object of a schema's type with some of its attributes and blocks replaced.
+fn replaced(config: &Value, schema: &Schema, changes: &BTreeMap<Arc<str>, Value>) -> Value {
+    let values = schema.ty.0.attributes().iter().map(|part| {
+        let changed = changes.get(&part.name).cloned();
+        changed.unwrap_or_else(|| {
+            config
+                .get(&part.name)
+                .cloned()
+                .unwrap_or_else(|| Value::null(part.ty.clone()))
+        })
+    });
+    Value::object_of(&schema.ty.0, values.collect())
+}
+
+/// Adds what `-backend-config` says to the settings of a block, in the order of the command line.
+///
+/// # Errors
+/// A file cannot be read, or says something that the backend does not know.
+pub fn with_overrides(
+    ty: &str,
+    schema: &Schema,
+    config: Value,
+    overrides: &[String],
+    sources: &mut SourceMap,
+) -> Result<Value, Diagnostics> {
+    let mut changes = BTreeMap::new();
+    for text in overrides.iter().filter(|text| !text.is_empty()) {
+        match text.split_once('=') {
+            None => file(text, schema, &mut changes, sources)?,
+            Some((name, value)) => {
+                let (name, value) = argument(ty, schema, name.trim(), value)?;
+                changes.insert(name, value);
+            }
+        }
+    }
+    Ok(replaced(&config, schema, &changes))
+}
+
+fn argument(ty: &str, schema: &Schema, name: &str, text: &str) -> Result<(Arc<str>, Value), Diagnostics> {
+    let invalid =
+        |detail: String| Diagnostics::from(Diagnostic::error("Invalid backend configuration argument", detail));
+    let Some((known, attribute)) = schema.block.attributes.get_key_value(name) else {
+        let names = schema.block.attributes.keys().map(|k| &**k);
+        let hint = did_you_mean(suggest(name, names));
+        return Err(invalid(format!(
+            "The option -backend-config sets \"{name}\", which the backend \"{ty}\" does not have.{hint}"
+        )));
+    };
+    let wanted = attribute.implied_type();
+    if wanted == Type::String {
+        return Ok((known.clone(), Value::string(text)));
+    }
+    let place = format!("-backend-config={name}=…");
+    let wrong = |why: String| {
+        invalid(format!(
+            "The value of \"{name}\" in the option -backend-config cannot be used: {why}."
+        ))
+    };
+    let (expression, problems) = syntax::parse_expression(&place, text, syntax::Pos::default());
+    if let Some(problem) = problems.into_iter().find(Diagnostic::is_error) {
+        return Err(wrong(problem.detail.trim_end_matches('.').to_owned()));
+    }
+    let (value, problems) = lang::eval::evaluate(&expression, Context::new(&Constant));
+    if let Some(problem) = problems.into_iter().find(Diagnostic::is_error) {
+        return Err(wrong(problem.detail.trim_end_matches('.').to_owned()));
+    }
+    let value = cty::convert(&value, &wanted).map_err(|e| wrong(e.message))?;
+    Ok((known.clone(), value))
+}
+
+fn file(
+    path: &str,
+    schema: &Schema,
+    changes: &mut BTreeMap<Arc<str>, Value>,
+    sources: &mut SourceMap,
+) -> Result<(), Diagnostics> {
+    let bytes = std::fs::read(path).map_err(|e| {
+        Diagnostics::from(Diagnostic::error(
+            "Failed to read file",
+            format!("The file \"{path}\" could not be read: {}.", files::io_reason(&e)),
+        ))
+    })?;
+    sources.insert(path, &*String::from_utf8_lossy(&bytes));
+    let parse = match path.ends_with(".json") {
+        true => syntax::json::parse_file,
+        false => syntax::parse_file,
+    };
+    let (body, problems) = parse(path, &bytes);
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    let value = decode(&body, schema)?;
+    let mut resolving = Diagnostics::new();
+    let body = lang::body::resolve(&body, &schema.block, &mut resolving);
+    let written = body
+        .attributes
+        .iter()
+        .map(|a| &a.name)
+        .chain(body.blocks.iter().map(|b| &b.ty));
+    for name in written {
+        if let Some(value) = value.get(name) {
+            changes.insert(Arc::from(&**name), value.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Asks for the required settings that are missing. Where nobody can be asked they stay missing, and the backend says so.
+///
+/// # Errors
+/// A question was interrupted.
+pub fn asked(session: &Session, schema: &Schema, config: Value, input: bool) -> Result<Value, Diagnostics> {
+    let mut changes = BTreeMap::new();
+    if !input {
+        return Ok(config);
+    }
+    for (name, attribute) in &schema.block.attributes {
+        if !attribute.required || config.get(name).is_some_and(|value| !value.is_null()) {
+            continue;
+        }
+        let ui = &session.ui;
+        let style = ui.style();
+        let description = match attribute.description.text.trim() {
+            "" => String::new(),
+            text => format!("  {}\n\n", text.replace('\n', "\n  ")),
+        };
+        let prompt = format!("{}\n{description}  {} ", style.bold(name), style.bold("Enter a value:"));
+        let echo = if attribute.sensitive { Echo::Off } else { Echo::On };
+        loop {
+            let answer = ui.ask(&prompt, echo);
+            ui.line("");
+            match answer {
+                Answer::Line(text) => match cty::convert(&Value::string(&text), &attribute.implied_type()) {
+                    Ok(value) => {
+                        changes.insert(name.clone(), value);
+                        break;
+                    }
+                    Err(e) if ui.is_interactive() => {
+                        session.fail(
+                            "Invalid value",
+                            format!("This is no value for \"{name}\": {}.", e.message),
+                        );
+                    }
+                    Err(e) => {
+                        let detail = format!("The answer is no value for \"{name}\": {}.", e.message);
+                        return Err(Diagnostic::error("Invalid value", detail).into());
+                    }
+                },
+                Answer::End => break,
+                Answer::Interrupted => {
+                    return Err(Diagnostic::error(
+                        "Interrupted",
+                        format!("The question for \"{name}\" was interrupted, and nothing was changed."),
+                    )
+                    .into());
+                }
+            }
+        }
+    }
+    Ok(replaced(&config, schema, &changes))
+}
+
+/// What is required and missing.
+pub fn missing(ty: &str, schema: &Schema, config: &Value, body: Option<&Body>) -> Diagnostics {
+    let required = schema.block.attributes.iter().filter(|(_, a)| a.required);
+    let absent = required.filter(|(name, _)| config.get(name).is_none_or(Value::is_null));
+    let problem = |(name, _): (&Arc<str>, _)| {
+        let problem = Diagnostic::error(
+            "Missing required argument",
+            format!(
+                "The backend \"{ty}\" needs the argument \"{name}\": write it in the \"backend\" block, or set it with init and \
+                 -backend-config=\"{name}=VALUE\"."
+            ),
+        );
+        (problem, cty::Path::default())
+    };
+    located(absent.map(problem), body, schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::local;
+
+    fn of(path: Option<&str>, dir: Option<&str>) -> Value {
+        let text = |text: Option<&str>| text.map_or(Value::null(Type::String), Value::string);
+        Value::object([("path", text(path)), ("workspace_dir", text(dir))])
+    }
+
+    #[test]
+    fn the_hash_is_the_one_terraform_records() {
+        assert_eq!(hash("local", &of(None, None)), 666_019_178);
+        assert_eq!(hash("local", &of(Some("one.tfstate"), None)), 427_796_062);
+        assert_eq!(hash("local", &of(Some("two.tfstate"), Some("ws"))), 1_779_414_609);
+    }
+
+    #[test]
+    fn overrides_replace_what_the_block_says_and_unknown_names_are_refused() {
+        let schema = local::schema();
+        let mut sources = SourceMap::default();
+        let block = of(Some("a"), Some("b"));
+        let with = |overrides: &[&str], sources: &mut SourceMap| {
+            let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+            with_overrides("local", &schema, block.clone(), &overrides, sources)
+        };
+        assert_eq!(
+            with(&["path=x", " path =y=z"], &mut sources).unwrap(),
+            of(Some("y=z"), Some("b"))
+        );
+        assert_eq!(with(&[""], &mut sources).unwrap(), block);
+        assert!(with(&["pth=x"], &mut sources).unwrap_err().0[0].detail.contains("path"));
+    }
+}

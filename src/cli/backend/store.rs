@@ -1,0 +1,428 @@
+//! Backends that are not files of the working directory: state stores, each a plugin in a process of its own.
+//!
+//! [`StorePlugin`] is a store before it is configured, [`Store`] after that. [`Snapshots`] is the state of one workspace of it:
+//! what `state::LocalStore` is for a file.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cty::Value;
+use provider::state_store::{LockFailure, LockRequest, StateStore, WorkspaceSupport};
+use provider::{Answer, PluginDiagnostic};
+use schema::Schema;
+use state::{LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
+use syntax::ast::Body;
+use syntax::{Diagnostic, Diagnostics};
+use tokio::runtime::Runtime;
+
+use super::record::Saved;
+use super::settings;
+use crate::TERRAFORM_VERSION;
+use crate::session::Session;
+
+/// The workspace that is selected where none is named.
+const DEFAULT: &str = "default";
+
+/// How long to wait between two attempts to get a lock: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(16);
+
+/// How often it is asked, while something is waited for, whether to give up.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A state store that runs and is not configured yet.
+pub struct StorePlugin {
+    ty: String,
+    process: Arc<Process>,
+    schema: Arc<Schema>,
+}
+
+/// The plugin's process, and the threads of the connection to it.
+struct Process {
+    plugin: Arc<dyn StateStore>,
+    runtime: Option<Runtime>,
+}
+
+impl Process {
+    /// Waits for an answer of the plugin.
+    fn wait<T>(&self, work: impl Future<Output = Result<T, Diagnostics>>) -> Result<T, Diagnostics> {
+        match &self.runtime {
+            Some(runtime) => runtime.block_on(work),
+            // Only while it is dropped.
+            None => Err(Diagnostics::new()),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        if tokio::runtime::Handle::try_current().is_err() {
+            runtime.block_on(self.plugin.close());
+        }
+        // Where nothing can be waited for, the process ends with the connection.
+        runtime.shutdown_background();
+    }
+}
+
+impl StorePlugin {
+    /// Starts the plugin of this type.
+    ///
+    /// # Errors
+    /// It does not start, or does not say what its configuration is.
+    pub fn start(session: &Session, ty: &str) -> Result<StorePlugin, Diagnostics> {
+        let runtime = session.runtime()?;
+        let host = session.plugin_host()?;
+        let (plugin, schema) = runtime.block_on(async {
+            let plugin = host.state_store(ty).await?;
+            let schema = plugin.schema().await?;
+            Ok::<_, Diagnostics>((plugin, schema))
+        })?;
+        Ok(StorePlugin {
+            ty: ty.to_owned(),
+            process: Arc::new(Process {
+                plugin,
+                runtime: Some(runtime),
+            }),
+            schema,
+        })
+    }
+
+    /// The schema of its configuration.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// Configures it. Problems are placed in the body that the configuration comes from, if it comes from one.
+    ///
+    /// # Errors
+    /// The store refuses the configuration.
+    pub fn configure(self, config: Value, body: Option<&Body>) -> Result<Store, Diagnostics> {
+        let missing = settings::missing(&self.ty, &self.schema, &config, body);
+        if missing.has_errors() {
+            return Err(missing);
+        }
+        let plugin = &self.process.plugin;
+        let mut warnings = Diagnostics::new();
+        let checked = self.process.wait(plugin.validate(config.clone()))?;
+        self.accept(checked, body, &mut warnings)?;
+        let configured = self.process.wait(plugin.configure(config.clone()))?;
+        let support = self.accept(configured, body, &mut warnings)?;
+        Ok(Store {
+            ty: self.ty,
+            config,
+            schema: self.schema,
+            support,
+            warnings: Mutex::new(warnings),
+            process: self.process,
+        })
+    }
+
+    fn accept<T>(&self, answer: Answer<T>, body: Option<&Body>, warnings: &mut Diagnostics) -> Result<T, Diagnostics> {
+        let problems = answer.diagnostics.into_iter();
+        let parts = problems.map(|PluginDiagnostic { diagnostic, attribute }| (diagnostic, attribute));
+        let problems = settings::located(parts, body, &self.schema);
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        warnings.extend(problems);
+        Ok(answer.value)
+    }
+}
+
+/// A configured state store.
+pub struct Store {
+    ty: String,
+    config: Value,
+    schema: Arc<Schema>,
+    support: WorkspaceSupport,
+    /// What it has said about its configuration.
+    warnings: Mutex<Diagnostics>,
+    process: Arc<Process>,
+}
+
+impl Store {
+    /// Its type: the name of the backend.
+    #[must_use]
+    pub fn ty(&self) -> &str {
+        &self.ty
+    }
+
+    /// Its configuration, as records and saved plans have it: without what the environment adds.
+    ///
+    /// # Errors
+    /// A value has no form in JSON.
+    pub fn saved(&self) -> Result<Saved, Diagnostics> {
+        Saved::new(&self.ty, &self.config, &self.schema, 0)
+    }
+
+    /// What it has said about its configuration, once.
+    pub fn take_warnings(&self) -> Diagnostics {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The workspaces there are, the default one first; `None` if it has no workspaces.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    pub fn workspaces(&self) -> Result<Option<Vec<String>>, Diagnostics> {
+        if self.support == WorkspaceSupport::Single {
+            return Ok(None);
+        }
+        let mut names = self.process.wait(self.process.plugin.workspaces())?;
+        names.sort();
+        names.dedup();
+        let default_is_there = matches!(
+            self.support,
+            WorkspaceSupport::NamedAndDefault | WorkspaceSupport::NamedByState
+        );
+        let listed = names.iter().position(|n| n == DEFAULT).map(|at| names.remove(at));
+        if default_is_there || listed.is_some() {
+            names.insert(0, DEFAULT.to_owned());
+        }
+        Ok(Some(names))
+    }
+
+    /// Deletes a workspace with its state.
+    ///
+    /// # Errors
+    /// The store refuses.
+    pub fn delete(&self, workspace: &str) -> Result<(), Diagnostics> {
+        self.process.wait(self.process.plugin.delete(workspace))
+    }
+
+    /// Releases the lock of a workspace that may be another program's.
+    ///
+    /// # Errors
+    /// The store refuses: there is no such lock.
+    pub fn force_unlock(&self, workspace: &str, id: &str) -> Result<(), Diagnostics> {
+        self.process.wait(self.process.plugin.unlock(workspace, id))
+    }
+
+    /// The state of a workspace. One that is not there yet gets an empty state, so that it is listed from now on.
+    ///
+    /// # Errors
+    /// The store has no such workspaces, or the empty state cannot be written.
+    pub fn open(self: &Arc<Store>, workspace: &str) -> Result<Snapshots, Diagnostics> {
+        let mut snapshots = Snapshots {
+            store: self.clone(),
+            workspace: workspace.to_owned(),
+            lock_id: None,
+            known: None,
+        };
+        let is_default = workspace == DEFAULT;
+        let there = match self.support {
+            WorkspaceSupport::Single if is_default => true,
+            WorkspaceSupport::Single => {
+                return Err(Diagnostic::error(
+                    "Workspaces not supported",
+                    format!(
+                        "The backend \"{}\" has one state only, and no workspace called \"{workspace}\". Select the workspace \
+                         \"default\", or use a backend that has workspaces.",
+                        self.ty
+                    ),
+                )
+                .into());
+            }
+            WorkspaceSupport::NamedAndDefault if is_default => true,
+            WorkspaceSupport::NamedByState => {
+                let state = self.process.wait(self.process.plugin.read(workspace))?;
+                !state.is_empty()
+            }
+            WorkspaceSupport::NamedWithoutDefault if is_default => {
+                return Err(Diagnostic::error(
+                    "No default workspace",
+                    format!(
+                        "The backend \"{}\" has no workspace called \"default\". Select another one with \"workspace select\".",
+                        self.ty
+                    ),
+                )
+                .into());
+            }
+            WorkspaceSupport::NamedAndDefault | WorkspaceSupport::Named | WorkspaceSupport::NamedWithoutDefault => self
+                .workspaces()?
+                .is_some_and(|names| names.iter().any(|name| name == workspace)),
+        };
+        if !there {
+            let create = |snapshots: &mut Snapshots| -> Result<(), StateError> {
+                snapshots.lock(&LockInfo::new("init", TERRAFORM_VERSION), Duration::ZERO, &|| false)?;
+                let written = match snapshots.read() {
+                    // Somebody else has made it meanwhile.
+                    Ok(Some(_)) => Ok(()),
+                    Ok(None) => snapshots.write(&State::new(), TERRAFORM_VERSION).map(drop),
+                    Err(e) => Err(e),
+                };
+                let unlocked = snapshots.unlock();
+                written.and(unlocked)
+            };
+            create(&mut snapshots).map_err(|e| {
+                Diagnostics::from(Diagnostic::error(
+                    "Failed to create the workspace",
+                    format!("An empty state for the workspace \"{workspace}\" cannot be written. {e}"),
+                ))
+            })?;
+            snapshots.known = None;
+        }
+        Ok(snapshots)
+    }
+}
+
+/// The state of one workspace of a store.
+pub struct Snapshots {
+    store: Arc<Store>,
+    workspace: String,
+    /// The lock that is held; empty where the store has none.
+    lock_id: Option<String>,
+    /// What was read or written last; `None` before the first reading, and `Some(None)` if there was no state.
+    known: Option<Option<State>>,
+}
+
+/// What a store reports, as the error of a state.
+fn error(problems: Diagnostics) -> StateError {
+    let mut errors = problems.into_iter().filter(Diagnostic::is_error);
+    let first = errors
+        .next()
+        .unwrap_or_else(|| Diagnostic::error("Error accessing the state", "The store does not answer."));
+    let syntax::DiagnosticParts {
+        summary, mut detail, ..
+    } = first.into_parts();
+    for other in errors {
+        detail.push_str(&format!("\n\n{}: {}", other.summary, other.detail));
+    }
+    StateError::Store { summary, detail }
+}
+
+impl Snapshots {
+    fn process(&self) -> &Process {
+        &self.store.process
+    }
+
+    /// Tries once to get the lock; asks meanwhile, which may print that it takes long.
+    fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
+        let Some(runtime) = &self.process().runtime else {
+            return Err(LockFailure::Failed(Diagnostics::new()));
+        };
+        runtime.block_on(async {
+            let mut attempt = self.process().plugin.lock(&self.workspace, request);
+            loop {
+                tokio::select! {
+                    // It is not given up in the middle: the lock may have been taken.
+                    result = &mut attempt => return result,
+                    () = tokio::time::sleep(TICK) => drop(ask()),
+                }
+            }
+        })
+    }
+}
+
+impl SnapshotStore for Snapshots {
+    fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError> {
+        if self.lock_id.is_some() {
+            return Ok(());
+        }
+        let text = serde_json::to_value(info).map(|json| cty::json::to_text(&json, None));
+        let request = LockRequest {
+            operation: info.operation.clone(),
+            info: text.unwrap_or_default(),
+        };
+        let began = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let (holder, problems) = match self.try_lock(&request, cancelled) {
+                Ok(id) => {
+                    self.lock_id = Some(id);
+                    self.known = None;
+                    return Ok(());
+                }
+                Err(LockFailure::Failed(problems)) => return Err(error(problems)),
+                Err(LockFailure::Held { holder, problems }) => (holder, problems),
+            };
+            let holder: Option<LockInfo> = holder.and_then(|text| serde_json::from_str(&text).ok());
+            let refused = |holder| {
+                let details: Vec<String> = problems.iter().map(|d| d.detail.clone()).collect();
+                StateError::StoreLocked(Box::new(StoreLocked {
+                    message: details.join(" "),
+                    holder,
+                    waited: began.elapsed(),
+                }))
+            };
+            // It is worth waiting only for somebody who is known.
+            if holder.as_ref().is_none_or(|holder| holder.id.is_empty()) {
+                return Err(refused(holder));
+            }
+            let until = Instant::now() + pause;
+            while Instant::now() < until {
+                if began.elapsed() >= timeout || cancelled() {
+                    return Err(refused(holder));
+                }
+                std::thread::sleep(TICK.min(until.saturating_duration_since(Instant::now())));
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn unlock(&mut self) -> Result<(), StateError> {
+        match self.lock_id.take() {
+            // A store that has no lock to name may still have something to end.
+            Some(id) => {
+                let unlock = self.process().plugin.unlock(&self.workspace, &id);
+                self.process().wait(unlock).map_err(|problems| {
+                    let StateError::Store { detail, .. } = error(problems) else {
+                        return StateError::Unlock(String::new());
+                    };
+                    StateError::Unlock(format!(
+                        "{detail}\n\nThe state may still be locked. If it is, \"force-unlock {id}\" frees it once it is certain \
+                         that no program is using it."
+                    ))
+                })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<State>, StateError> {
+        let read = self.process().plugin.read(&self.workspace);
+        let text = self.process().wait(read).map_err(error)?;
+        let state = state::document::decode(&text).map_err(|problem| StateError::Store {
+            summary: "Cannot read the state".into(),
+            detail: format!(
+                "What the backend \"{}\" has for the workspace \"{}\" is not a state: {problem}. Nothing was changed.",
+                self.store.ty, self.workspace
+            ),
+        })?;
+        self.known = Some(state.clone());
+        Ok(state)
+    }
+
+    fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
+        if self.known.is_none() {
+            self.read()?;
+        }
+        let known = self.known.as_ref().and_then(Option::as_ref);
+        if known.is_some_and(|known| known.same_content(state)) {
+            return Ok(Written::Unchanged);
+        }
+        let (serial, lineage) = known.map_or((0, ""), |known| (known.serial, &*known.lineage));
+        let snapshot = State {
+            terraform_version: terraform_version.to_owned(),
+            serial: serial.saturating_add(1),
+            lineage: if lineage.is_empty() {
+                uuid::Uuid::new_v4().to_string()
+            } else {
+                lineage.to_owned()
+            },
+            ..state.clone()
+        };
+        self.write_snapshot(snapshot)
+    }
+
+    fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError> {
+        let text = state::document::encode(&snapshot)?;
+        let write = self.process().plugin.write(&self.workspace, text);
+        self.process().wait(write).map_err(error)?;
+        let serial = snapshot.serial;
+        self.known = Some(Some(snapshot));
+        Ok(Written::Snapshot(serial))
+    }
+}

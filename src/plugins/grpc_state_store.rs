@@ -1,0 +1,313 @@
+//! A state store over gRPC. There is protocol 6 only.
+//!
+//! What the protocol does not say goes beside it, as metadata of requests and answers (`proto::STATE_LOCK_INFO` and its
+//! neighbours). A plugin that does not know of that is understood without.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use cty::Value;
+use proto::tfplugin6 as pb;
+use proto::tfplugin6::provider_client::ProviderClient;
+use provider::state_store::{LockFailure, LockRequest, StateStore, WorkspaceSupport};
+use provider::{Answer, PluginDiagnostic};
+use schema::Schema;
+use syntax::Diagnostics;
+use tokio::sync::OnceCell;
+use tonic::metadata::MetadataValue;
+use tonic::transport::Channel;
+use tonic::{Request, Status};
+
+use crate::channel::MESSAGE_LIMIT;
+use crate::connection::PluginConnection;
+use crate::convert;
+use crate::grpc::{encode, relay_stdio, shut_down};
+
+/// How large the pieces of a state are that we propose, and the largest that are accepted.
+const PROPOSED_PIECE: usize = 8 << 20;
+const LARGEST_PIECE: usize = 128 << 20;
+
+/// A state store at the other end of a channel.
+pub struct GrpcStateStore {
+    connection: Arc<PluginConnection>,
+    client: ProviderClient<Channel>,
+    channel: Channel,
+    /// Its type among those of the plugin.
+    name: String,
+    schema: OnceCell<Arc<Schema>>,
+    piece: AtomicUsize,
+    closed: AtomicBool,
+}
+
+impl GrpcStateStore {
+    /// The state store of this name at the other end of this channel. The plugin's standard streams go to the log from now on.
+    #[must_use]
+    pub fn new(connection: Arc<PluginConnection>, channel: Channel, name: String) -> GrpcStateStore {
+        relay_stdio(channel.clone(), &connection);
+        let client = ProviderClient::new(channel.clone())
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT);
+        GrpcStateStore {
+            connection,
+            client,
+            channel,
+            name,
+            schema: OnceCell::new(),
+            piece: AtomicUsize::new(PROPOSED_PIECE),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    async fn encode(&self, method: &str, config: &Value) -> Result<Option<pb::DynamicValue>, Diagnostics> {
+        let ty = self.schema().await?.implied_type();
+        encode(&self.connection, method, config, &ty).map(Some)
+    }
+
+    async fn failure<T>(&self, method: &str, status: Status) -> Result<T, Diagnostics> {
+        Err(self.connection.failure(method, &status).await)
+    }
+
+    fn fault<T>(&self, method: &str, what: &str) -> Result<T, Diagnostics> {
+        Err(self.connection.fault(method, what).into())
+    }
+}
+
+/// The errors of an answer; warnings go to the log, since nothing else came of it.
+fn errors(list: Vec<pb::Diagnostic>) -> Result<(), Diagnostics> {
+    let problems = convert::diagnostics(list);
+    if convert::has_errors(&problems) {
+        return Err(plain(problems));
+    }
+    for problem in problems {
+        let syntax::DiagnosticParts { summary, detail, .. } = problem.diagnostic.into_parts();
+        tracing::warn!(summary, detail, "a warning of the state store");
+    }
+    Ok(())
+}
+
+fn plain(problems: Vec<PluginDiagnostic>) -> Diagnostics {
+    problems.into_iter().map(|p| p.diagnostic).collect()
+}
+
+#[async_trait]
+impl StateStore for GrpcStateStore {
+    async fn schema(&self) -> Result<Arc<Schema>, Diagnostics> {
+        let ask = || async {
+            const METHOD: &str = "GetProviderSchema";
+            let request = pb::get_provider_schema::Request {};
+            let mut response = match self.client.clone().get_provider_schema(request).await {
+                Ok(response) => response.into_inner(),
+                Err(status) => return self.failure(METHOD, status).await,
+            };
+            errors(response.diagnostics)?;
+            let Some(schema) = response.state_store_schemas.remove(&self.name) else {
+                return Err(self.connection.lacks("state store", &self.name));
+            };
+            match convert::schema(schema) {
+                Ok(schema) => Ok(Arc::new(schema)),
+                Err(error) => self.fault(METHOD, &format!("schema: {error}")),
+            }
+        };
+        self.schema.get_or_try_init(ask).await.cloned()
+    }
+
+    async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
+        const METHOD: &str = "ValidateStateStoreConfig";
+        let request = pb::validate_state_store::Request {
+            type_name: self.name.clone(),
+            config: self.encode(METHOD, &config).await?,
+        };
+        match self.client.clone().validate_state_store_config(request).await {
+            Ok(response) => Ok(Answer {
+                value: (),
+                diagnostics: convert::diagnostics(response.into_inner().diagnostics),
+            }),
+            Err(status) => self.failure(METHOD, status).await,
+        }
+    }
+
+    async fn configure(&self, config: Value) -> Result<Answer<WorkspaceSupport>, Diagnostics> {
+        const METHOD: &str = "ConfigureStateStore";
+        let request = pb::configure_state_store::Request {
+            type_name: self.name.clone(),
+            config: self.encode(METHOD, &config).await?,
+            capabilities: Some(pb::StateStoreClientCapabilities {
+                chunk_size: i64::try_from(PROPOSED_PIECE).unwrap_or_default(),
+            }),
+        };
+        let response = match self.client.clone().configure_state_store(request).await {
+            Ok(response) => response,
+            Err(status) => return self.failure(METHOD, status).await,
+        };
+        let support = response.metadata().get(proto::STATE_WORKSPACES);
+        let support = match support.and_then(|text| text.to_str().ok()) {
+            Some("single") => WorkspaceSupport::Single,
+            Some("default") => WorkspaceSupport::NamedAndDefault,
+            Some("by-state") => WorkspaceSupport::NamedByState,
+            Some("no-default") => WorkspaceSupport::NamedWithoutDefault,
+            _ => WorkspaceSupport::Named,
+        };
+        let response = response.into_inner();
+        let diagnostics = convert::diagnostics(response.diagnostics);
+        if !convert::has_errors(&diagnostics) {
+            let piece = response.capabilities.unwrap_or_default().chunk_size;
+            match usize::try_from(piece) {
+                Ok(size) if (1..=LARGEST_PIECE).contains(&size) => self.piece.store(size, Ordering::Relaxed),
+                _ => return self.fault(METHOD, &format!("pieces of states cannot have {piece} bytes")),
+            }
+        }
+        Ok(Answer {
+            value: support,
+            diagnostics,
+        })
+    }
+
+    async fn workspaces(&self) -> Result<Vec<String>, Diagnostics> {
+        let request = pb::get_states::Request {
+            type_name: self.name.clone(),
+        };
+        match self.client.clone().get_states(request).await {
+            Ok(response) => {
+                let response = response.into_inner();
+                errors(response.diagnostics)?;
+                Ok(response.state_id)
+            }
+            Err(status) => self.failure("GetStates", status).await,
+        }
+    }
+
+    async fn read(&self, workspace: &str) -> Result<Vec<u8>, Diagnostics> {
+        const METHOD: &str = "ReadStateBytes";
+        let request = pb::read_state_bytes::Request {
+            type_name: self.name.clone(),
+            state_id: workspace.to_owned(),
+        };
+        let mut stream = match self.client.clone().read_state_bytes(request).await {
+            Ok(response) => response.into_inner(),
+            Err(status) => return self.failure(METHOD, status).await,
+        };
+        let mut state = Vec::new();
+        let mut total = 0;
+        loop {
+            match stream.message().await {
+                Ok(Some(piece)) => {
+                    errors(piece.diagnostics)?;
+                    total = usize::try_from(piece.total_length).unwrap_or_default();
+                    let start = piece.range.and_then(|range| usize::try_from(range.start).ok());
+                    if start.is_some_and(|start| start != state.len()) {
+                        return self.fault(METHOD, "the pieces of the state do not follow each other");
+                    }
+                    state.extend_from_slice(&piece.bytes);
+                }
+                Ok(None) if state.len() == total => return Ok(state),
+                Ok(None) => {
+                    let what = format!("{} of {total} bytes of the state arrived", state.len());
+                    return self.fault(METHOD, &what);
+                }
+                Err(status) => return self.failure(METHOD, status).await,
+            }
+        }
+    }
+
+    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<(), Diagnostics> {
+        let total = length(state.len());
+        let meta = pb::RequestChunkMeta {
+            type_name: self.name.clone(),
+            state_id: workspace.to_owned(),
+        };
+        let mut start = 0;
+        let mut pieces: Vec<pb::write_state_bytes::RequestChunk> = state
+            .chunks(self.piece.load(Ordering::Relaxed).max(1))
+            .map(|bytes| {
+                let end = start + bytes.len() - 1;
+                let range = pb::StateRange {
+                    start: length(start),
+                    end: length(end),
+                };
+                start = end + 1;
+                pb::write_state_bytes::RequestChunk {
+                    meta: None,
+                    bytes: bytes.to_vec(),
+                    total_length: total,
+                    range: Some(range),
+                }
+            })
+            .collect();
+        if pieces.is_empty() {
+            pieces.push(pb::write_state_bytes::RequestChunk::default());
+        }
+        if let Some(first) = pieces.first_mut() {
+            first.meta = Some(meta);
+        }
+        match self
+            .client
+            .clone()
+            .write_state_bytes(futures::stream::iter(pieces))
+            .await
+        {
+            Ok(response) => errors(response.into_inner().diagnostics),
+            Err(status) => self.failure("WriteStateBytes", status).await,
+        }
+    }
+
+    async fn delete(&self, workspace: &str) -> Result<(), Diagnostics> {
+        let request = pb::delete_state::Request {
+            type_name: self.name.clone(),
+            state_id: workspace.to_owned(),
+        };
+        match self.client.clone().delete_state(request).await {
+            Ok(response) => errors(response.into_inner().diagnostics),
+            Err(status) => self.failure("DeleteState", status).await,
+        }
+    }
+
+    async fn lock(&self, workspace: &str, lock: &LockRequest) -> Result<String, LockFailure> {
+        let mut request = Request::new(pb::lock_state::Request {
+            type_name: self.name.clone(),
+            state_id: workspace.to_owned(),
+            operation: lock.operation.clone(),
+        });
+        let info = MetadataValue::from_bytes(lock.info.as_bytes());
+        request.metadata_mut().insert_bin(proto::STATE_LOCK_INFO, info);
+        let response = match self.client.clone().lock_state(request).await {
+            Ok(response) => response,
+            Err(status) => {
+                return Err(LockFailure::Failed(self.connection.failure("LockState", &status).await));
+            }
+        };
+        let holder = response.metadata().get_bin(proto::STATE_LOCK_HOLDER);
+        let holder = holder.and_then(|holder| holder.to_bytes().ok());
+        let response = response.into_inner();
+        match (errors(response.diagnostics), holder) {
+            (Ok(()), _) => Ok(response.lock_id),
+            (Err(problems), Some(holder)) => Err(LockFailure::Held {
+                holder: Some(String::from_utf8_lossy(&holder).into_owned()),
+                problems,
+            }),
+            (Err(problems), None) => Err(LockFailure::Failed(problems)),
+        }
+    }
+
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<(), Diagnostics> {
+        let request = pb::unlock_state::Request {
+            type_name: self.name.clone(),
+            state_id: workspace.to_owned(),
+            lock_id: id.to_owned(),
+        };
+        match self.client.clone().unlock_state(request).await {
+            Ok(response) => errors(response.into_inner().diagnostics),
+            Err(status) => self.failure("UnlockState", status).await,
+        }
+    }
+
+    async fn close(&self) {
+        if !self.closed.swap(true, Ordering::SeqCst) {
+            shut_down(&self.connection, self.channel.clone()).await;
+        }
+    }
+}
+
+fn length(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}

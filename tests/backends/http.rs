@@ -1,0 +1,215 @@
+//! A web server with one state for each path, and what only it shows: writes that fail.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::lab::{Lab, Tool, run};
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("a_state_that_cannot_be_written_is_kept_and_pushed", failing_writes),
+    (
+        "a_second_init_asks_nothing_of_what_the_command_line_said",
+        partial_configuration,
+    ),
+    ("applies_of_two_programs_at_once_follow_each_other", at_once),
+];
+
+#[derive(Default)]
+struct Kept {
+    states: Mutex<BTreeMap<String, Vec<u8>>>,
+    locks: Mutex<BTreeMap<String, Vec<u8>>>,
+    broken: AtomicBool,
+}
+
+fn id(lock: &[u8]) -> String {
+    let json: serde_json::Value = serde_json::from_slice(lock).unwrap_or_default();
+    json["ID"].as_str().unwrap_or_default().to_owned()
+}
+
+fn answer(kept: &Kept, method: &str, target: &str, body: Vec<u8>) -> (u16, Vec<u8>) {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let (mut states, mut locks) = (kept.states.lock().expect("states"), kept.locks.lock().expect("locks"));
+    match method {
+        "GET" => states.get(path).map_or((404, Vec::new()), |state| (200, state.clone())),
+        "POST" if kept.broken.load(Ordering::SeqCst) => (500, b"the disk is full".to_vec()),
+        "POST" => {
+            if locks
+                .get(path)
+                .is_some_and(|lock| !query.contains(&format!("ID={}", id(lock))))
+            {
+                return (409, b"locked".to_vec());
+            }
+            states.insert(path.to_owned(), body);
+            (200, Vec::new())
+        }
+        "LOCK" => match locks.get(path) {
+            Some(lock) => (423, lock.clone()),
+            None => {
+                locks.insert(path.to_owned(), body);
+                (200, Vec::new())
+            }
+        },
+        "UNLOCK"
+            if locks
+                .get(path)
+                .is_some_and(|lock| !body.is_empty() && id(lock) != id(&body)) =>
+        {
+            (409, Vec::new())
+        }
+        "UNLOCK" => {
+            locks.remove(path);
+            (200, Vec::new())
+        }
+        _ => (405, Vec::new()),
+    }
+}
+
+fn serve(kept: &Kept, stream: TcpStream) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    stream.read_line(&mut line).ok()?;
+    let mut words = line.split_whitespace();
+    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            break;
+        };
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    let (status, body) = answer(kept, &method, &target, body);
+    let head = format!(
+        "HTTP/1.1 {status} x\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.get_mut().write_all(&[head.as_bytes(), &body].concat()).ok()
+}
+
+fn start() -> (String, Arc<Kept>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}/state", listener.local_addr().expect("an address"));
+    let kept = Arc::new(Kept::default());
+    let shared = kept.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let kept = shared.clone();
+            std::thread::spawn(move || serve(&kept, stream));
+        }
+    });
+    (address, kept)
+}
+
+pub fn lab() -> Lab {
+    let (address, kept) = start();
+    Lab {
+        ty: "http",
+        settings: format!("address = \"{address}\"\nlock_address = \"{address}\"\nunlock_address = \"{address}\""),
+        environment: Vec::new(),
+        workspaces: false,
+        named_locks: true,
+        server: Box::new(kept),
+    }
+}
+
+fn failing_writes() {
+    let lab = lab();
+    let kept = lab.server.downcast_ref::<Arc<Kept>>().expect("the server");
+    let w = lab.without();
+    w.write("backend.tf", &lab.block("retry_max = 0"));
+    run(&w, Tool::Monoform, &["init"]).ok();
+    run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
+    kept.broken.store(true, Ordering::SeqCst);
+    run(&w, Tool::Monoform, &["apply", "-auto-approve", "-var=word=saved"]).fails_with(&[
+        "Failed to save state",
+        "500",
+        "Failed to persist state to backend",
+        "state push errored.tfstate",
+    ]);
+    assert!(w.read("errored.tfstate").contains("saved"));
+    run(&w, Tool::Monoform, &["state", "push", "errored.tfstate"]).fails_with(&["500"]);
+    kept.broken.store(false, Ordering::SeqCst);
+    run(&w, Tool::Monoform, &["state", "push", "errored.tfstate"]).ok();
+    assert_eq!(
+        run(&w, Tool::Monoform, &["output", "-raw", "word"]).ok().stdout,
+        "saved"
+    );
+    assert!(kept.locks.lock().expect("locks").is_empty(), "nothing stays locked");
+}
+
+fn partial_configuration() {
+    let lab = lab();
+    let w = lab.without();
+    w.write(
+        "backend.tf",
+        "terraform {\n  backend \"http\" {\n    retry_max = 1\n  }\n}\n",
+    );
+    run(&w, Tool::Monoform, &["init", "-input=false"]).fails_with(&["TF_HTTP_ADDRESS"]);
+    w.write("settings.hcl", &lab.settings);
+    run(
+        &w,
+        Tool::Monoform,
+        &["init", "-backend-config=settings.hcl", "-backend-config=retry_max=0"],
+    )
+    .ok();
+    let record = w.read(".terraform/terraform.tfstate");
+    assert!(record.contains("\"retry_max\": 0"), "{record}");
+    run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
+    run(&w, Tool::Monoform, &["init"]).ok();
+    assert_eq!(w.read(".terraform/terraform.tfstate"), record);
+    run(&w, Tool::Monoform, &["init", "-backend-config=retry_max=0"]).fails_with(&["Backend configuration changed"]);
+    run(
+        &w,
+        Tool::Monoform,
+        &["init", "-backend-config=settings.hcl", "-backend-config=retry_max=0"],
+    )
+    .ok();
+    run(&w, Tool::Monoform, &["plan"]).ok();
+    // Another setting, but the same state with the same lock: nothing is locked twice, and nothing asked.
+    let migrate = [
+        "init",
+        "-input=false",
+        "-migrate-state",
+        "-backend-config=settings.hcl",
+        "-backend-config=retry_max=3",
+    ];
+    run(&w, Tool::Monoform, &migrate).ok();
+    run(&w, Tool::Monoform, &["plan"]).ok();
+}
+
+fn at_once() {
+    const TIMES: usize = 6;
+    let lab = lab();
+    let w = lab.directory(Tool::Monoform);
+    let other = lab.directory(Tool::Monoform);
+    run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
+    std::thread::scope(|scope| {
+        for w in [&w, &other] {
+            scope.spawn(move || {
+                for i in 0..TIMES {
+                    let word = format!("-var=word={i}{}", w.dir().display());
+                    run(
+                        w,
+                        Tool::Monoform,
+                        &["apply", "-auto-approve", "-lock-timeout=120s", &word],
+                    )
+                    .ok();
+                }
+            });
+        }
+    });
+    let state = run(&w, Tool::Monoform, &["state", "pull"]).ok().json();
+    assert_eq!(
+        state["serial"],
+        1 + 2 * TIMES,
+        "every apply has written once, after the others"
+    );
+}

@@ -1,0 +1,149 @@
+//! A PostgreSQL server of its own, in a temporary directory.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::{Mutex, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use crate::lab::Lab;
+
+pub const PROGRAMS: &[&str] = &["postgres", "psql"];
+
+struct Server {
+    child: Child,
+    port: u16,
+    _dir: tempfile::TempDir,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It ends at once on this signal, and its children with it.
+        let _ = Command::new("kill")
+            .args(["-QUIT", &self.child.id().to_string()])
+            .status();
+        let _ = self.child.wait();
+    }
+}
+
+/// Where the programs of the server are, of which the search path may have only some.
+fn programs() -> PathBuf {
+    let postgres = support::which("postgres").expect("postgres");
+    let real = postgres.canonicalize().unwrap_or(postgres);
+    real.parent().expect("a directory").to_owned()
+}
+
+/// The server does not run as root.
+fn as_somebody(program: &Path) -> Command {
+    let root = is_root();
+    if !root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=postgres", "--regid=postgres", "--clear-groups"])
+        .arg(program);
+    command
+}
+
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+impl Server {
+    fn start() -> Server {
+        let dir = tempfile::Builder::new()
+            .prefix("pg")
+            .tempdir_in("/tmp")
+            .expect("a directory");
+        let data = dir.path().join("data");
+        if is_root() {
+            let owned = Command::new("chown").arg("postgres:postgres").arg(dir.path()).status();
+            assert!(owned.is_ok_and(|status| status.success()), "there is a user postgres");
+        }
+        let bin = programs();
+        let made = as_somebody(&bin.join("initdb"))
+            .args(["-A", "trust", "-U", "me", "--no-sync", "-E", "UTF8", "--locale=C", "-D"])
+            .arg(&data)
+            .current_dir("/tmp")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        assert!(made.is_ok_and(|status| status.success()), "initdb");
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .expect("a port")
+            .local_addr()
+            .expect("it")
+            .port();
+        let child = as_somebody(&bin.join("postgres"))
+            .arg("-D")
+            .arg(&data)
+            .args(["-p", &port.to_string(), "-h", "127.0.0.1", "-F", "-k"])
+            .arg(dir.path())
+            .current_dir("/tmp")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("postgres starts");
+        let server = Server { child, port, _dir: dir };
+        let end = Instant::now() + Duration::from_secs(60);
+        while !server.sql("postgres", "SELECT 1") {
+            assert!(Instant::now() < end, "postgres answers");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        server
+    }
+
+    fn sql(&self, database: &str, statement: &str) -> bool {
+        let run = Command::new("psql")
+            .args([
+                "-q",
+                "-h",
+                "127.0.0.1",
+                "-U",
+                "me",
+                "-p",
+                &self.port.to_string(),
+                "-d",
+                database,
+                "-c",
+                statement,
+            ])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        run.is_ok_and(|status| status.success())
+    }
+}
+
+/// One server for all labs that are there at the same time.
+fn server() -> Arc<Server> {
+    static SERVER: OnceLock<Mutex<Weak<Server>>> = OnceLock::new();
+    let mut shared = SERVER.get_or_init(Mutex::default).lock().expect("the server");
+    if let Some(server) = shared.upgrade() {
+        return server;
+    }
+    let server = Arc::new(Server::start());
+    *shared = Arc::downgrade(&server);
+    server
+}
+
+pub fn lab() -> Lab {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let server = server();
+    // Advisory locks are those of a database.
+    let database = format!("states{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+    assert!(
+        server.sql("postgres", &format!("CREATE DATABASE {database}")),
+        "a database"
+    );
+    let port = server.port;
+    Lab {
+        ty: "pg",
+        settings: format!("conn_str = \"postgres://me@127.0.0.1:{port}/{database}?sslmode=disable\""),
+        environment: Vec::new(),
+        workspaces: true,
+        named_locks: false,
+        server: Box::new(server),
+    }
+}
