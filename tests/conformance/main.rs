@@ -38,13 +38,14 @@ use std::sync::Arc;
 use config::files::Disk;
 use config::values::{self, ValueInputs};
 use config::{LoadOptions, manifest::Manifest};
-use cty::Value;
+use cty::{Type, Value};
 use engine::console::{Console, View};
 use engine::functions::Functions;
 use engine::inputs::EvaluationEnvironment;
 use lang::render::format_value;
 use lang::scope::FunctionSettings;
-use provider::Schemas;
+use provider::{ProviderSchema, Schemas};
+use schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
 use state::State;
 use syntax::Diagnostics;
 
@@ -113,6 +114,31 @@ fn summaries(problems: &Diagnostics) -> String {
     lines.join("\n")
 }
 
+/// The schema of `terraform_data`.
+fn schemas() -> Schemas {
+    let attribute = |ty: Type| AttributeSchema {
+        ty: AttributeType::Plain(ty),
+        ..AttributeSchema::default()
+    };
+    let block = BlockSchema {
+        attributes: BTreeMap::from([
+            ("id".into(), attribute(Type::String)),
+            ("input".into(), attribute(Type::Dynamic)),
+            ("output".into(), attribute(Type::Dynamic)),
+            ("triggers_replace".into(), attribute(Type::Dynamic)),
+        ]),
+        ..BlockSchema::default()
+    };
+    let provider = ProviderSchema {
+        resources: BTreeMap::from([("terraform_data".into(), Schema::new(0, block))]),
+        ..ProviderSchema::default()
+    };
+    Schemas {
+        providers: BTreeMap::from([(addrs::Provider::builtin("terraform"), Arc::new(provider))]),
+        ..Schemas::default()
+    }
+}
+
 #[test]
 fn expressions_have_the_recorded_values() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
@@ -165,7 +191,7 @@ fn expressions_have_the_recorded_values() {
         applying: false,
         functions: FunctionSettings::default(),
     };
-    let (state, schemas, functions) = (State::new(), Schemas::default(), Functions::default());
+    let (state, schemas, functions) = (State::new(), schemas(), Functions::default());
     let view = View {
         state: &state,
         plan: None,

@@ -1,29 +1,22 @@
 //! `==`.
 
-use crate::{Kind, Marks, Type, Value};
+use crate::{Kind, Type, Value};
 
 /// The language's `==`: unknown where an operand's answer is open.
 ///
 /// Nothing is converted: values of different types are not equal, except that null equals null. Marks anywhere in the
-/// operands mark the answer, even those on parts that did not decide it; but what is inside a structure has no part in
-/// its comparison with null.
+/// operands mark the answer, even those on parts that did not decide it.
 #[must_use]
 pub fn equals(a: &Value, b: &Value) -> Value {
-    answer(compare(a, b)).with_marks(marks(a, b))
+    let marks = a.deep_marks() | b.deep_marks();
+    answer(compare(a, b)).with_marks(marks)
 }
 
 /// The language's `!=`.
 #[must_use]
 pub fn not_equals(a: &Value, b: &Value) -> Value {
-    answer(compare(a, b).map(|equal| !equal)).with_marks(marks(a, b))
-}
-
-fn marks(a: &Value, b: &Value) -> Marks {
-    if a.is_null() == b.is_null() {
-        a.deep_marks() | b.deep_marks()
-    } else {
-        a.marks() | b.marks()
-    }
+    let marks = a.deep_marks() | b.deep_marks();
+    answer(compare(a, b).map(|equal| !equal)).with_marks(marks)
 }
 
 fn answer(equal: Option<bool>) -> Value {

@@ -9,6 +9,7 @@ use config::{CheckRule, Config};
 use cty::{Type, Value};
 use lang::eval::{Context, evaluate, with_expression};
 use state::{CheckResult, CheckStatus, CheckedObject};
+use syntax::ast::Expr;
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -289,6 +290,7 @@ impl Conditions<'_> {
         if problems.has_errors() {
             return (Status::Error, problems);
         }
+        self.warn_of_deprecations(&condition, &rule.condition);
         let (condition, _) = condition.unmark();
         let value = match cty::convert(&condition, &Type::Bool) {
             Ok(value) => value,
@@ -316,6 +318,11 @@ impl Conditions<'_> {
                 (Status::Error, problems)
             }
         }
+    }
+
+    fn warn_of_deprecations(&self, value: &Value, expr: &Expr) {
+        let module = self.scope.module.module();
+        self.evaluator().warn_of_deprecations(value, &module, expr.range());
     }
 
     /// The result of a condition that does not hold.
@@ -353,6 +360,7 @@ impl Conditions<'_> {
         if problems.has_errors() {
             return ("Failed to evaluate condition error message.".into(), problems);
         }
+        self.warn_of_deprecations(&value, &rule.error_message);
         let (value, marks) = value.unmark_deep();
         if marks.is_sensitive() || marks.is_ephemeral() {
             let what = if marks.is_sensitive() { "sensitive" } else { "ephemeral" };
