@@ -37,7 +37,7 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
         }
         (Type::Map(g), Type::Map(w)) => format!("incorrect map element type: {}", mismatch_message(g, w)),
         _ if names_tell_apart(got, want) => {
-            format!("{} required, but have {}", want.friendly_name(), got.friendly_name())
+            format!("{} required, but have {}", constraint_name(want), got.friendly_name())
         }
         _ => format!("{} required", constraint_name(want)),
     }

@@ -109,7 +109,7 @@ fn errors_name_the_place_and_the_reason() {
         &Value::string("x"),
         &Type::list(Type::Dynamic),
         "",
-        "list of any single type required",
+        "list of any single type required, but have string",
     );
     let map = Value::map(Type::String, [("a".into(), Value::string("x"))].into());
     let ty = object_type(&[("b", Type::String, false)]);

@@ -321,8 +321,11 @@ impl Conditions<'_> {
     }
 
     fn warn_of_deprecations(&self, value: &Value, expr: &Expr) {
-        let module = self.scope.module.module();
-        self.evaluator().warn_of_deprecations(value, &module, expr.range());
+        // Static evaluation decides no condition, so it does not use the values.
+        if !self.evaluator().is_static() {
+            let module = self.scope.module.module();
+            self.evaluator().warn_of_deprecations(value, &module, expr.range());
+        }
     }
 
     /// The result of a condition that does not hold.
