@@ -203,6 +203,11 @@ fn output(base: &mut Output, by: Output) {
     if by.written.value {
         base.expr = by.expr;
     }
+    if by.typed {
+        base.ty = by.ty;
+        base.typed = true;
+        base.defaults = by.defaults;
+    }
     replace(&mut base.description, by.description);
     if by.written.sensitive {
         base.sensitive = by.sensitive;

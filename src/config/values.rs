@@ -149,6 +149,7 @@ pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
         match (given.get(&variable.name), &variable.default) {
             (Some(given), _) => {
                 if let Some(value) = evaluate(variable, given, &mut out) {
+                    out.diagnostics.extend(deprecated_variable(variable, &value.value));
                     out.values.insert(variable.name.clone(), value);
                 }
             }
@@ -174,6 +175,13 @@ pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Dia
         source: ValueSource::Prompt,
     };
     evaluate(variable, &given, &mut out).ok_or(out.diagnostics)
+}
+
+/// The warning for a deprecated variable of the root module that is set.
+fn deprecated_variable(variable: &Variable, value: &Value) -> Option<Diagnostic> {
+    let deprecated = variable.deprecated.as_ref().filter(|_| value.is_present())?;
+    let warning = Diagnostic::warning("Deprecated variable got a value", &*deprecated.message);
+    Some(warning.at(&deprecated.range).within(&variable.range))
 }
 
 /// The error for a required variable that has no value.

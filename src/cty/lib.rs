@@ -31,7 +31,7 @@ pub mod value;
 
 pub use convert::{ConvertError, convert, unify};
 pub use defaults::Defaults;
-pub use marks::Marks;
+pub use marks::{Deprecation, Marks};
 pub use number::Number;
 pub use path::{Path, Step};
 pub use refine::Refinements;

@@ -1,12 +1,95 @@
 //! Marks: facts that travel with a value.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// A small set of marks. The empty set is the usual case and costs one byte.
+/// A small set of marks. The empty set is the usual case and costs two bytes.
+///
+/// The low bits are flags; the others are the number of a set of deprecations in [`SETS`], 0 for none.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Marks(u8);
+pub struct Marks(u16);
+
+/// How many bits are flags.
+const FLAG_BITS: u32 = 3;
+const FLAGS: u16 = (1 << FLAG_BITS) - 1;
+const MAX_SETS: usize = (u16::MAX >> FLAG_BITS) as usize;
+
+/// A value that should not be used any more.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Deprecation {
+    /// What to do about it.
+    pub message: Arc<str>,
+    /// What has declared it, as shown; empty where that is told already.
+    pub origin: Arc<str>,
+}
+
+type Set = Arc<[Deprecation]>;
+
+/// Every set of deprecations in use, so that [`Marks`] are small and cheap to copy. A configuration declares few
+/// deprecations, and values meet in few combinations of them; the sets live as long as the process. Where there are more
+/// sets than numbers, a set that is new stays without one: the first of its deprecations that has one stands for it.
+#[derive(Default)]
+struct Sets {
+    all: Vec<Set>,
+    numbers: HashMap<Set, u16>,
+}
+
+static SETS: LazyLock<Mutex<Sets>> = LazyLock::new(Mutex::default);
+
+impl Sets {
+    fn get(&self, number: u16) -> &[Deprecation] {
+        let index = usize::from(number).checked_sub(1);
+        index
+            .and_then(|i| self.all.get(i))
+            .map(|set| &**set)
+            .unwrap_or_default()
+    }
+
+    fn number(&mut self, mut set: Vec<Deprecation>) -> u16 {
+        set.sort();
+        set.dedup();
+        if set.is_empty() {
+            return 0;
+        }
+        let set: Set = set.into();
+        if let Some(number) = self.numbers.get(&set) {
+            return *number;
+        }
+        match u16::try_from(self.all.len() + 1) {
+            Ok(number) if self.all.len() < MAX_SETS => {
+                self.all.push(set.clone());
+                self.numbers.insert(set, number);
+                number
+            }
+            _ => {
+                let alone = |one: &Deprecation| self.numbers.get(std::slice::from_ref(one)).copied();
+                set.iter().find_map(alone).unwrap_or(0)
+            }
+        }
+    }
+}
+
+fn combined(a: u16, b: u16, combine: impl FnOnce(&[Deprecation], &[Deprecation]) -> Vec<Deprecation>) -> u16 {
+    let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
+    let set = combine(sets.get(a), sets.get(b));
+    sets.number(set)
+}
 
 impl Marks {
+    const fn new(flags: u16, deprecations: u16) -> Marks {
+        Marks(flags | deprecations << FLAG_BITS)
+    }
+
+    const fn flags(self) -> u16 {
+        self.0 & FLAGS
+    }
+
+    /// The number of the set of deprecations.
+    const fn set(self) -> u16 {
+        self.0 >> FLAG_BITS
+    }
+
     /// No marks.
     pub const NONE: Marks = Marks(0);
     /// The value must not be shown.
@@ -16,22 +99,43 @@ impl Marks {
     /// The value is the result of the console's `type` function.
     pub const TYPE: Marks = Marks(4);
 
+    /// The value should not be used any more.
+    #[must_use]
+    pub fn deprecated(message: impl Into<Arc<str>>, origin: impl Into<Arc<str>>) -> Marks {
+        let deprecation = Deprecation {
+            message: message.into(),
+            origin: origin.into(),
+        };
+        Marks::new(0, combined(0, 0, |_, _| vec![deprecation]))
+    }
+
     /// Both sets together.
     #[must_use]
-    pub const fn union(self, other: Marks) -> Marks {
-        Marks(self.0 | other.0)
+    pub fn union(self, other: Marks) -> Marks {
+        let deprecations = match (self.set(), other.set()) {
+            (a, 0) => a,
+            (0, b) => b,
+            (a, b) if a == b => a,
+            (a, b) => combined(a, b, |a, b| [a, b].concat()),
+        };
+        Marks::new(self.flags() | other.flags(), deprecations)
     }
 
     /// What is in `self` and not in `other`.
     #[must_use]
-    pub const fn without(self, other: Marks) -> Marks {
-        Marks(self.0 & !other.0)
+    pub fn without(self, other: Marks) -> Marks {
+        let deprecations = match (self.set(), other.set()) {
+            (a, 0) => a,
+            (a, b) if a == 0 || a == b => 0,
+            (a, b) => combined(a, b, |a, b| a.iter().filter(|d| !b.contains(d)).cloned().collect()),
+        };
+        Marks::new(self.flags() & !other.flags(), deprecations)
     }
 
     /// Whether every mark of `other` is in `self`.
     #[must_use]
-    pub const fn contains(self, other: Marks) -> bool {
-        self.0 & other.0 == other.0
+    pub fn contains(self, other: Marks) -> bool {
+        other.without(self).is_empty()
     }
 
     /// Whether there are none.
@@ -43,13 +147,32 @@ impl Marks {
     /// Whether the sensitive mark is present.
     #[must_use]
     pub const fn is_sensitive(self) -> bool {
-        self.contains(Marks::SENSITIVE)
+        self.0 & Marks::SENSITIVE.0 != 0
     }
 
     /// Whether the ephemeral mark is present.
     #[must_use]
     pub const fn is_ephemeral(self) -> bool {
-        self.contains(Marks::EPHEMERAL)
+        self.0 & Marks::EPHEMERAL.0 != 0
+    }
+
+    /// Whether there is a deprecation.
+    #[must_use]
+    pub const fn is_deprecated(self) -> bool {
+        self.set() != 0
+    }
+
+    /// The deprecations.
+    #[must_use]
+    pub fn deprecations(self) -> Vec<Deprecation> {
+        let sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
+        sets.get(self.set()).to_vec()
+    }
+
+    /// The set without deprecations.
+    #[must_use]
+    pub const fn without_deprecations(self) -> Marks {
+        Marks(self.flags())
     }
 }
 
@@ -78,6 +201,32 @@ impl fmt::Debug for Marks {
                 names.push(name);
             }
         }
+        let deprecations = self.deprecations();
+        let names: Vec<String> = names
+            .into_iter()
+            .map(str::to_owned)
+            .chain(deprecations.iter().map(|d| format!("deprecated({})", d.message)))
+            .collect();
         f.write_str(&names.join("+"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deprecations_are_a_set_beside_the_other_marks() {
+        let one = Marks::deprecated("use b", "module.m.a");
+        let two = Marks::deprecated("use d", "module.m.c");
+        assert_eq!(one, Marks::deprecated("use b", "module.m.a"));
+        let both = one | two | one | Marks::SENSITIVE;
+        assert_eq!(both, two | Marks::SENSITIVE | one);
+        assert!(both.contains(one) && both.contains(Marks::SENSITIVE) && !one.contains(two));
+        assert_eq!(both.without(one), two | Marks::SENSITIVE);
+        assert_eq!(both.without_deprecations(), Marks::SENSITIVE);
+        let messages: Vec<Arc<str>> = both.deprecations().into_iter().map(|d| d.message).collect();
+        assert_eq!(messages, [Arc::from("use b"), Arc::from("use d")]);
+        assert!(Marks::NONE.deprecations().is_empty() && !Marks::SENSITIVE.is_deprecated());
     }
 }

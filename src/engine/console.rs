@@ -75,7 +75,7 @@ impl ObjectSource for ExistingObjects<'_> {
 
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
         if resource.objects().is_empty() {
-            return Ok(Value::dynamic());
+            return Ok(resource.without_objects(self.0.schemas));
         }
         Ok(resource.existing_instances())
     }

@@ -73,6 +73,7 @@ pub fn object_config(
 ) -> Result<Value, Reported> {
     let (config, diagnostics) = decode_body(body, &schema.block, Context::new(scope));
     let failed = diagnostics.has_errors();
-    evaluator.report(diagnostics.into_iter().map(|d| d.about(address)));
+    let (config, warnings) = scope.without_deprecations(config, body, &schema.block);
+    evaluator.report(diagnostics.into_iter().chain(warnings).map(|d| d.about(address)));
     if failed { Err(Reported) } else { Ok(config) }
 }

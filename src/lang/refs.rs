@@ -268,8 +268,16 @@ pub fn provider_functions_in_body(body: &Body) -> Vec<(Arc<str>, Range)> {
         .collect()
 }
 
+/// Whether a traversal is a word alone that names a type, as in `convert(x, string)`: it refers to nothing.
+pub(crate) fn is_type_name(traversal: &Traversal) -> bool {
+    traversal.steps.is_empty() && matches!(&*traversal.root, "string" | "number" | "bool" | "any")
+}
+
 fn collect(expr: &Expr, iterators: &[Arc<str>], out: &mut Vec<Reference>, diagnostics: &mut Diagnostics) {
     for traversal in traversals_except(expr, iterators) {
+        if is_type_name(traversal) {
+            continue;
+        }
         match reference(traversal) {
             Ok(r) => out.push(r),
             Err(d) => diagnostics.push(d),

@@ -37,6 +37,8 @@ pub struct DiagnosticParts {
     pub address: Option<String>,
     /// The expressions involved, when the problem arose while evaluating.
     pub expression: Option<Box<ExpressionContext>>,
+    /// Of a warning about a deprecated value: what has declared the deprecation, as shown.
+    pub deprecation_origin: Option<String>,
     /// What the diagnostic is about beyond its text, for those that must treat it in a special way.
     pub extra: Extra,
 }
@@ -101,6 +103,7 @@ impl Diagnostic {
             context: None,
             address: None,
             expression: None,
+            deprecation_origin: None,
             extra: Extra::None,
         }))
     }

@@ -57,6 +57,14 @@ pub struct Member {
     pub value: Node,
 }
 
+/// A key as all text of the language is.
+fn normalized(name: &Arc<str>) -> Arc<str> {
+    Value::string(name)
+        .as_arc_str()
+        .cloned()
+        .unwrap_or_else(|| name.clone())
+}
+
 impl Node {
     /// The value of the document as it stands: strings are text, not templates.
     #[must_use]
@@ -67,16 +75,27 @@ impl Node {
             Kind::Number(number) => Value::number(number.clone()),
             Kind::String(text) => Value::string(text),
             Kind::Array(items) => Value::tuple(items.iter().map(Node::literal).collect()),
+            Kind::Object(members) => Value::object(members.iter().map(|m| (normalized(&m.name), m.value.literal()))),
+        }
+    }
+
+    /// A property whose name was used before in its object for a value of another type, anywhere in the document.
+    #[must_use]
+    pub fn conflicting_property(&self) -> Option<&str> {
+        match &self.kind {
             Kind::Object(members) => {
-                // Keys are normalised as all text of the language is.
-                let key = |name: &Arc<str>| {
-                    Value::string(name)
-                        .as_arc_str()
-                        .cloned()
-                        .unwrap_or_else(|| name.clone())
-                };
-                Value::object(members.iter().map(|m| (key(&m.name), m.value.literal())))
+                let mut earlier: HashMap<Arc<str>, &Node> = HashMap::new();
+                members.iter().find_map(|m| {
+                    if let Some(inner) = m.value.conflicting_property() {
+                        return Some(inner);
+                    }
+                    let other = earlier.insert(normalized(&m.name), &m.value);
+                    let conflicts = other.is_some_and(|other| other.literal().ty() != m.value.literal().ty());
+                    conflicts.then_some(&*m.name)
+                })
             }
+            Kind::Array(items) => items.iter().find_map(Node::conflicting_property),
+            _ => None,
         }
     }
 

@@ -6,13 +6,17 @@
 //! to a line `-- file --`, which begins another file. `== name | reason` marks a case in which we report more than
 //! Terraform does: it must be invalid here, whatever Terraform reports.
 //!
+//! `cases/since-1.11.txt` has what Terraform 1.16 knows and 1.11.4 does not: it is recorded with `terraform-1.16`, and all
+//! diagnostics are compared. The other collections are recorded with `terraform`, 1.11.4.
+//!
 //! `several/` holds configurations with several independent mistakes each, in the same form. What we report of them is
 //! pinned, word for word, in the `.golden` file beside each collection (`MONOFORM_GOLDEN=1 cargo test --test validate`
 //! rewrites it; read the difference before committing it); and the first error that Terraform reports must be among
 //! ours.
 //!
 //! `MONOFORM_RECORD=1 cargo test --test validate` records what the `terraform` on the search path reports. It runs with
-//! the plugins of the executable under test, so that nothing is fetched.
+//! the plugins of the executable under test, so that nothing is fetched. `MONOFORM_RECORD=since-1.11` records only that
+//! collection.
 
 #![allow(
     clippy::disallowed_methods,
@@ -119,6 +123,14 @@ fn compared(document: &Value) -> Vec<Value> {
         .collect()
 }
 
+/// The collection that is recorded with Terraform 1.16.
+const SINCE: &str = "since-1.11/";
+
+/// The diagnostics in one order, each once: a module with several calls is reported once or for each call.
+fn sorted(diagnostics: &[Value]) -> BTreeSet<String> {
+    diagnostics.iter().map(Value::to_string).collect()
+}
+
 /// Errors come after warnings; the first error is the one that a user reads first.
 fn first(diagnostics: &[Value]) -> Option<&Value> {
     let error = diagnostics.iter().find(|d| d[0] == "error");
@@ -136,7 +148,11 @@ fn check(case: &Case, expected: Option<&Vec<Value>>) -> Result<(), String> {
     match &case.differs {
         Some(_) if invalid => Ok(()),
         Some(reason) => Err(format!("should be refused ({reason})\n{document:#}")),
-        None if first(&found) == first(expected) => Ok(()),
+        None if case.name.starts_with(SINCE) && sorted(&found) != sorted(expected) => Err(format!(
+            "Terraform: {}\nours: {document:#}",
+            Value::from(expected.clone())
+        )),
+        None if first(&found) == first(expected) || case.name.starts_with(SINCE) => Ok(()),
         None => Err(format!(
             "Terraform: {}\nours: {document:#}",
             first(expected).unwrap_or(&Value::Null)
@@ -248,8 +264,14 @@ fn plan_reports_all(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Asks Terraform about every case.
-fn record(cases: &[Case]) {
+/// The recorded diagnostics, by case.
+fn recorded() -> BTreeMap<String, Vec<Value>> {
+    let text = std::fs::read_to_string(here("recorded.json")).unwrap_or_else(|_| "{}".to_owned());
+    serde_json::from_str(&text).expect("the record is JSON")
+}
+
+/// Asks Terraform about every case, or only about those of one collection.
+fn record(cases: &[Case], collection: Option<&str>) {
     let plugins = tempfile::tempdir().expect("a directory");
     let settings = plugins.path().join("terraformrc");
     let mirror = plugins.path().join("mirror");
@@ -262,13 +284,20 @@ fn record(cases: &[Case]) {
         mirror.to_string_lossy()
     );
     std::fs::write(&settings, text).expect("a file");
-    let mut recorded: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
-    for case in cases {
+    let mut recorded = recorded();
+    recorded.retain(|name, _| cases.iter().any(|c| c.name == *name));
+    let chosen = |c: &&Case| collection.is_none_or(|only| c.name.split('/').next() == Some(only));
+    for case in cases.iter().filter(chosen) {
         let w = workspace(case).env("TF_CLI_CONFIG_FILE", settings.to_string_lossy());
         // Where this fails, so does what follows.
-        w.run_program("terraform", &["init", "-backend=false", "-input=false"]);
-        let answer = w.run_program("terraform", &["validate", "-json"]).json();
-        recorded.insert(&case.name, compared(&answer));
+        let program = if case.name.starts_with(SINCE) {
+            "terraform-1.16"
+        } else {
+            "terraform"
+        };
+        w.run_program(program, &["init", "-backend=false", "-input=false"]);
+        let answer = w.run_program(program, &["validate", "-json"]).json();
+        recorded.insert(case.name.clone(), compared(&answer));
     }
     // A line for each case.
     let lines: Vec<String> = recorded
@@ -281,15 +310,15 @@ fn record(cases: &[Case]) {
 fn main() {
     let single = cases("cases");
     let several = cases("several");
-    if std::env::var_os("MONOFORM_RECORD").is_some() {
-        record(&[single.clone(), several.clone()].concat());
+    if let Ok(which) = std::env::var("MONOFORM_RECORD") {
+        let all = [single.clone(), several.clone()].concat();
+        record(&all, Some(&*which).filter(|which| *which != "1"));
     }
     if std::env::var_os("MONOFORM_GOLDEN").is_some() {
         write_golden(&several);
     }
     let golden = golden(&several);
-    let text = std::fs::read_to_string(here("recorded.json")).unwrap_or_else(|_| "{}".to_owned());
-    let recorded: BTreeMap<String, Vec<Value>> = serde_json::from_str(&text).expect("the record is JSON");
+    let recorded = recorded();
     let mut trials: Vec<Trial> = Vec::new();
     for case in single {
         let expected = recorded.get(&case.name).cloned();

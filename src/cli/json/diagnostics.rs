@@ -23,6 +23,7 @@ pub fn diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Json {
         .with_some("address", diagnostic.address.clone())
         .with_some("range", snippet::shown_range(diagnostic).as_ref().map(range))
         .with_some("snippet", snippet(diagnostic, sources))
+        .with_some("deprecation_origin_description", diagnostic.deprecation_origin.clone())
         .into()
 }
 

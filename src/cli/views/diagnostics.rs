@@ -128,6 +128,9 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
             out.push_str(&format!("{} {} {what}\n", style.dim("    │"), style.bold(name)));
         }
     }
+    if let Some(origin) = &diagnostic.deprecation_origin {
+        out.push_str(&format!("\n  The deprecation originates from {origin}\n"));
+    }
     out.push('\n');
 }
 

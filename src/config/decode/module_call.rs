@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use lang::eval::{Context, evaluate};
+use lang::scope::Constant;
 use syntax::ast::{Block, Expr, ObjectKey};
 use syntax::content::BodySpec;
 use syntax::{Diagnostic, Range};
@@ -19,6 +21,7 @@ const MODULE: BodySpec<'static> = BodySpec {
         ("for_each", false),
         ("depends_on", false),
         ("providers", false),
+        ("ignore_nested_deprecations", false),
     ],
     blocks: &[("_", &[]), ("lifecycle", &[]), ("locals", &[]), ("provider", &["type"])],
 };
@@ -31,6 +34,7 @@ const MODULE_OVERRIDE: BodySpec<'static> = BodySpec {
         ("for_each", false),
         ("depends_on", false),
         ("providers", false),
+        ("ignore_nested_deprecations", false),
     ],
     ..MODULE
 };
@@ -88,6 +92,9 @@ impl Decoder<'_> {
             self.no_depends_on_override(depends_on.as_ref());
         }
         let providers = taken.expr("providers").map(|expr| self.passed_providers(&expr));
+        let ignore_nested_deprecations = taken
+            .expr("ignore_nested_deprecations")
+            .is_some_and(|expr| self.ignore_nested_deprecations(&expr));
         for block in &taken.blocks {
             self.diagnostics.push(parts::reserved_block(block, "module"));
         }
@@ -102,8 +109,32 @@ impl Decoder<'_> {
             for_each: for_each.map(|a| a.expr),
             depends_on: parts::depends_on(depends_on, self.diagnostics),
             providers,
+            ignore_nested_deprecations,
             range,
         })
+    }
+
+    /// A bool that is written as one: nothing converts to it.
+    fn ignore_nested_deprecations(&mut self, expr: &Expr) -> bool {
+        let (value, problems) = evaluate(expr, Context::new(&Constant));
+        let name = "ignore_nested_deprecations";
+        let (summary, detail) = match value.as_bool() {
+            _ if problems.has_errors() => (
+                format!("Invalid value for {name}"),
+                "The value is true or false, written out: nothing can be referred to.".to_owned(),
+            ),
+            Some(value) => return value,
+            None => (
+                format!("Invalid type for {name}"),
+                format!(
+                    "The value is true or false; this one is {}.",
+                    value.ty().friendly_name()
+                ),
+            ),
+        };
+        self.diagnostics
+            .push(Diagnostic::error(summary, detail).at(expr.range()));
+        false
     }
 
     fn passed_providers(&mut self, expr: &Expr) -> Vec<PassedProvider> {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cty::{Type, Value};
+use cty::{Defaults, Type, Value};
 use syntax::ast::{Attribute, Block, Expr};
 use syntax::content::BodySpec;
 use syntax::{Diagnostic, Range};
 
 use super::{Decoder, parts};
-use crate::model::variable::Written;
+use crate::model::variable::{DeprecationNotice, Written};
 use crate::model::{Local, Output, Variable};
 
 /// Names that mean something else inside a module block.
@@ -21,6 +21,7 @@ const RESERVED: &[&str] = &[
     "for_each",
     "lifecycle",
     "depends_on",
+    "ignore_nested_deprecations",
     "locals",
 ];
 
@@ -32,6 +33,7 @@ const VARIABLE: BodySpec<'static> = BodySpec {
         ("sensitive", false),
         ("ephemeral", false),
         ("nullable", false),
+        ("deprecated", false),
     ],
     blocks: &[("validation", &[])],
 };
@@ -40,9 +42,11 @@ const OUTPUT: BodySpec<'static> = BodySpec {
     attributes: &[
         ("description", false),
         ("value", true),
+        ("type", false),
         ("depends_on", false),
         ("sensitive", false),
         ("ephemeral", false),
+        ("deprecated", false),
     ],
     blocks: &[("precondition", &[])],
 };
@@ -51,9 +55,11 @@ const OUTPUT_OVERRIDE: BodySpec<'static> = BodySpec {
     attributes: &[
         ("description", false),
         ("value", false),
+        ("type", false),
         ("depends_on", false),
         ("sensitive", false),
         ("ephemeral", false),
+        ("deprecated", false),
     ],
     ..OUTPUT
 };
@@ -86,6 +92,7 @@ impl Decoder<'_> {
             sensitive: false,
             ephemeral: false,
             nullable: true,
+            deprecated: None,
             validations: Vec::new(),
             range,
             written: Written::default(),
@@ -108,6 +115,7 @@ impl Decoder<'_> {
         (variable.sensitive, variable.written.sensitive) = flag(self, "sensitive", false);
         (variable.ephemeral, variable.written.ephemeral) = flag(self, "ephemeral", false);
         (variable.nullable, variable.written.nullable) = flag(self, "nullable", true);
+        variable.deprecated = taken.attribute("deprecated").and_then(|a| self.deprecated(&a));
         if let Some(a) = taken.attribute("default") {
             variable.written.default = self.default(a);
             if !self.overriding {
@@ -140,6 +148,14 @@ impl Decoder<'_> {
             }
         }
         Some(variable)
+    }
+
+    fn deprecated(&mut self, attribute: &Attribute) -> Option<DeprecationNotice> {
+        let message = parts::constant_string(&attribute.expr, self.diagnostics)?;
+        Some(DeprecationNotice {
+            message,
+            range: attribute.range.clone(),
+        })
     }
 
     fn default(&mut self, attribute: Attribute) -> Option<(Value, Range)> {
@@ -200,6 +216,14 @@ impl Decoder<'_> {
             .attribute("description")
             .and_then(|a| parts::constant_string(&a.expr, self.diagnostics))
             .map(|s| s.to_string());
+        let (mut ty, mut defaults, mut typed) = (Type::Dynamic, Defaults::default(), false);
+        if let Some(a) = taken.attribute("type") {
+            let problems;
+            (ty, defaults, problems) = lang::typeexpr::type_constraint(&a.expr);
+            self.diagnostics.extend(problems);
+            typed = true;
+        }
+        let deprecated = taken.attribute("deprecated").and_then(|a| self.deprecated(&a));
         let mut flag = |this: &mut Self, name: &str| match taken.attribute(name) {
             Some(a) => (parts::constant_bool(&a.expr, this.diagnostics).unwrap_or(false), true),
             None => (false, false),
@@ -224,6 +248,10 @@ impl Decoder<'_> {
         Some(Output {
             name: label.text,
             expr: expr.unwrap_or_else(|| Expr::Invalid { range: range.clone() }),
+            ty,
+            typed,
+            defaults: Arc::new(defaults),
+            deprecated,
             description,
             sensitive,
             ephemeral,

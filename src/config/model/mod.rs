@@ -21,4 +21,4 @@ pub use resource::{
     Connection, IgnoreChanges, Lifecycle, OnFailure, ProviderRef, Provisioner, ProvisionerWhen, Resource,
 };
 pub use settings::{Backend, Cloud};
-pub use variable::{Local, Output, Variable};
+pub use variable::{DeprecationNotice, Local, Output, Variable};

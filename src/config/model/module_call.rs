@@ -34,6 +34,8 @@ pub struct ModuleCall {
     pub depends_on: Vec<Reference>,
     /// The provider configurations handed to the module; `None` without the argument.
     pub providers: Option<Vec<PassedProvider>>,
+    /// Whether deprecated values that are used in the module, or in those it calls, are not warned about.
+    pub ignore_nested_deprecations: bool,
     /// The header of the block.
     pub range: Range,
 }

@@ -31,12 +31,23 @@ pub struct Variable {
     pub ephemeral: bool,
     /// Whether null is a value of it; if not, null means the default.
     pub nullable: bool,
+    /// Why it should not be set any more, if it should not.
+    pub deprecated: Option<DeprecationNotice>,
     /// What its value must satisfy.
     pub validations: Vec<CheckRule>,
     /// The header of the block.
     pub range: Range,
     /// Which of its arguments are written, for override files.
     pub(crate) written: Written,
+}
+
+/// A `deprecated` argument.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeprecationNotice {
+    /// What to do instead.
+    pub message: Arc<str>,
+    /// The whole argument.
+    pub range: Range,
 }
 
 /// Which arguments of a variable or output are written, as an override replaces only those.
@@ -96,6 +107,14 @@ pub struct Output {
     pub name: Arc<str>,
     /// The value.
     pub expr: Expr,
+    /// The type constraint, `any` if there is none. It may have optional attributes.
+    pub ty: Type,
+    /// Whether the block has a `type` argument.
+    pub typed: bool,
+    /// The default values of optional attributes inside the type.
+    pub defaults: Arc<Defaults>,
+    /// Why it should not be used any more, if it should not.
+    pub deprecated: Option<DeprecationNotice>,
     /// The description.
     pub description: Option<String>,
     /// Whether its value must not be shown.

@@ -36,7 +36,24 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
             format!("incorrect set element type: {}", mismatch_message(g, w))
         }
         (Type::Map(g), Type::Map(w)) => format!("incorrect map element type: {}", mismatch_message(g, w)),
+        _ if names_tell_apart(got, want) => {
+            format!("{} required, but have {}", constraint_name(want), got.friendly_name())
+        }
         _ => format!("{} required", constraint_name(want)),
+    }
+}
+
+/// Whether the names of both types say what is wrong. Where a value of the one type may convert to the other, it is not
+/// the type that is wrong, and the names of two structures are the same.
+fn names_tell_apart(got: &Type, want: &Type) -> bool {
+    match (got, want) {
+        _ if got.is_primitive() != want.is_primitive() => true,
+        (_, Type::String) | (Type::Number, Type::Bool) | (Type::Bool, Type::Number) => true,
+        (Type::List(g) | Type::Set(g) | Type::Map(g), Type::List(w) | Type::Set(w) | Type::Map(w)) => {
+            !g.has_dynamic() && w.has_dynamic()
+        }
+        (Type::Tuple(_), Type::Object(_)) => true,
+        _ => false,
     }
 }
 

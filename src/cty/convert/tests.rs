@@ -45,8 +45,13 @@ fn primitives() {
         "",
         "a bool is required; as a string it is written \"true\", in lower case",
     );
-    fails(&Value::bool(true), &Type::Number, "", "number required");
-    fails(&Value::empty_tuple(), &Type::String, "", "string required");
+    fails(&Value::bool(true), &Type::Number, "", "number required, but have bool");
+    fails(
+        &Value::empty_tuple(),
+        &Type::String,
+        "",
+        "string required, but have tuple",
+    );
 }
 
 #[test]
@@ -91,7 +96,7 @@ fn errors_name_the_place_and_the_reason() {
         &Value::object([("k", Value::object([("n", bad)]))]),
         &ty,
         "",
-        "element \"k\": attribute \"n\": element 0: number required",
+        "element \"k\": attribute \"n\": element 0: number required, but have tuple",
     );
     let bad = Value::tuple(vec![Value::number(1), Value::empty_object()]);
     fails(
@@ -104,7 +109,7 @@ fn errors_name_the_place_and_the_reason() {
         &Value::string("x"),
         &Type::list(Type::Dynamic),
         "",
-        "list of any single type required",
+        "list of any single type required, but have string",
     );
     let map = Value::map(Type::String, [("a".into(), Value::string("x"))].into());
     let ty = object_type(&[("b", Type::String, false)]);

@@ -68,6 +68,36 @@ fn logic(a: &Value, b: &Value, f: fn(bool, bool) -> bool) -> Result<Value, OpErr
     Ok(out.with_marks(marks))
 }
 
+/// An operand of a binary operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one before the operator.
+    Left,
+    /// The one after the operator.
+    Right,
+}
+
+/// The result of `||` (`or`) or `&&` where one operand decides it, and which one: only the problems of that one count.
+///
+/// `left_failed` is whether the evaluation of the left operand had errors; an operand with errors is unknown. Null is
+/// not true, so it decides `&&`. Both operands' marks are on the result, whichever decides.
+pub fn short_circuit(or: bool, a: &Value, b: &Value, left_failed: bool) -> Option<(Value, Side)> {
+    let (a, a_marks) = convert(a, &Type::Bool).ok()?.unmark();
+    let (b, b_marks) = convert(b, &Type::Bool).ok()?.unmark();
+    let known = |v: &Value| v.is_known().then(|| v.as_bool() == Some(true));
+    let (value, side) = match (known(&a), known(&b)) {
+        (None, None) if left_failed => return None,
+        (None, None) => (None, Side::Left),
+        (Some(a), _) if a == or => (Some(or), Side::Left),
+        (_, Some(b)) if b == or => (Some(or), Side::Right),
+        (None, Some(_)) => (None, Side::Left),
+        (Some(_), None) => (None, Side::Right),
+        (Some(_), Some(_)) => return None,
+    };
+    let value = value.map_or_else(|| Value::unknown_not_null(Type::Bool), Value::bool);
+    Some((value.with_marks(a_marks | b_marks), side))
+}
+
 /// `-x`.
 pub fn negate(a: &Value) -> Result<Value, OpError> {
     let (a, marks) = operand(a, &Type::Number, "unary")?;

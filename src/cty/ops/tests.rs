@@ -274,3 +274,41 @@ fn unknown_condition_gives_the_refinements_common_to_both_results() {
     let same_length = conditional(&open, &one, &Value::list(Type::String, vec![Value::string("b")])).unwrap();
     assert!(matches!(same_length.kind(), Kind::Seq(items) if items.len() == 1 && !items[0].is_known()));
 }
+
+#[test]
+fn short_circuit_follows_the_operand_that_decides() {
+    let b = Value::bool;
+    let (null, open) = (Value::null(Type::Bool), Value::dynamic());
+    let known = |v: bool, side| Some((b(v), side));
+    let later = |side| Some((open_bool(), side));
+    for (or, left, right, expected) in [
+        (true, b(true), open.clone(), known(true, Side::Left)),
+        (true, open.clone(), b(true), known(true, Side::Right)),
+        (true, open.clone(), b(false), later(Side::Left)),
+        (true, b(false), open.clone(), later(Side::Right)),
+        (true, null.clone(), b(true), known(true, Side::Right)),
+        (true, null.clone(), b(false), None),
+        (true, b(false), null.clone(), None),
+        (true, b(false), b(false), None),
+        (false, b(false), open.clone(), known(false, Side::Left)),
+        (false, open.clone(), b(false), known(false, Side::Right)),
+        (false, open.clone(), b(true), later(Side::Left)),
+        (false, b(true), open.clone(), later(Side::Right)),
+        (false, null.clone(), b(true), known(false, Side::Left)),
+        (false, b(true), null.clone(), known(false, Side::Right)),
+        (false, open.clone(), null.clone(), known(false, Side::Right)),
+        (false, b(true), b(true), None),
+        (false, Value::string("false"), open.clone(), known(false, Side::Left)),
+        (false, open.clone(), open.clone(), later(Side::Left)),
+    ] {
+        assert_eq!(
+            short_circuit(or, &left, &right, false),
+            expected,
+            "{or} {left:?} {right:?}"
+        );
+    }
+    assert_eq!(short_circuit(false, &open, &open, true), None);
+    let secret = b(true).with_marks(Marks::SENSITIVE);
+    let (value, _) = short_circuit(false, &b(false), &secret, false).unwrap();
+    assert_eq!(value, b(false).with_marks(Marks::SENSITIVE));
+}

@@ -1,7 +1,7 @@
 //! Going through a value part by part, and marks by path.
 
 use super::{Kind, Part, Value};
-use crate::{Marks, Path, Step, Type};
+use crate::{Deprecation, Marks, Path, Step, Type};
 
 impl Value {
     /// Visits the value and every part, a whole before its parts, with the path to each. Where `f` answers false the
@@ -28,6 +28,25 @@ impl Value {
             !value.deep_marks().is_empty()
         });
         found
+    }
+
+    /// The value without deprecations, on it or inside, and where they were. Costs nothing where there are none.
+    #[must_use]
+    pub fn without_deprecations(self) -> (Value, Vec<(Path, Deprecation)>) {
+        let mut found = Vec::new();
+        if !self.deep_marks().is_deprecated() {
+            return (self, found);
+        }
+        self.walk(|path, value| {
+            let own = value.marks().deprecations();
+            found.extend(own.into_iter().map(|deprecation| (path.clone(), deprecation)));
+            value.deep_marks().is_deprecated()
+        });
+        let value = self.transform(|_, part| {
+            let (part, marks) = part.unmark();
+            part.with_marks(marks.without_deprecations())
+        });
+        (value, found)
     }
 
     /// The value with marks added at these paths. Marks for an element of a set go to the set, which cannot have them

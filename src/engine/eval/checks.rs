@@ -9,6 +9,7 @@ use config::{CheckRule, Config};
 use cty::{Type, Value};
 use lang::eval::{Context, evaluate, with_expression};
 use state::{CheckResult, CheckStatus, CheckedObject};
+use syntax::ast::Expr;
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -289,6 +290,7 @@ impl Conditions<'_> {
         if problems.has_errors() {
             return (Status::Error, problems);
         }
+        self.warn_of_deprecations(&condition, &rule.condition);
         let (condition, _) = condition.unmark();
         let value = match cty::convert(&condition, &Type::Bool) {
             Ok(value) => value,
@@ -315,6 +317,14 @@ impl Conditions<'_> {
                 problems.push(invalid(rule, "The condition is null, where true or false is required."));
                 (Status::Error, problems)
             }
+        }
+    }
+
+    fn warn_of_deprecations(&self, value: &Value, expr: &Expr) {
+        // Static evaluation decides no condition, so it does not use the values.
+        if !self.evaluator().is_static() {
+            let module = self.scope.module.module();
+            self.evaluator().warn_of_deprecations(value, &module, expr.range());
         }
     }
 
@@ -353,6 +363,7 @@ impl Conditions<'_> {
         if problems.has_errors() {
             return ("Failed to evaluate condition error message.".into(), problems);
         }
+        self.warn_of_deprecations(&value, &rule.error_message);
         let (value, marks) = value.unmark_deep();
         if marks.is_sensitive() || marks.is_ephemeral() {
             let what = if marks.is_sensitive() { "sensitive" } else { "ephemeral" };

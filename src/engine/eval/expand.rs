@@ -127,6 +127,30 @@ impl Expansion {
 }
 
 impl Expansion {
+    /// As [`Expansion::gather`] for instances of one type: a list or a map of them.
+    pub(super) fn gather_typed(
+        &self,
+        ty: Type,
+        mut instance: impl FnMut(InstanceKey) -> Result<Value, Reported>,
+    ) -> Result<Value, Reported> {
+        Ok(match self {
+            Expansion::Single => instance(InstanceKey::None)?,
+            Expansion::Unknown { counted: true } => Value::unknown(Type::list(ty)),
+            Expansion::Unknown { counted: false } => Value::unknown(Type::map(ty)),
+            Expansion::Count(n) => {
+                let items: Result<Vec<Value>, Reported> = (0..*n).map(|i| instance(InstanceKey::Int(i))).collect();
+                Value::list(ty, items?)
+            }
+            Expansion::ForEach(keys) => {
+                let items: Result<BTreeMap<_, _>, Reported> = keys
+                    .keys()
+                    .map(|k| Ok((k.clone(), instance(InstanceKey::String(k.clone()))?)))
+                    .collect();
+                Value::map(ty, items?)
+            }
+        })
+    }
+
     /// The value of the instances that have an object. Those of a `count` are a tuple, in which those before the last one
     /// with an object are unknown if they have none.
     pub(super) fn gather_present(&self, objects: &Objects) -> Result<Value, Reported> {
@@ -239,7 +263,7 @@ impl Evaluator<'_> {
             expr,
             scope,
         };
-        count.count(self.evaluate(expr, scope)?)
+        count.count(self.evaluate_used(expr, scope)?)
     }
 
     /// The expansion by a `for_each` expression.
@@ -249,7 +273,7 @@ impl Evaluator<'_> {
             expr,
             scope,
         };
-        for_each.for_each(self.evaluate(expr, scope)?)
+        for_each.for_each(self.evaluate_used(expr, scope)?)
     }
 }
 

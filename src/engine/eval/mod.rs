@@ -10,6 +10,7 @@
 //! [`objects`] is the interface of object sources.
 
 pub mod checks;
+mod deprecations;
 pub mod expand;
 pub mod instance_conditions;
 pub mod objects;
@@ -19,9 +20,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
-use config::{Config, ModuleNode, Variable};
-use cty::{Marks, Value};
-use lang::eval::{Context, evaluate, with_expression};
+use config::{Config, ModuleNode, Output, Variable};
+use cty::{Marks, Type, Value};
+use lang::eval::{Context, describe_convert_error, evaluate, with_expression};
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -289,6 +290,14 @@ impl<'a> Evaluator<'a> {
         };
         let value = self.evaluate(&attribute.expr, &scope)?;
         let range = attribute.expr.range();
+        let child = parent.child(step.name.clone(), InstanceKey::None).module();
+        // The mark stays, so that uses inside the module are warned about too.
+        self.warn_of_deprecations(&value, &child, range);
+        if let Some(deprecated) = &variable.deprecated
+            && !value.is_null()
+        {
+            self.report([Diagnostic::warning("Deprecated variable got a value", &*deprecated.message).at(range)]);
+        }
         if value.deep_marks().is_ephemeral() && !variable.ephemeral {
             self.report([Diagnostic::error(
                 "Ephemeral value not allowed",
@@ -314,7 +323,7 @@ impl<'a> Evaluator<'a> {
             let Some(local) = node.module.locals.get(name) else {
                 return Err(Reported);
             };
-            self.evaluate(&local.expr, &self.scope(module).ok_or(Reported)?)
+            self.evaluate_used(&local.expr, &self.scope(module).ok_or(Reported)?)
         })
     }
 
@@ -324,7 +333,9 @@ impl<'a> Evaluator<'a> {
             let Some(output) = node.module.outputs.get(name) else {
                 return Err(Reported);
             };
-            let value = self.evaluate(&output.expr, &self.scope(module).ok_or(Reported)?)?;
+            let scope = self.scope(module).ok_or(Reported)?;
+            let value = self.evaluate(&output.expr, &scope)?;
+            let value = self.converted_output(output, value, &scope)?;
             let mut marks = Marks::NONE;
             if output.sensitive {
                 marks |= Marks::SENSITIVE;
@@ -369,7 +380,37 @@ impl<'a> Evaluator<'a> {
                 .at(&output.range)]);
                 return Err(Reported);
             }
+            if let Some(deprecated) = output.deprecated.as_ref().filter(|_| module.is_root()) {
+                self.report([Diagnostic::error(
+                    "Root module output deprecated",
+                    "There is no module that calls the root module, so nobody could be warned. Remove the argument.",
+                )
+                .at(&deprecated.range)]);
+            }
+            let value = if output.deprecated.is_some() {
+                value.without_deprecations().0
+            } else if module.is_root() {
+                self.without_deprecations(value, &module.module(), &output.expr)
+            } else {
+                self.without_deprecation(value, &module.module(), output.expr.range())
+            };
             Ok(value.with_marks(marks))
+        })
+    }
+
+    /// The value of an output, converted to the output's type.
+    fn converted_output(&self, output: &Output, value: Value, scope: &ModuleScope<'_>) -> Result<Value, Reported> {
+        if !output.typed {
+            return Ok(value);
+        }
+        cty::convert(&output.defaults.apply(value), &output.ty).map_err(|error| {
+            let detail = format!(
+                "The value does not fit the type of the output value: {}.",
+                describe_convert_error(&error)
+            );
+            let problem = Diagnostic::error("Invalid output value", detail).at(output.expr.range());
+            self.report([with_expression(problem, &output.expr, Context::new(scope))]);
+            Reported
         })
     }
 
@@ -387,6 +428,8 @@ impl<'a> Evaluator<'a> {
                 return Err(Reported);
             };
             let expansion = self.call_expansion(module, call)?;
+            // Static evaluation must not warn of instances that there may not be.
+            let marks_deprecations = !self.is_static() || matches!(*expansion, Expansion::Single);
             let instance = |key: InstanceKey| {
                 // In static evaluation, the instance without key represents all instances.
                 let key = if self.is_static() { InstanceKey::None } else { key };
@@ -397,11 +440,21 @@ impl<'a> Evaluator<'a> {
                     .keys()
                     .filter(|name| only.is_none_or(|only| only == *name));
                 let outputs: Result<Vec<_>, Reported> = names
-                    .map(|name| Ok((name.clone(), self.output(&instance, child, name)?)))
+                    .map(|name| {
+                        let value = self.output(&instance, child, name)?;
+                        let deprecated = child.module.outputs.get(name).filter(|_| marks_deprecations);
+                        let mark = deprecated.map_or(Marks::NONE, |output| deprecations::mark(&child.path, output));
+                        Ok((name.clone(), value.with_marks(mark)))
+                    })
                     .collect();
                 Ok(Value::object(outputs?))
             };
-            expansion.gather(instance)
+            match (&*expansion, typed_instance(child, only)) {
+                (Expansion::Count(_) | Expansion::ForEach(_) | Expansion::Unknown { .. }, Some(ty)) => {
+                    expansion.gather_typed(ty, instance)
+                }
+                _ => expansion.gather(instance),
+            }
         })
     }
 
@@ -442,6 +495,19 @@ impl<'a> Evaluator<'a> {
             objects.get(&address.resource.key).cloned()
         })
     }
+}
+
+/// The type of the value of a module's instance, if all its outputs declare theirs: then instances are in a list or map.
+fn typed_instance(module: &ModuleNode, only: Option<&Arc<str>>) -> Option<Type> {
+    let outputs = &module.module.outputs;
+    let fixed = |output: &Output| output.typed && !output.ty.has_dynamic();
+    if !outputs.values().all(fixed) || outputs.is_empty() {
+        return None;
+    }
+    let of_instance = outputs.iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
+    Some(Type::object(
+        of_instance.map(|(name, output)| (name.clone(), output.ty.without_optional())),
+    ))
 }
 
 /// The marks of a variable's declaration.

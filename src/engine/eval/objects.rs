@@ -6,6 +6,7 @@ use std::sync::Arc;
 use addrs::{AbsResource, InstanceKey};
 use config::Resource;
 use cty::Value;
+use provider::Schemas;
 
 use super::{Evaluator, Expansion, Reported};
 
@@ -72,6 +73,24 @@ impl ReferencedResource<'_> {
             (None, Some(_)) => Expansion::ForEach(BTreeMap::new()),
             (None, None) => Expansion::Single,
         }
+    }
+
+    /// The value of a resource of which no object exists yet. Where it has one instance, that has the attributes of its
+    /// type; otherwise not even the keys of the instances are known.
+    #[must_use]
+    pub fn without_objects(&self, schemas: &Schemas) -> Value {
+        if self.block.count.is_some() || self.block.for_each.is_some() {
+            return Value::dynamic();
+        }
+        let resource = &self.address.resource;
+        let address = resource.in_module(&self.address.module.module());
+        let provider = self.evaluator.config.provider_for(&address).provider;
+        let Some(schema) = schemas.resource(&provider, resource.mode, &resource.ty) else {
+            return Value::dynamic();
+        };
+        let ty = schema.block.implied_object();
+        let attributes = ty.attributes().iter().map(|a| Value::unknown(a.ty.clone())).collect();
+        Value::object_of(&ty, attributes)
     }
 
     /// The value of all configured instances. Those without an object are unknown.

@@ -11,6 +11,7 @@ use cty::{Marks, Step, Value};
 use futures::StreamExt;
 use lang::body::{Own, decode_body, decode_body_of};
 use lang::eval::Context;
+use provider::Schemas;
 use schema::{BlockSchema, Schema};
 use syntax::ast::{Expr, TraversalStep};
 use syntax::{Diagnostic, Diagnostics};
@@ -44,10 +45,10 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     diagnostics
 }
 
-/// The object source of static evaluation: the values of all resources are unknown, whatever their instances are.
-struct UnknownObjects;
+/// The object source of static evaluation: the objects of all resources are unknown, whatever their instances are.
+struct UnknownObjects<'a>(&'a Schemas);
 
-impl ObjectSource for UnknownObjects {
+impl ObjectSource for UnknownObjects<'_> {
     fn is_static(&self) -> bool {
         true
     }
@@ -55,7 +56,7 @@ impl ObjectSource for UnknownObjects {
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
         Ok(match resource.address().resource.mode {
             Mode::Ephemeral => Value::dynamic().with_marks(Marks::EPHEMERAL),
-            Mode::Managed | Mode::Data => Value::dynamic(),
+            Mode::Managed | Mode::Data => resource.without_objects(self.0),
         })
     }
 }
@@ -63,8 +64,13 @@ impl ObjectSource for UnknownObjects {
 fn static_evaluator<'a>(inputs: Inputs<'a>, providers: &'a Providers<'_>) -> Evaluator<'a> {
     let mut environment = inputs.environment.clone();
     environment.functions.pure = true;
-    Evaluator::new(inputs.config, environment, inputs.variables, Box::new(UnknownObjects))
-        .with_functions(providers.functions())
+    Evaluator::new(
+        inputs.config,
+        environment,
+        inputs.variables,
+        Box::new(UnknownObjects(providers.schemas())),
+    )
+    .with_functions(providers.functions())
 }
 
 /// Validates with providers that are running.
@@ -145,8 +151,9 @@ struct Validator<'a> {
     config: &'a Config,
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
-    /// The start positions of the blocks that have been visited: all calls of a module share them.
-    visited: Mutex<HashSet<(Arc<str>, u32)>>,
+    /// The start positions of the blocks that have been visited: all calls of a module share them, but for those that
+    /// ignore deprecations.
+    visited: Mutex<HashSet<(Arc<str>, u32, bool)>>,
 }
 
 /// How many blocks are validated at the same time. No provider asks a service for this, so parallelism does not limit it.
@@ -213,7 +220,8 @@ impl Validator<'_> {
         };
         place.is_none_or(|range| {
             let mut visited = self.visited.lock().unwrap_or_else(PoisonError::into_inner);
-            visited.insert((range.file.clone(), range.start.byte))
+            let ignores = block.module().is_some_and(|m| self.evaluator.ignores_deprecations(m));
+            visited.insert((range.file.clone(), range.start.byte, ignores))
         })
     }
 
@@ -350,7 +358,12 @@ impl Validator<'_> {
         let own = own_of(address.resource.mode);
         let (value, diagnostics) = decode_body_of(&block.body, &schema.block, own, Context::new(&scope));
         let failed = diagnostics.has_errors();
-        self.evaluator.report(diagnostics);
+        let (value, warnings) = scope.without_deprecations(value, &block.body, &schema.block);
+        self.evaluator.report(
+            diagnostics
+                .into_iter()
+                .chain(warnings.into_iter().map(|d| d.about(address))),
+        );
         self.ignored_changes(block, &schema.block);
         let own = Value::dynamic();
         let with_self = self
@@ -499,7 +512,9 @@ impl Validator<'_> {
         let decode = |body: &syntax::ast::Body, schema: &Schema| {
             let (value, diagnostics) = decode_body(body, &schema.block, Context::new(scope));
             let failed = diagnostics.has_errors();
-            self.evaluator.report(diagnostics);
+            let (value, warnings) = scope.without_deprecations(value, body, &schema.block);
+            self.evaluator
+                .report(diagnostics.into_iter().chain(warnings.into_iter().map(|d| d.about(address))));
             (!failed).then(|| value.unmark_deep().0)
         };
         for connection in block

@@ -18,7 +18,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::eval::{Context, evaluate, with_expression};
 use expand::Expanded;
-pub use ranges::path_range;
+pub use ranges::{expression_range, path_range};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
 /// The labels of the blocks of a map, and of dynamic blocks.

@@ -13,6 +13,12 @@ pub fn path_range(body: &Body, schema: &BlockSchema, path: &Path) -> Range {
     in_body(body, schema, &path.0)
 }
 
+/// Where in an expression the part of its value at `path` is written: the nearest there is.
+#[must_use]
+pub fn expression_range<'e>(expr: &'e Expr, path: &Path) -> &'e Range {
+    in_expr(expr, &path.0)
+}
+
 fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
     let Some((Step::Attribute(name), rest)) = steps.split_first() else {
         return body.end.clone();

@@ -34,6 +34,7 @@ impl Evaluator {
         match name {
             "try" => return self.try_function(call, whole, context),
             "can" => return self.can_function(call, whole, context),
+            "convert" => return self.convert_function(call, whole, context),
             "templatestring" => return self.templatestring(call, settings, whole, context),
             "type" if settings.console => return self.type_function(call, whole, context),
             _ => {}

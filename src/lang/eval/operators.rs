@@ -1,6 +1,6 @@
 //! Operators and conditionals.
 
-use cty::ops::{ConditionalError, OpError};
+use cty::ops::{ConditionalError, OpError, Side};
 use cty::{Type, Value, ops};
 use syntax::ast::{BinaryOp, Expr, UnaryOp};
 use syntax::{Diagnostic, Diagnostics};
@@ -22,6 +22,12 @@ fn how_to_join(a: &Value, b: &Value) -> Option<&'static str> {
         .then_some(" The operator \"+\" adds numbers only. To join strings, use a template: \"${a}${b}\".")
 }
 
+/// The operands of a binary operator: what is written, its value, and the dynamic problems of its evaluation.
+struct Operands<'a> {
+    left: (&'a Expr, Value, Diagnostics),
+    right: (&'a Expr, Value, Diagnostics),
+}
+
 impl Evaluator {
     /// A binary operation. Long chains of operators lean to the left; they are gone down without recursion.
     pub(super) fn binary(&mut self, expr: &Expr, context: &Context<'_>) -> Value {
@@ -31,21 +37,26 @@ impl Evaluator {
             chain.push((*op, &**left, &**right, at));
             at = left;
         }
-        let errors = self.errors();
-        let mut value = self.expr(at, context);
+        let fixed = self.fixed.len();
+        let (mut value, mut problems) = self.apart(false, |e| e.expr(at, context));
         for (op, left, right, whole) in chain.into_iter().rev() {
-            let right_value = self.expr(right, context);
-            let failed = self.errors() > errors;
-            value = self.apply_binary(op, (left, value), (right, right_value), whole, failed, context);
+            let (right_value, right_problems) = self.apart(false, |e| e.expr(right, context));
+            let failed = self.fixed.len() > fixed;
+            let operands = Operands {
+                left: (left, value, problems),
+                right: (right, right_value, right_problems),
+            };
+            (value, problems) = self.apart(false, |e| e.apply_binary(op, operands, whole, failed, context));
         }
+        self.dynamic.extend(problems);
         value
     }
 
+    /// Applies an operator. `failed` is whether an operand had an error that nothing makes go away.
     fn apply_binary(
         &mut self,
         op: BinaryOp,
-        (left, a): (&Expr, Value),
-        (right, b): (&Expr, Value),
+        operands: Operands<'_>,
         whole: &Expr,
         failed: bool,
         context: &Context<'_>,
@@ -58,20 +69,37 @@ impl Evaluator {
             }
             _ => (Type::Number, Type::Number),
         };
-        if failed {
-            return Value::unknown(result);
-        }
-        let before = self.errors();
-        let problems = self.dynamic.len();
+        let Operands {
+            left: (left, a, left_problems),
+            right: (right, b, right_problems),
+        } = operands;
+        // The value of an operand with errors is of no known type, so it fits.
         self.check_operand(&a, &operand, "left", left, whole, context);
         self.check_operand(&b, &operand, "right", right, whole, context);
-        if self.errors() > before {
+        if !self.dynamic.is_empty() {
             if op == BinaryOp::Add
                 && let Some(hint) = how_to_join(&a, &b)
-                && let Some(first) = self.dynamic.0.get_mut(problems)
+                && let Some(first) = self.dynamic.0.first_mut()
             {
                 first.detail.push_str(hint);
             }
+            self.dynamic.extend(left_problems);
+            self.dynamic.extend(right_problems);
+            return Value::unknown(result);
+        }
+        if matches!(op, BinaryOp::Or | BinaryOp::And) {
+            let short = ops::short_circuit(op == BinaryOp::Or, &a, &b, left_problems.has_errors());
+            if let Some((value, side)) = short {
+                self.dynamic = match side {
+                    Side::Left => left_problems,
+                    Side::Right => right_problems,
+                };
+                return value;
+            }
+        }
+        self.dynamic = left_problems;
+        self.dynamic.extend(right_problems);
+        if failed || self.dynamic.has_errors() {
             return Value::unknown(result);
         }
         let outcome = match op {

@@ -7,9 +7,10 @@ use syntax::ast::{Call, Expr};
 use syntax::{Diagnostic, Pos};
 
 use super::call::Unevaluated;
-use super::{Context, Evaluator, evaluate_template};
+use super::{Context, Evaluator, describe_convert_error, evaluate_template};
 use crate::functions::{CallError, FunctionEnvironment};
 use crate::scope::FunctionSettings;
+use crate::typeexpr::type_constraint;
 
 impl Evaluator {
     /// `try`: the first argument that evaluates without a dynamic error.
@@ -111,6 +112,52 @@ impl Evaluator {
             crate::render::format_type(value.ty())
         };
         Value::tuple(vec![Value::string(text)]).with_marks(Marks::TYPE)
+    }
+
+    /// `convert`: a value converted to a type that is written as the type of a variable is. The defaults of optional
+    /// attributes are put in after the conversion.
+    pub(super) fn convert_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
+        let args = match self.unevaluated(call, context) {
+            Ok(args) => args,
+            Err(value) => return value,
+        };
+        let mut args = args.into_iter();
+        let (value, ty) = match (args.next(), args.next(), args.next()) {
+            (Some(value), Some(ty), None) => (value, ty),
+            (_, _, Some(extra)) => {
+                self.too_many(call, 2, extra.expr, whole, context);
+                return Value::dynamic();
+            }
+            (first, ..) => {
+                let missing = if first.is_none() { "value" } else { "type" };
+                self.too_few(call, "", 2, missing, whole, context);
+                return Value::dynamic();
+            }
+        };
+        let errors = self.errors();
+        let value_expr = value.expr;
+        let value = value.value.unwrap_or_else(|| self.expr(value_expr, context));
+        let (constraint, defaults, problems) = type_constraint(ty.expr);
+        self.dynamic.extend(problems);
+        if self.errors() > errors {
+            return Value::dynamic();
+        }
+        let (value, marks) = value.unmark_deep();
+        if !value.is_known() {
+            return Value::unknown(constraint.without_optional()).with_marks(marks);
+        }
+        match cty::convert(&value, &constraint) {
+            Ok(value) => defaults.apply(value).with_marks(marks),
+            Err(error) => {
+                let detail = format!(
+                    "Invalid value for \"value\" parameter: {}.",
+                    describe_convert_error(&error)
+                );
+                let problem = Diagnostic::error("Invalid function argument", detail).at(value_expr.start_range());
+                self.report_call(call, problem, whole, context);
+                Value::dynamic()
+            }
+        }
     }
 
     /// `templatestring`: a template that is the value of a reference.

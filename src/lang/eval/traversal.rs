@@ -18,6 +18,15 @@ impl Evaluator {
             self.fixed.push(not_constant(traversal));
             return Value::dynamic();
         }
+        if refs::is_type_name(traversal) {
+            let word = &traversal.root;
+            let detail = format!(
+                "The word {word} names a type, and there is no variable of that name. For text, write it in quotes: \"{word}\"."
+            );
+            let problem = Diagnostic::error("Unknown variable", detail).at(&traversal.root_range);
+            self.report(problem, expr, context);
+            return Value::dynamic();
+        }
         let reference = match refs::whole_reference(traversal) {
             Ok(reference) => reference,
             Err(problem) => {

@@ -48,7 +48,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(Value::list(Type::String, remaining.collect()))
         },
     ),
-    Function::new("contains", &[any("list"), any("value")], Returns::Bool, contains),
+    Function::new("contains", &[any("list"), any("value").null()], Returns::Bool, contains),
     Function::new(
         "distinct",
         &[param("list", Takes::ListOfAny)],

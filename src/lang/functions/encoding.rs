@@ -130,6 +130,10 @@ fn jsondecode(text: &str) -> CallResult {
         });
         CallError::failed(format!("{at}{}", problem.detail.trim_end_matches('.')))
     })?;
+    // A property that is repeated with a value of the same type replaces the earlier one.
+    if let Some(name) = document.conflicting_property() {
+        return Err(CallError::failed(format!("duplicate {name:?} property in JSON object")));
+    }
     Ok(document.literal())
 }
 

@@ -7,9 +7,10 @@ use super::letters::{clusters, count};
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new("format", &[string("format")], Returns::String, format).variadic(any("args").null().unknown()),
+    Function::new("format", &[string("format")], Returns::String, format)
+        .variadic(any("args").null().unknown().dynamic()),
     Function::new("formatlist", &[string("format")], Returns::ListOfString, formatlist)
-        .variadic(any("args").null().unknown()),
+        .variadic(any("args").null().unknown().dynamic()),
 ];
 
 fn format(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
@@ -35,9 +36,10 @@ fn formatlist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallRes
             Text::Prefix(_) => super::unknown(ty),
         };
     }
+    // What may turn out to be a list leaves the length open.
+    let mut open = rest.iter().any(|v| *v.ty() == Type::Dynamic && !v.is_known());
     let is_list = |v: &Value| matches!(v.ty(), Type::List(_) | Type::Set(_) | Type::Tuple(_)) && !v.is_null();
     let mut length: Option<(usize, usize)> = None;
-    let mut open = false;
     for (i, arg) in rest.iter().enumerate().filter(|(_, a)| is_list(a)) {
         let Some(n) = arg
             .len()

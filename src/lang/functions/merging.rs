@@ -228,6 +228,8 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
         return Ok(Type::empty_object());
     }
     let mut attributes: BTreeMap<Arc<str>, Type> = BTreeMap::new();
+    // A null object adds no attributes, so it counts as one that has none.
+    let nothing = Type::empty_object();
     let mut first: Option<&Type> = None;
     let mut all_same = true;
     let mut spelled_out = true;
@@ -251,8 +253,12 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
                 arg.ty().friendly_name()
             )));
         }
-        let whole = *first.get_or_insert(arg.ty());
-        all_same &= whole == arg.ty();
+        let ty = match arg.ty() {
+            Type::Object(_) if arg.is_null() => &nothing,
+            ty => ty,
+        };
+        let whole = *first.get_or_insert(ty);
+        all_same &= whole == ty;
         match (arg.ty(), arg.entries()) {
             _ if arg.is_null() => {}
             (Type::Object(o), _) => attributes.extend(o.attributes().iter().map(|a| (a.name.clone(), a.ty.clone()))),

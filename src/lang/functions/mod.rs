@@ -4,7 +4,7 @@
 //! with null, unknown, dynamically typed and marked arguments is decided by the flags of the parameters, in one place:
 //! [`call`]. A body sees only what its flags let through.
 //!
-//! `try`, `can` and `templatestring` take expressions, not values; they are part of [`crate::eval`].
+//! `try`, `can`, `convert` and `templatestring` take expressions, not values; they are part of [`crate::eval`].
 
 mod calendar;
 mod charset;
@@ -297,7 +297,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new
 });
 
 /// Functions that take expressions; see [`crate::eval`].
-pub(crate) const LAZY: &[&str] = &["can", "templatestring", "try"];
+pub(crate) const LAZY: &[&str] = &["can", "convert", "templatestring", "try"];
 
 /// The function of this name, without `core::`.
 #[must_use]

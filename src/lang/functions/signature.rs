@@ -91,6 +91,13 @@ fn signature(name: &'static str) -> Option<Signature> {
     };
     let (returns, parameters, variadic) = match name {
         "can" => (Type::Bool, vec![plain("expression")], None),
+        "convert" => {
+            let value = SignatureParameter {
+                nullable: true,
+                ..plain("value")
+            };
+            (Type::Dynamic, vec![value, plain("type")], None)
+        }
         "try" => (Type::Dynamic, Vec::new(), Some(plain("expressions"))),
         "templatestring" => {
             let template = SignatureParameter {
@@ -202,6 +209,10 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     (
         "contains",
         "Whether a list, set or tuple has an element equal to a value.",
+    ),
+    (
+        "convert",
+        "A value converted to a type, which is written as the type of a variable is.",
     ),
     (
         "csvdecode",

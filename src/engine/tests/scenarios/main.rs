@@ -7,6 +7,7 @@ mod support;
 mod answers;
 mod conditions;
 mod data;
+mod deprecations;
 mod destroying;
 mod determinism;
 mod ephemeral;

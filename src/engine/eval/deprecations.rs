@@ -1,0 +1,93 @@
+//! Deprecated values: what is used of them is warned about, and goes on without the mark.
+//!
+//! The mark comes from the `deprecated` argument of an output, where its module's caller refers to it. It follows the value
+//! through expressions. Where a value leaves the language (in the configuration of an object, in a root output), marks
+//! anywhere inside count; where it can be referred to, only those of the value as a whole, since what is inside may never
+//! be used.
+
+use addrs::Module;
+use cty::{Deprecation, Value};
+use lang::body::{expression_range, path_range};
+use schema::BlockSchema;
+use syntax::ast::{Body, Expr};
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use super::{Evaluator, ModuleScope, Reported};
+
+fn warning(deprecation: &Deprecation, range: &Range) -> Diagnostic {
+    let mut warning = Diagnostic::warning("Deprecated value used", &*deprecation.message).at(range);
+    if !deprecation.origin.is_empty() {
+        warning.deprecation_origin = Some(deprecation.origin.to_string());
+    }
+    warning
+}
+
+impl Evaluator<'_> {
+    /// Whether a call on the way to a module has `ignore_nested_deprecations`.
+    pub(crate) fn ignores_deprecations(&self, module: &Module) -> bool {
+        let mut at = module.clone();
+        while let Some((parent, name)) = at.parent() {
+            let call = self.config.node(&parent).and_then(|n| n.module.module_calls.get(name));
+            if call.is_some_and(|call| call.ignore_nested_deprecations) {
+                return true;
+            }
+            at = parent;
+        }
+        false
+    }
+
+    /// Warns of the deprecations of a value as a whole, which is used in a module.
+    pub(super) fn warn_of_deprecations(&self, value: &Value, module: &Module, range: &Range) {
+        if !value.marks().is_deprecated() || self.ignores_deprecations(module) {
+            return;
+        }
+        self.report(value.marks().deprecations().iter().map(|d| warning(d, range)));
+    }
+
+    /// The value without the deprecations that it has as a whole, which are warned about.
+    pub(super) fn without_deprecation(&self, value: Value, module: &Module, range: &Range) -> Value {
+        self.warn_of_deprecations(&value, module, range);
+        let (value, marks) = value.unmark();
+        value.with_marks(marks.without_deprecations())
+    }
+
+    /// The value of an expression without any deprecations, each of which is warned about where that part is written.
+    pub(super) fn without_deprecations(&self, value: Value, module: &Module, expr: &Expr) -> Value {
+        let (value, found) = value.without_deprecations();
+        if !found.is_empty() && !self.ignores_deprecations(module) {
+            self.report(
+                found
+                    .iter()
+                    .map(|(path, deprecation)| warning(deprecation, expression_range(expr, path))),
+            );
+        }
+        value
+    }
+
+    /// Evaluates an expression whose value is used, and warns if it is deprecated as a whole.
+    pub fn evaluate_used(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Value, Reported> {
+        let value = self.evaluate(expr, scope)?;
+        Ok(self.without_deprecation(value, &scope.module.module(), expr.range()))
+    }
+}
+
+impl ModuleScope<'_> {
+    /// The configuration of an object without any deprecations, and warnings of them where they are written.
+    pub fn without_deprecations(&self, config: Value, body: &Body, schema: &BlockSchema) -> (Value, Diagnostics) {
+        let (config, found) = config.without_deprecations();
+        if found.is_empty() || self.evaluator.ignores_deprecations(&self.module.module()) {
+            return (config, Diagnostics::new());
+        }
+        let warnings = found
+            .iter()
+            .map(|(path, deprecation)| warning(deprecation, &path_range(body, schema, path)));
+        (config, warnings.collect())
+    }
+}
+
+/// The mark of an output that is deprecated.
+pub(super) fn mark(module: &Module, output: &config::Output) -> cty::Marks {
+    output.deprecated.as_ref().map_or(cty::Marks::NONE, |deprecated| {
+        cty::Marks::deprecated(deprecated.message.clone(), format!("{module}.{}", output.name))
+    })
+}

@@ -1,0 +1,114 @@
+//! Expressions in a scope with values of every kind.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use cty::{Marks, Type, Value};
+use lang::eval::{Context, evaluate};
+use lang::render::format_value;
+use lang::scope::{FunctionSettings, Reference, Scope};
+use syntax::{Diagnostics, Pos};
+
+/// `var.later` is not known, `var.nothing` is a null object, `var.secret` is a sensitive `true`.
+#[derive(Default)]
+struct Values(FunctionSettings);
+
+impl Scope for Values {
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        Ok(match reference.subject.to_string().as_str() {
+            "var.later" => Value::unknown(Type::Bool),
+            "var.nothing" => Value::null(Type::object([("a", Type::Bool)])),
+            "var.secret" => Value::bool(true).with_marks(Marks::SENSITIVE),
+            other => panic!("{other} has no value"),
+        })
+    }
+
+    fn functions(&self) -> Option<&FunctionSettings> {
+        Some(&self.0)
+    }
+}
+
+/// The value as text, or the summaries of the errors.
+fn answer(text: &str) -> String {
+    let (expr, problems) = syntax::parse_expression("x", text, Pos::default());
+    assert!(problems.is_empty(), "{text}: {problems:?}");
+    let scope = Values::default();
+    let (value, problems) = evaluate(&expr, Context::new(&scope));
+    if problems.is_empty() {
+        return format_value(&value, 0);
+    }
+    let summaries: Vec<&str> = problems.iter().map(|d| &*d.summary).collect();
+    format!("! {}", summaries.join(", "))
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    for (text, expected) in cases {
+        assert_eq!(answer(text), *expected, "{text}");
+    }
+}
+
+#[test]
+fn only_the_problems_of_the_deciding_operand_count() {
+    check(&[
+        ("var.nothing != null && var.nothing.a", "false"),
+        ("var.nothing == null || var.nothing.a", "true"),
+        ("var.nothing.a && false", "false"),
+        ("true && var.nothing.a", "! Attempt to get attribute from null value"),
+        ("false || var.nothing.a", "! Attempt to get attribute from null value"),
+        ("var.nothing.a || false", "! Attempt to get attribute from null value"),
+        ("var.later && var.nothing.a", "(known after apply)"),
+        (
+            "var.nothing.a && var.later",
+            "! Attempt to get attribute from null value",
+        ),
+        ("false && tolist([true])[3] && tolist([true])[4]", "false"),
+        ("true && false && var.nothing.a || true", "true"),
+        ("null && true", "false"),
+        ("true && null", "false"),
+        ("null || true", "true"),
+        ("null || false", "! Operation failed"),
+        ("false && [] == {} && []", "! Invalid operand"),
+        ("false && var.secret", "(sensitive value)"),
+    ]);
+}
+
+#[test]
+fn convert_puts_defaults_in_after_the_conversion() {
+    check(&[
+        ("convert(1, string)", "\"1\""),
+        ("convert(null, number)", "tonumber(null)"),
+        (
+            "convert({ a = 1 }, object({ a = string, b = optional(number, 2) })).b",
+            "2",
+        ),
+        ("convert({}, object({ b = optional(number) })).b", "tonumber(null)"),
+        (
+            "convert([1, true], list(string))",
+            "tolist([\n  \"1\",\n  \"true\",\n])",
+        ),
+        ("convert(var.secret, any)", "(sensitive value)"),
+        ("convert(var.later, string)", "(known after apply)"),
+        ("convert(\"x\", number)", "! Invalid function argument"),
+        ("convert(1)", "! Not enough function arguments"),
+        ("convert(1, string, 2)", "! Too many function arguments"),
+        ("convert(1, list)", "! Invalid type specification"),
+        ("try(convert(1, \"string\"), 2)", "2"),
+        ("string", "! Unknown variable"),
+    ]);
+}
+
+#[test]
+fn null_and_unknown_arguments_of_functions() {
+    check(&[
+        ("format(\"%v\", null)", "\"null\""),
+        ("format(\"%s\", null)", "! Error in function call"),
+        ("contains([tostring(null)], tostring(null))", "true"),
+        ("contains([1], tostring(null))", "false"),
+        ("contains([1], null)", "(known after apply)"),
+        ("jsondecode(\"{\\\"a\\\":1,\\\"a\\\":2}\").a", "2"),
+        (
+            "jsondecode(\"{\\\"a\\\":1,\\\"a\\\":\\\"2\\\"}\")",
+            "! Error in function call",
+        ),
+    ]);
+}
