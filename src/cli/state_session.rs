@@ -13,6 +13,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::args::groups::{LockFlags, StateFlags};
+use crate::journal;
 use crate::session::{Session, Status};
 use crate::workdir::{self, StatePlace};
 
@@ -134,6 +135,7 @@ impl<'s> StateSession<'s> {
             let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
             session.show(&warning.into(), &SourceMap::default());
         }
+        journal::tell(session, &mut store)?;
         let origin = state.as_ref().map(|state| (state.lineage.clone(), state.serial));
         Ok(StateSession {
             session,
