@@ -13,6 +13,7 @@ mod backend;
 mod commands;
 pub mod env;
 mod interrupt;
+mod journal;
 pub mod json;
 mod logging;
 mod operation;

@@ -26,6 +26,7 @@ use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, Sta
 use crate::backend::{self, Place};
 use crate::commands::validate::beyond_loading;
 use crate::interrupt::{self, LastResort};
+use crate::journal;
 use crate::persist::Persister;
 use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
@@ -57,6 +58,8 @@ pub struct Operation<'s> {
     place: Place,
     /// The selected workspace.
     pub workspace: String,
+    /// The operation, as the lock names it.
+    operation: &'static str,
     plugins: Plugins,
     parallelism: usize,
     /// Warnings from before the operation, to be shown after the plan.
@@ -345,6 +348,7 @@ impl<'s> Operation<'s> {
             variables,
             place: place.place,
             workspace: place.workspace,
+            operation: verb.lock_operation(),
             plugins,
             parallelism: arguments.parallelism.0,
         })
@@ -510,7 +514,10 @@ impl<'s> Operation<'s> {
             Place::Store(_) => self.session.env.persist_interval_of_stores(),
         };
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
-        let persister = match Persister::start(plan.prior_state.clone(), self.states.store().clone(), interval) {
+        let (journal, warnings) = journal::begin(plan, self.states.store(), self.operation);
+        problems.extend(warnings);
+        let store = self.states.store().clone();
+        let persister = match Persister::start(plan.prior_state.clone(), store, journal, interval) {
             Ok(persister) => persister,
             Err(e) => {
                 problems.push(Diagnostic::error(
@@ -547,7 +554,11 @@ impl<'s> Operation<'s> {
                 if plan.is_partial() {
                     problems.push(views::plan::incomplete_warning());
                 }
-                problems.extend(self.save(&result.state));
+                let unsaved = self.save(&result.state);
+                if !unsaved.has_errors() {
+                    problems.extend(journal::end(self.states.store()));
+                }
+                problems.extend(unsaved);
                 Applied {
                     state: result.state,
                     done: reporter.done(),

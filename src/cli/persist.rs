@@ -6,7 +6,8 @@
 //! it, as far as the processor is concerned, which the apply needs, too. To wait for the disk slows nothing down, so of that
 //! time writes may take half.
 //!
-//! A journal that keeps single results can take the place of this: it gets them from the same [`ResultSink`].
+//! The journal of the run gets each result first, and what is about to happen before it does ([`state::journal`]). It is what
+//! a crash leaves; the file is for everybody else who reads it, and lets the journal be made smaller.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -15,13 +16,19 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use addrs::{AbsProviderConfig, AbsResourceInstance};
+use async_trait::async_trait;
 use engine::results::ResultSink;
+use state::journal::{Answers, Intent, Outcome, Writer};
 use state::{InstanceState, SharedStore, SnapshotStore, State};
+use syntax::Diagnostic;
 
 use crate::TERRAFORM_VERSION;
 
 /// Of so much time, one part may be spent on writing: 5 %.
 const SHARE: u32 = 20;
+
+/// A journal of this size is not left to grow until results have waited long enough.
+const LARGE_JOURNAL: u64 = 64 << 20;
 
 /// Saves the results of one apply.
 pub struct Persister {
@@ -31,21 +38,69 @@ pub struct Persister {
 
 /// Where the results go. Clones lead to the same place.
 #[derive(Clone)]
-pub struct Results(Sender<Message>);
+pub struct Results {
+    sender: Sender<Message>,
+    journal: Option<Writer>,
+}
 
 enum Message {
-    Instance(AbsResourceInstance, AbsProviderConfig, Option<InstanceState>),
+    /// The objects of an instance, and the number that the journal has given to this outcome.
+    Instance(AbsResourceInstance, AbsProviderConfig, Option<InstanceState>, u64),
     /// Save at once, and answer.
     Save(Sender<()>),
     End,
 }
 
+#[async_trait]
 impl ResultSink for Results {
-    fn instance(&self, address: &AbsResourceInstance, provider: &AbsProviderConfig, objects: Option<InstanceState>) {
+    fn instance(
+        &self,
+        address: &AbsResourceInstance,
+        provider: &AbsProviderConfig,
+        objects: Option<InstanceState>,
+        answers: Answers,
+    ) {
+        let (address, provider) = (address.clone(), provider.clone());
+        let number = self.journal.as_ref().map_or(0, |journal| {
+            journal.outcome(Outcome {
+                address: address.clone(),
+                provider: provider.clone(),
+                objects: objects.clone(),
+                answers,
+            })
+        });
         // Once the thread has ended, the apply has, too.
-        let _ = self
-            .0
-            .send(Message::Instance(address.clone(), provider.clone(), objects));
+        let _ = self.sender.send(Message::Instance(address, provider, objects, number));
+    }
+
+    async fn begin(&self, intent: Intent) -> Result<(), Diagnostic> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        journal.begin(&intent).await.map_err(|why| {
+            Diagnostic::error(
+                "Cannot write the journal",
+                format!(
+                    "Before anything is done to an object, it is written down, so that nothing is lost if this program is \
+                     killed. That failed: {why}. So the operation on {} was not begun. What is done already is saved. Make \
+                     room, or make the folder writable, and run the command again.",
+                    intent.address
+                ),
+            )
+        })
+    }
+
+    fn end(&self, intent: &Intent) {
+        if let Some(journal) = &self.journal {
+            journal.end(intent.key());
+        }
+    }
+
+    async fn settled(&self) {
+        if let Some(journal) = &self.journal
+            && let Err(why) = journal.sync().await
+        {
+            // No other operation begins, and the end of this one saves the state or says why not.
+            tracing::warn!("{why}");
+        }
     }
 }
 
@@ -53,7 +108,7 @@ impl Results {
     /// Saves the results so far at once; returns whether that was done within a time.
     pub fn save(&self, limit: Duration) -> bool {
         let (answer, answered) = channel();
-        self.0.send(Message::Save(answer)).is_ok() && answered.recv_timeout(limit).is_ok()
+        self.sender.send(Message::Save(answer)).is_ok() && answered.recv_timeout(limit).is_ok()
     }
 }
 
@@ -62,23 +117,36 @@ impl Persister {
     ///
     /// # Errors
     /// There can be no more threads.
-    pub fn start(state: State, store: SharedStore, interval: Duration) -> io::Result<Persister> {
+    pub fn start(
+        state: State,
+        store: SharedStore,
+        journal: Option<Writer>,
+        interval: Duration,
+    ) -> io::Result<Persister> {
         let (sender, messages) = channel();
+        let watched = journal.clone();
         let work = move || {
             let stream = lock(&store).is_stream();
-            let write = |state: &State| match lock(&store).write(state, TERRAFORM_VERSION) {
-                Ok(_) => true,
-                Err(e) => {
-                    // The end of the operation tries again, and reports.
-                    tracing::warn!("the state could not be written meanwhile: {e}");
-                    false
+            let write = |state: &State, included: u64| {
+                let mut store = lock(&store);
+                match store.write(state, TERRAFORM_VERSION) {
+                    Ok(_) => {
+                        store.compact_journal(included);
+                        true
+                    }
+                    Err(e) => {
+                        // The end of the operation tries again, and reports.
+                        tracing::warn!("the state could not be written meanwhile: {e}");
+                        false
+                    }
                 }
             };
-            follow(&messages, state, Schedule::new(interval), !stream, write)
+            let grown = || watched.as_ref().is_some_and(|journal| journal.size() > LARGE_JOURNAL);
+            follow(&messages, state, Schedule::new(interval), !stream, grown, write)
         };
         let thread = std::thread::Builder::new().name("persister".to_owned()).spawn(work)?;
         Ok(Persister {
-            results: Results(sender),
+            results: Results { sender, journal },
             thread,
         })
     }
@@ -92,7 +160,7 @@ impl Persister {
     /// Ends without another write; returns the state with all results, unless the thread has failed.
     #[must_use]
     pub fn end(self) -> Option<State> {
-        let _ = self.results.0.send(Message::End);
+        let _ = self.results.sender.send(Message::End);
         self.thread.join().ok()
     }
 }
@@ -141,12 +209,18 @@ fn follow(
     mut state: State,
     mut schedule: Schedule,
     by_time: bool,
-    write: impl Fn(&State) -> bool,
+    grown: impl Fn() -> bool,
+    write: impl Fn(&State, u64) -> bool,
 ) -> State {
+    // The number of the last outcome that this state has.
+    let mut included = 0;
     // When the first result came that is not saved.
     let mut unsaved: Option<Instant> = None;
     loop {
-        let due = unsaved.filter(|_| by_time).map(|first| schedule.due(first));
+        let due = unsaved.filter(|_| by_time).map(|first| match grown() {
+            true => schedule.rest,
+            false => schedule.due(first),
+        });
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         let message = match left {
             None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -155,7 +229,8 @@ fn follow(
             Some(left) => messages.recv_timeout(left),
         };
         let answer = match message {
-            Ok(Message::Instance(address, provider, objects)) => {
+            Ok(Message::Instance(address, provider, objects, number)) => {
+                included = number;
                 state.set_instance(&address, &provider, objects);
                 unsaved.get_or_insert_with(Instant::now);
                 continue;
@@ -165,7 +240,7 @@ fn follow(
             Err(RecvTimeoutError::Timeout) => None,
         };
         let (began, work) = (Instant::now(), processor_time());
-        let saved = write(&state);
+        let saved = write(&state, included);
         let ended = Instant::now();
         let elapsed = ended.saturating_duration_since(began);
         schedule.wrote(processor_time().saturating_sub(work).min(elapsed), elapsed, ended);
@@ -195,6 +270,7 @@ mod tests {
             addrs::parse::resource_instance(name).unwrap(),
             AbsProviderConfig::root(addrs::Provider::default_for("null")),
             Some(objects),
+            0,
         )
     }
 
@@ -208,19 +284,27 @@ mod tests {
         let (wrote, written) = channel();
         let failures = std::sync::atomic::AtomicUsize::new(fails);
         let thread = std::thread::spawn(move || {
-            follow(&messages, State::new(), Schedule::new(interval), by_time, |state| {
-                let fails = failures
-                    .fetch_update(
-                        std::sync::atomic::Ordering::SeqCst,
-                        std::sync::atomic::Ordering::SeqCst,
-                        |left| left.checked_sub(1),
-                    )
-                    .is_ok();
-                if !fails {
-                    wrote.send(state.instance_count()).unwrap();
-                }
-                !fails
-            })
+            let never = || false;
+            follow(
+                &messages,
+                State::new(),
+                Schedule::new(interval),
+                by_time,
+                never,
+                |state, _| {
+                    let fails = failures
+                        .fetch_update(
+                            std::sync::atomic::Ordering::SeqCst,
+                            std::sync::atomic::Ordering::SeqCst,
+                            |left| left.checked_sub(1),
+                        )
+                        .is_ok();
+                    if !fails {
+                        wrote.send(state.instance_count()).unwrap();
+                    }
+                    !fails
+                },
+            )
         });
         (sender, written, thread)
     }
@@ -249,7 +333,11 @@ mod tests {
         let (sender, written, thread) = following(Duration::ZERO, false, 0);
         sender.send(result("a.b")).unwrap();
         sender.send(result("a.c")).unwrap();
-        assert!(Results(sender.clone()).save(Duration::from_secs(60)));
+        let results = Results {
+            sender: sender.clone(),
+            journal: None,
+        };
+        assert!(results.save(Duration::from_secs(60)));
         sender.send(Message::End).unwrap();
         thread.join().unwrap();
         assert_eq!(written.into_iter().collect::<Vec<_>>(), [2]);

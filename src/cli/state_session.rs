@@ -14,6 +14,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use crate::TERRAFORM_VERSION;
 use crate::args::groups::{LockFlags, StateFlags};
 use crate::backend::Source;
+use crate::journal;
 use crate::program;
 use crate::session::{Session, Status};
 use crate::workdir::{self, StatePlace};
@@ -142,6 +143,7 @@ impl<'s> StateSession<'s> {
             let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
             session.show(&warning.into(), &SourceMap::default());
         }
+        journal::report(session, &mut store)?;
         let origin = state.as_ref().map(|state| (state.lineage.clone(), state.serial));
         Ok(StateSession {
             session,

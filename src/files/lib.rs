@@ -17,5 +17,5 @@ mod reason;
 pub mod temporary;
 
 pub use environment::Environment;
-pub use output::{Output, Policy, is_replaceable, replace};
+pub use output::{Output, Policy, is_replaceable, replace, sync_directory_of};
 pub use reason::{io_reason, plain};

@@ -232,6 +232,11 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
+/// Brings the name of a file to the disk, after its contents: see [`sync_directory`].
+pub fn sync_directory_of(file: &Path) {
+    sync_directory(directory(file));
+}
+
 /// Brings the names in a directory to the disk. Not every file system can; without it, only the latest write can be lost.
 fn sync_directory(dir: &Path) {
     if let Err(e) = File::open(dir).and_then(|dir| dir.sync_all()) {

@@ -8,7 +8,7 @@
 //! On disk there is one format, version 4 of Terraform's ([`document`]), byte for byte as Terraform writes it; the older
 //! versions are turned into it when read ([`upgrade`]). What keeps the snapshots of a state is a [`SnapshotStore`]: [`store`] keeps a state in a local file: it detects
 //! whether a snapshot is new, sets its serial, writes the backup, and writes so that neither a crash nor a full disk
-//! loses the old snapshot. [`lock`] locks the file in the way that Terraform does, so that the two exclude each other.
+//! loses the old snapshot. [`journal`] keeps what a run does between two snapshots. [`lock`] locks the file in the way that Terraform does, so that the two exclude each other.
 //!
 //! Where to begin: [`model`], then [`store`]. Reading never changes a file, and a file that cannot be read is left
 //! as it is.
@@ -16,6 +16,7 @@
 pub mod attributes;
 pub mod document;
 pub mod error;
+pub mod journal;
 pub mod lock;
 pub mod model;
 mod moving;

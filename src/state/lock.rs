@@ -279,7 +279,8 @@ fn attempt(path: &Path) -> Result<Option<(File, bool)>, StateError> {
     }
 }
 
-fn try_lock(file: &File) -> io::Result<bool> {
+/// Locks an open file for this process, unless another has locked it.
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     let whole = libc::flock {
         l_type: libc::F_WRLCK as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
@@ -292,6 +293,19 @@ fn try_lock(file: &File) -> io::Result<bool> {
         Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether nobody holds the lock of an open file.
+pub(crate) fn is_free(file: &File) -> io::Result<bool> {
+    let mut whole = libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    fcntl(file, FcntlArg::F_OFD_GETLK(&mut whole))?;
+    Ok(whole.l_type == libc::F_UNLCK as libc::c_short)
 }
 
 fn is_at(metadata: &fs::Metadata, path: &Path) -> bool {

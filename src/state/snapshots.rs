@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::journal::{JournalReport, Writer};
 use crate::{LockInfo, Recovery, State, StateError, Written};
 
 /// One state in a store: its snapshots, and its lock. [`crate::LocalStore`] keeps it in a file.
@@ -48,6 +49,38 @@ pub trait SnapshotStore: Send {
     /// What was done about a write that was cut short, since the last call.
     fn take_recovery(&mut self) -> Option<Recovery> {
         None
+    }
+
+    /// What the journal of an earlier run meant for the state that was read, if there was one.
+    fn journal_report(&self) -> Option<&JournalReport> {
+        None
+    }
+
+    /// Removes the journal of an earlier run, once its contents are in the state and have been reported.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    fn forget_journal(&mut self) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    /// Begins the journal of a run that changes what exists; `None` where the store has no journals.
+    ///
+    /// # Errors
+    /// It cannot be created.
+    fn begin_journal(&mut self, _operation: &str, _terraform_version: &str) -> Result<Option<Writer>, StateError> {
+        Ok(None)
+    }
+
+    /// The newest snapshot has all outcomes up to a number: a journal that has become large is made smaller.
+    fn compact_journal(&self, _included: u64) {}
+
+    /// Ends the journal: the newest snapshot has all of it.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    fn end_journal(&mut self) -> Result<(), StateError> {
+        Ok(())
     }
 }
 

@@ -25,6 +25,8 @@ use std::time::{Duration, SystemTime};
 use files::{Policy, is_replaceable};
 
 use crate::document::{decode, encode};
+use crate::journal::replay::Verdict as JournalVerdict;
+use crate::journal::{self, Base, JournalReport, Writer, recovery as journal_recovery};
 use crate::lock::{FileLock, LockInfo};
 use crate::pending::{self, Recovery, RecoveryAction, Verdict, stamped_backup};
 use crate::{FormatError, SnapshotStore, State, StateError};
@@ -42,7 +44,13 @@ pub struct LocalStore {
     backed_up: bool,
     /// Whether what is known comes from a pending file, and the state file itself may not be readable.
     pending: bool,
+    /// Whether what is known has results from a journal that the state file does not have.
+    replayed: bool,
     recovery: Option<Recovery>,
+    /// The journal of the run that has this store open.
+    journal: Option<Writer>,
+    /// What the journal of an earlier run meant, until it is told.
+    left: Option<JournalReport>,
 }
 
 /// What came of writing a state.
@@ -66,7 +74,10 @@ impl LocalStore {
             known: None,
             backed_up: false,
             pending: false,
+            replayed: false,
             recovery: None,
+            journal: None,
+            left: None,
         }
     }
 
@@ -119,9 +130,38 @@ impl LocalStore {
         self.recovery.take()
     }
 
-    /// Reads the file; `None` if there is no state yet.
+    /// Reads the file; `None` if there is no state yet. What the journal of an earlier run has is in the state that is read
+    /// and, with the lock, also in the file. Call [`LocalStore::forget_journal`] when it has been told.
     pub fn read(&mut self) -> Result<Option<State>, StateError> {
         let locked = self.lock.is_some() && self.read_path == self.path;
+        let mut attempts = if locked || !is_replaceable(&self.read_path) {
+            1
+        } else {
+            20
+        };
+        loop {
+            attempts -= 1;
+            let before = version_of(&self.read_path);
+            let state = self.read_snapshot(locked)?;
+            let journal = match is_replaceable(&self.read_path) && self.journal.is_none() {
+                true => journal_recovery::find(&self.read_path)?,
+                false => None,
+            };
+            // Without the lock, a run may have written the state between the two.
+            if attempts > 0 && version_of(&self.read_path) != before && !locked {
+                std::thread::sleep(Duration::from_millis(5));
+                continue;
+            }
+            self.known = Some(state);
+            if let Some(journal) = journal {
+                self.replay(&journal, locked)?;
+            }
+            return Ok(self.known.clone().flatten());
+        }
+    }
+
+    /// Reads the state file and what is pending beside it.
+    fn read_snapshot(&mut self, locked: bool) -> Result<Option<State>, StateError> {
         let found = read_file(&self.read_path, locked)?;
         self.pending = false;
         match &found.pending {
@@ -134,9 +174,92 @@ impl LocalStore {
             }
             Some(Verdict::Same | Verdict::Unused(_)) => {}
         }
-        let state = found.into_state();
-        self.known = Some(state.clone());
-        Ok(state)
+        Ok(found.into_state())
+    }
+
+    /// Takes what the journal of an earlier run has into the state.
+    fn replay(&mut self, found: &journal_recovery::Found, locked: bool) -> Result<(), StateError> {
+        if found.alive && locked {
+            tracing::warn!(
+                "the journal {} belongs to a program that is running without the lock",
+                journal::path_of(&self.path).display()
+            );
+            return Ok(());
+        }
+        let known = self.known.as_ref().and_then(Option::as_ref);
+        let verdict = found.contents.judge(known)?;
+        let mut report = JournalReport::new(&self.read_path, &found.contents, &verdict, locked);
+        match verdict {
+            JournalVerdict::Continues { state, replayed } if !replayed.is_empty() => {
+                if locked {
+                    let version = found.contents.opened.as_ref().map(|o| o.terraform_version.clone());
+                    self.write(&state, &version.unwrap_or_default())?;
+                } else {
+                    // What is written next must differ from the file, not from this.
+                    self.replayed = true;
+                    self.known = Some(Some(state));
+                }
+            }
+            JournalVerdict::Foreign { .. } if locked => report.kept = Some(journal_recovery::set_aside(&self.path)?),
+            _ => {}
+        }
+        if locked && report.kept.is_none() && !report.damage.is_empty() {
+            report.kept = Some(journal_recovery::set_aside(&self.path)?);
+        }
+        tracing::info!("{report}");
+        // A running program is about to tell its results itself.
+        self.left = Some(report).filter(|_| !found.alive);
+        Ok(())
+    }
+
+    /// What the journal of an earlier run meant, if there was one.
+    #[must_use]
+    pub fn journal_report(&self) -> Option<&JournalReport> {
+        self.left.as_ref()
+    }
+
+    /// Removes the journal of an earlier run, once its contents are in the state file and have been told. Without the lock it
+    /// stays.
+    pub fn forget_journal(&mut self) -> Result<(), StateError> {
+        match self.left.take() {
+            Some(report) if self.lock.is_some() && report.kept.is_none() => journal_recovery::forget(&self.path),
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins the journal of a run that changes what exists. A pipe or a device has none, as nobody would find it.
+    pub fn begin_journal(&mut self, operation: &str, terraform_version: &str) -> Result<Option<Writer>, StateError> {
+        if !is_replaceable(&self.path) {
+            return Ok(None);
+        }
+        if self.known.is_none() {
+            self.read()?;
+        }
+        if self.read_path != self.path
+            && let Some(Some(known)) = self.known.clone()
+        {
+            // The journal continues the state that it is beside.
+            self.write_snapshot(known)?;
+        }
+        let base = Base::of(self.known.as_ref().and_then(Option::as_ref))?;
+        let journal = Writer::create(&journal::path_of(&self.path), base, operation, terraform_version)?;
+        self.journal = Some(journal.clone());
+        Ok(Some(journal))
+    }
+
+    /// The state file has all outcomes up to a number: a journal that has become large is made smaller.
+    pub fn compact_journal(&self, included: u64) {
+        if let Some(journal) = self.journal.as_ref().filter(|journal| journal.wants_compaction()) {
+            match Base::of(self.known.as_ref().and_then(Option::as_ref)) {
+                Ok(base) => journal.compact(included, base),
+                Err(e) => tracing::warn!("the journal cannot be made smaller: {e}"),
+            }
+        }
+    }
+
+    /// Ends the journal: the state file has all of it, and what had not ended has been told.
+    pub fn end_journal(&mut self) -> Result<(), StateError> {
+        self.journal.take().map_or(Ok(()), Writer::remove)
     }
 
     /// Makes the state file say what counts, and removes the pending snapshot: it must not come back to life when
@@ -184,13 +307,17 @@ impl LocalStore {
         }
         let known = self.known.as_ref().and_then(Option::as_ref);
         let same = known.is_some_and(|known| known.same_content(state));
-        if same && self.read_path == self.path {
+        if same && self.read_path == self.path && !self.replayed {
             return Ok(Written::Unchanged);
         }
         let (serial, lineage) = known.map_or((0, ""), |known| (known.serial, &*known.lineage));
         let snapshot = State {
             terraform_version: terraform_version.to_owned(),
-            serial: if same { serial } else { serial.saturating_add(1) },
+            serial: if same && !self.replayed {
+                serial
+            } else {
+                serial.saturating_add(1)
+            },
             lineage: if lineage.is_empty() {
                 uuid::Uuid::new_v4().to_string()
             } else {
@@ -208,12 +335,19 @@ impl LocalStore {
         }
         let text = encode(&snapshot)?;
         self.back_up(&snapshot)?;
+        if let Some(journal) = &self.journal
+            && let Err(e) = journal.announce(Base::of_text(&snapshot, &text))
+        {
+            // The state file is to have what the journal cannot take; compaction begins a new one.
+            tracing::warn!("the write of the state is not announced: {e}");
+        }
         write_in_place(&self.path, &text)?;
         let serial = snapshot.serial;
         // From now on the state is where it was written, and that is what the next snapshot is compared with.
         self.known = Some(Some(snapshot));
         self.read_path.clone_from(&self.path);
         self.pending = false;
+        self.replayed = false;
         Ok(Written::Snapshot(serial))
     }
 
@@ -277,6 +411,26 @@ impl SnapshotStore for LocalStore {
 
     fn take_recovery(&mut self) -> Option<Recovery> {
         LocalStore::take_recovery(self)
+    }
+
+    fn journal_report(&self) -> Option<&JournalReport> {
+        LocalStore::journal_report(self)
+    }
+
+    fn forget_journal(&mut self) -> Result<(), StateError> {
+        LocalStore::forget_journal(self)
+    }
+
+    fn begin_journal(&mut self, operation: &str, terraform_version: &str) -> Result<Option<Writer>, StateError> {
+        LocalStore::begin_journal(self, operation, terraform_version)
+    }
+
+    fn compact_journal(&self, included: u64) {
+        LocalStore::compact_journal(self, included);
+    }
+
+    fn end_journal(&mut self) -> Result<(), StateError> {
+        LocalStore::end_journal(self)
     }
 }
 

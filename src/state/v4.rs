@@ -7,5 +7,5 @@
 mod read;
 mod write;
 
-pub(crate) use read::read;
-pub(crate) use write::write;
+pub(crate) use read::{read, read_objects};
+pub(crate) use write::{json_string, write, write_objects};

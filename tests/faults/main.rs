@@ -3,7 +3,7 @@
 //!
 //! [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
 //! or not ours. [`formatting`]: files that are rewritten. [`writing`]: where output goes. [`plugins`]: plugins that misbehave.
-//! [`interrupts`]: being stopped, gently or not. [`kills`]: `kill -9`. [`machine`]: what the machine does not provide.
+//! [`interrupts`]: being stopped, gently or not. [`kills`], [`crashes`]: `kill -9`, and what the next command knows. [`machine`]: what the machine does not provide.
 //! [`prompts`]: questions.
 
 #![allow(
@@ -20,6 +20,7 @@
 
 mod arguments;
 mod configuration;
+mod crashes;
 mod formatting;
 mod interrupts;
 mod json_syntax;

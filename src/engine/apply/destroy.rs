@@ -6,6 +6,7 @@ use std::time::Instant;
 use cty::Value;
 use provider::{ApplyRequest, PlanRequest};
 use state::DeposedKey;
+use state::journal::IntentAction;
 use syntax::Diagnostic;
 
 use super::provision::Provisioners;
@@ -93,6 +94,7 @@ impl Applier<'_> {
         } else {
             stored.private.clone()
         };
+        let intent = self.intend(s, deposed, IntentAction::Delete, None).await?;
         let answer = s
             .provider
             .apply(
@@ -134,9 +136,11 @@ impl Applier<'_> {
                     }
                 }
             }
+            self.results.sink.settled().await;
             return Ok(());
         }
         self.record_remaining(s, stored, deposed, left, answer.value.private);
+        self.results.sink.end(&intent);
         Err(Reported)
     }
 

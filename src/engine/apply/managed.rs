@@ -7,6 +7,7 @@ use cty::Value;
 use provider::{Answer, Applied, ApplyRequest, PlanRequest};
 use schema::marking::without_write_only;
 use state::ObjectStatus;
+use state::journal::{Answers, IntentAction};
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{Applier, ObjectOperation, without_response};
@@ -104,8 +105,20 @@ impl Applier<'_> {
         values: ChangeValues,
     ) -> Result<Value, Reported> {
         let update = s.change.action == Action::Update;
-        let action = if update { Action::Update } else { Action::Create };
+        let (action, intended) = match update {
+            true => (Action::Update, IntentAction::Update),
+            false => (Action::Create, IntentAction::Create),
+        };
         let deposed = self.depose(index, s);
+        let intent = match self.intend(s, None, intended, Some(&values.planned)).await {
+            Ok(intent) => intent,
+            Err(Reported) => {
+                if let Some(key) = &deposed {
+                    self.restore_deposed(index, s, key);
+                }
+                return Err(Reported);
+            }
+        };
         self.context.inputs.events.event(Event::OperationStart {
             address: s.address.clone(),
             deposed: None,
@@ -124,7 +137,9 @@ impl Applier<'_> {
             let null = Value::null(s.schema.implied_type());
             without_response(diagnostics, null, s.change.private.clone())
         });
-        let result = match self.take_result(s, answer, &values, instance.block) {
+        let taken = self.take_result(s, answer, &values, instance.block);
+        self.results.sink.end(&intent);
+        let result = match taken {
             Ok(value) if update => Ok(value),
             Ok(value) => self.create_provisioners(s, instance, value).await,
             Err(Reported) => Err(Reported),
@@ -132,6 +147,7 @@ impl Applier<'_> {
         if let (Err(Reported), Some(key)) = (&result, &deposed) {
             self.restore_deposed(index, s, key);
         }
+        self.results.sink.settled().await;
         self.report_end(s, action, began, result.as_ref().ok());
         result
     }
@@ -139,7 +155,7 @@ impl Applier<'_> {
     /// Makes the current object of a create_before_destroy replacement a deposed one.
     fn depose(&self, index: u32, s: &ObjectOperation<'_>) -> Option<state::DeposedKey> {
         let deposed = match s.change.action {
-            Action::CreateThenDelete => self.update(s.change, |state| state.depose(s.address)),
+            Action::CreateThenDelete => self.update(s.change, Answers::Nothing, |state| state.depose(s.address)),
             _ => None,
         };
         if let Some(key) = &deposed {
@@ -150,7 +166,9 @@ impl Applier<'_> {
 
     /// Makes the deposed object of a failed replacement the current one again, if there is no new object.
     fn restore_deposed(&self, index: u32, s: &ObjectOperation<'_>, key: &state::DeposedKey) {
-        let restored = self.update(s.change, |state| state.restore_deposed(s.address, key));
+        let restored = self.update(s.change, Answers::Nothing, |state| {
+            state.restore_deposed(s.address, key)
+        });
         if restored {
             self.results.deposed().remove(&index);
         }

@@ -5,6 +5,7 @@
 mod data;
 mod destroy;
 mod finish;
+mod intents;
 mod managed;
 mod objects;
 mod openings;
@@ -19,6 +20,7 @@ use addrs::{AbsResourceInstance, ConfigResource, ModuleInstance, Target};
 use cty::{Path, Value};
 use provider::{Answer, Applied, PluginDiagnostic, Provider};
 use schema::Schema;
+use state::journal::Answers;
 use state::{CheckStatus, DeposedKey, Object, State};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -189,6 +191,7 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         let resources = changed.map(|c| c.address.config()).collect();
         evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
     }
+    applier.pass_changes_before_apply();
     let work = async {
         // An imported object without changes has no operation that reports the import.
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
@@ -373,26 +376,29 @@ impl Applier<'_> {
         self.results.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the objects of the changed instance in the state, and passes them to the result sink.
-    fn update<T>(&self, change: &ResourceChange, update: impl FnOnce(&mut State) -> T) -> T {
+    /// Changes the objects of the changed instance in the state, and passes them to the result sink, with the operation that
+    /// this is the end of.
+    fn update<T>(&self, change: &ResourceChange, answers: Answers, update: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let result = update(&mut state);
         let objects = state.instance(&change.address).cloned();
         // With the lock held, so that results of an instance arrive in order.
-        self.results.sink.instance(&change.address, &change.provider, objects);
+        self.results
+            .sink
+            .instance(&change.address, &change.provider, objects, answers);
         result
     }
 
     /// Sets the current object of the changed instance.
     fn update_current(&self, change: &ResourceChange, object: Option<Arc<Object>>) {
-        self.update(change, |state| {
+        self.update(change, Answers::Current, |state| {
             state.set_current(&change.address, &change.provider, object)
         });
     }
 
     /// Sets a deposed object of the changed instance.
     fn update_deposed(&self, change: &ResourceChange, key: DeposedKey, object: Option<Arc<Object>>) {
-        self.update(change, |state| {
+        self.update(change, Answers::Deposed(key.clone()), |state| {
             state.set_deposed(&change.address, &change.provider, key, object);
         });
     }
@@ -411,6 +417,10 @@ impl Applier<'_> {
         }
         let begun = self.tally.begin(operation);
         let result = self.carry_out(operation, index, change).await;
+        if change.address.resource.resource.mode == addrs::Mode::Managed {
+            // Dependents begin only when no crash can take it back.
+            self.results.sink.settled().await;
+        }
         begun.end(result.is_ok());
         if !self.ephemerals.is_empty() {
             self.ephemerals.used(&Block::Resource(change.address.config())).await;

@@ -6,6 +6,7 @@ use config::{Connection, OnFailure, Provisioner, ProvisionerWhen, Removed, Resou
 use cty::Value;
 use lang::body::decode_body;
 use lang::eval::Context;
+use state::journal::{Intent, IntentAction};
 
 use super::{Applier, ObjectOperation};
 use crate::connection::connection_schema;
@@ -64,7 +65,16 @@ impl Applier<'_> {
                 address: s.address.clone(),
                 provisioner: provisioner.ty.clone(),
             });
+            let intent = Intent {
+                address: s.address.clone(),
+                deposed: None,
+                action: IntentAction::Provision,
+                by: provisioner.ty.to_string(),
+                planned: String::new(),
+            };
+            self.begin(&intent).await?;
             let result = self.provision_one(provisioner, prepared, s).await;
+            self.results.sink.end(&intent);
             let (address, ty) = (s.address.clone(), provisioner.ty.clone());
             match result {
                 Ok(()) => {

@@ -240,19 +240,34 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
     for instance in resource.instances.unwrap_or_default() {
         let key = instance_key(instance.index_key).map_err(|message| content(address.to_string(), message))?;
         let place = |message: String| content(address.instance(key.clone()).to_string(), message);
-        let deposed = instance.deposed.as_deref().filter(|d| !d.is_empty()).map(str::to_owned);
-        let object = Arc::new(read_object(instance, shared).map_err(place)?);
-        let slot: &mut InstanceState = instances.entry(key.clone()).or_default();
-        let previous = match deposed {
-            None => slot.current.replace(object),
-            Some(deposed) if deposed.len() == 8 => slot.deposed.insert(DeposedKey(deposed.into()), object),
-            Some(deposed) => return Err(place(format!("\"{deposed}\" is not a key of a deposed object"))),
-        };
-        if previous.is_some() {
-            return Err(place("it appears more than once".into()));
-        }
+        add_object(instance, instances.entry(key.clone()).or_default(), shared).map_err(place)?;
     }
     Ok(())
+}
+
+/// Reads an object into its place in an instance.
+fn add_object<'a>(read: InstanceV4<'a>, slot: &mut InstanceState, shared: &mut Shared<'a>) -> Result<(), String> {
+    let deposed = read.deposed.as_deref().filter(|d| !d.is_empty()).map(str::to_owned);
+    let object = Arc::new(read_object(read, shared)?);
+    let previous = match deposed {
+        None => slot.current.replace(object),
+        Some(deposed) if deposed.len() == 8 => slot.deposed.insert(DeposedKey(deposed.into()), object),
+        Some(deposed) => return Err(format!("\"{deposed}\" is not a key of a deposed object")),
+    };
+    match previous {
+        None => Ok(()),
+        Some(_) => Err("it appears more than once".into()),
+    }
+}
+
+/// Reads the objects of one instance from their list.
+pub(crate) fn read_objects(text: &str) -> Result<InstanceState, String> {
+    let list: Vec<InstanceV4> = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    let (mut instance, mut shared) = (InstanceState::default(), Shared::default());
+    for object in list {
+        add_object(object, &mut instance, &mut shared)?;
+    }
+    Ok(instance)
 }
 
 fn instance_key(raw: Option<&RawValue>) -> Result<InstanceKey, String> {

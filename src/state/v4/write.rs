@@ -1,12 +1,13 @@
 //! State → text.
 
-use addrs::{AbsResource, InstanceKey, Mode};
+use addrs::{AbsResource, AbsResourceInstance, InstanceKey, Mode};
 use base64::Engine as _;
 use cty::{Kind, Path, Step, Type};
 
 use crate::attributes::{indent, line};
 use crate::{
-    Attributes, CheckResult, DeposedKey, Object, ObjectStatus, OutputValue, RawJson, ResourceState, State, StateError,
+    Attributes, CheckResult, DeposedKey, InstanceState, Object, ObjectStatus, OutputValue, RawJson, ResourceState,
+    State, StateError,
 };
 
 /// The text of a state.
@@ -116,6 +117,27 @@ fn write_resources(state: &State, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> R
     }
     if !first {
         line(1, out);
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// Writes the objects of one instance in compact form, as a list.
+pub(crate) fn write_objects(
+    address: &AbsResourceInstance,
+    instance: &InstanceState,
+    out: &mut Vec<u8>,
+) -> Result<(), StateError> {
+    let resource = address.containing_resource();
+    let current = instance.current.iter().map(|object| (None, object));
+    let deposed = instance.deposed.iter().map(|(key, object)| (Some(key), object));
+    out.push(b'[');
+    for (i, (deposed, object)) in current.chain(deposed).enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        // The address has the instance's key.
+        write_object(&resource, &InstanceKey::None, deposed, object, out)?;
     }
     out.push(b']');
     Ok(())
@@ -294,7 +316,7 @@ fn json_value(value: &serde_json::Value, out: &mut Vec<u8>) {
 }
 
 /// Writes text as a JSON string, escaping what Terraform escapes.
-fn json_string(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn json_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut from = 0;

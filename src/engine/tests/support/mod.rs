@@ -333,6 +333,7 @@ impl ResultSink for Results {
         address: &addrs::AbsResourceInstance,
         provider: &addrs::AbsProviderConfig,
         objects: Option<state::InstanceState>,
+        _: state::journal::Answers,
     ) {
         let mut state = self.0.lock().unwrap();
         state.set_instance(address, provider, objects);

@@ -1,0 +1,471 @@
+//! The bytes of a journal: a line that says what it is, then frames with one record each.
+//!
+//! A frame is a head of twelve bytes and the text of a record, in JSON. The head has three little-endian numbers of four bytes:
+//! the length of the text; the CRC-32 of the place of the frame in the file and of its text; the CRC-32 of those first eight bytes. With the
+//! place in the sum, a frame of another file or another place does not pass. With a sum of its own, a length can be trusted:
+//! a frame that is longer than the rest of the file is one whose writing was cut short, and any other that does not pass is
+//! damaged. The first is cut off, as its operation does not count as done; the second is told.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Answers, Base, Intent, IntentAction, IntentKey, Outcome};
+use crate::{DeposedKey, InstanceState, StateError, v4};
+
+/// The first line of a journal.
+pub(crate) const MAGIC: &[u8] = b"monoform journal 1\n";
+
+const HEAD: usize = 12;
+
+/// The head of a journal: what it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// The state that it continues.
+    pub base: Base,
+    /// The operation, as the lock names it.
+    pub operation: String,
+    /// When it began, by RFC 3339.
+    pub since: String,
+    /// The version that its states name.
+    pub terraform_version: String,
+}
+
+/// An intent, as a journal tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlight {
+    /// The instance.
+    pub address: String,
+    /// Which of its deposed objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deposed: Option<String>,
+    /// What was to happen.
+    pub action: IntentAction,
+    /// Who was to carry it out.
+    pub by: String,
+    /// The checksum of the planned value.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub planned: String,
+    /// Since when, by RFC 3339.
+    pub since: String,
+}
+
+impl InFlight {
+    pub(crate) fn new(intent: &Intent, since: String) -> InFlight {
+        InFlight {
+            address: intent.address.to_string(),
+            deposed: intent.deposed.as_ref().map(|key| key.0.to_string()),
+            action: intent.action,
+            by: intent.by.clone(),
+            planned: intent.planned.clone(),
+            since,
+        }
+    }
+
+    pub(crate) fn key(&self) -> IntentKey {
+        IntentKey {
+            address: self.address.clone(),
+            deposed: self.deposed.clone(),
+            provision: self.action == IntentAction::Provision,
+        }
+    }
+}
+
+/// A record of a journal.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// The first one.
+    Opened(Opened),
+    /// An operation begins.
+    Begin(InFlight),
+    /// The objects of an instance.
+    Outcome(Box<Outcome>),
+    /// An operation has ended without an outcome.
+    End(IntentKey),
+    /// The state file is about to become this one.
+    Fold(Base),
+}
+
+#[derive(Serialize, Deserialize)]
+struct EndText {
+    address: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deposed: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    provision: bool,
+}
+
+/// All but the outcome, which is written by hand: its objects have the form of the state file.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum PlainText<'a> {
+    Opened(&'a Opened),
+    Begin(&'a InFlight),
+    End(EndText),
+    Fold(&'a Base),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RecordText<'a> {
+    Opened(Opened),
+    Begin(InFlight),
+    #[serde(borrow)]
+    Outcome(OutcomeText<'a>),
+    End(EndText),
+    Fold(Base),
+}
+
+#[derive(Deserialize)]
+struct OutcomeText<'a> {
+    address: String,
+    provider: String,
+    #[serde(default)]
+    answers: Option<String>,
+    #[serde(borrow, default)]
+    objects: Option<&'a RawValue>,
+}
+
+/// The text of a record.
+pub(crate) fn encode(record: &Record) -> Result<Vec<u8>, StateError> {
+    let plain = match record {
+        Record::Outcome(outcome) => return encode_outcome(outcome),
+        Record::Opened(opened) => PlainText::Opened(opened),
+        Record::Begin(intent) => PlainText::Begin(intent),
+        Record::End(key) => PlainText::End(EndText {
+            address: key.address.clone(),
+            deposed: key.deposed.clone(),
+            provision: key.provision,
+        }),
+        Record::Fold(base) => PlainText::Fold(base),
+    };
+    serde_json::to_vec(&plain).map_err(|e| StateError::Value {
+        what: "A record of the journal".into(),
+        message: e.to_string(),
+    })
+}
+
+fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, StateError> {
+    let mut out = Vec::with_capacity(512);
+    out.extend_from_slice(b"{\"outcome\":{\"address\":");
+    v4::json_string(&outcome.address.to_string(), &mut out);
+    out.extend_from_slice(b",\"provider\":");
+    v4::json_string(&outcome.provider.to_string(), &mut out);
+    match &outcome.answers {
+        Answers::Nothing => {}
+        Answers::Current => out.extend_from_slice(b",\"answers\":\"current\""),
+        Answers::Deposed(key) => {
+            out.extend_from_slice(b",\"answers\":");
+            v4::json_string(&key.0, &mut out);
+        }
+    }
+    if let Some(objects) = &outcome.objects {
+        out.extend_from_slice(b",\"objects\":");
+        v4::write_objects(&outcome.address, objects, &mut out)?;
+    }
+    out.extend_from_slice(b"}}");
+    Ok(out)
+}
+
+/// Reads the text of a record.
+pub(crate) fn decode(text: &[u8]) -> Result<Record, String> {
+    let text = std::str::from_utf8(text).map_err(|e| e.to_string())?;
+    Ok(match serde_json::from_str(text).map_err(|e| e.to_string())? {
+        RecordText::Opened(opened) => Record::Opened(opened),
+        RecordText::Begin(intent) => Record::Begin(intent),
+        RecordText::End(end) => Record::End(IntentKey {
+            address: end.address,
+            deposed: end.deposed,
+            provision: end.provision,
+        }),
+        RecordText::Fold(base) => Record::Fold(base),
+        RecordText::Outcome(outcome) => {
+            let address = addrs::parse::resource_instance(&outcome.address).map_err(|e| e.detail)?;
+            let objects: Option<InstanceState> = outcome.objects.map(|o| v4::read_objects(o.get())).transpose()?;
+            Record::Outcome(Box::new(Outcome {
+                address,
+                provider: addrs::parse::provider_config(&outcome.provider).map_err(|e| e.to_string())?,
+                objects,
+                answers: match outcome.answers.as_deref() {
+                    None => Answers::Nothing,
+                    Some("current") => Answers::Current,
+                    Some(key) => Answers::Deposed(DeposedKey(key.into())),
+                },
+            }))
+        }
+    })
+}
+
+/// Appends the frame of a text to a buffer that begins at a place of the file.
+pub(crate) fn frame(text: &[u8], buffer_at: u64, buffer: &mut Vec<u8>) -> Result<(), StateError> {
+    let length = u32::try_from(text.len()).map_err(|_| StateError::Value {
+        what: "A record of the journal".into(),
+        message: "it is larger than 4 GiB".into(),
+    })?;
+    let place = buffer_at + buffer.len() as u64;
+    let mut head = [0; HEAD];
+    head[..4].copy_from_slice(&length.to_le_bytes());
+    head[4..8].copy_from_slice(&sum(place, text).to_le_bytes());
+    let own = crc32fast::hash(&head[..8]);
+    head[8..].copy_from_slice(&own.to_le_bytes());
+    buffer.extend_from_slice(&head);
+    buffer.extend_from_slice(text);
+    Ok(())
+}
+
+fn sum(place: u64, text: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&place.to_le_bytes());
+    sum.update(text);
+    sum.finalize()
+}
+
+/// A part of a journal.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Part<'a> {
+    /// The text of a record.
+    Text(&'a [u8]),
+    /// Bytes that are no record.
+    Damaged(Damage),
+    /// The end of the file is a record whose writing was cut short.
+    Torn,
+}
+
+/// Where a journal is damaged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The place in the file.
+    pub at: usize,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: {}", self.at, self.what)
+    }
+}
+
+enum Frame<'a> {
+    Whole(&'a [u8]),
+    /// The head passes, and the text does not; this is where the next frame begins.
+    BadText(usize),
+    BadHead,
+    Short,
+}
+
+fn frame_at(file: &[u8], at: usize) -> Frame<'_> {
+    let rest = file.get(at..).unwrap_or_default();
+    let Some((head, rest)) = rest.split_first_chunk::<HEAD>() else {
+        return Frame::Short;
+    };
+    let number = |i: usize| u32::from_le_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
+    if number(8) != crc32fast::hash(&head[..8]) {
+        return Frame::BadHead;
+    }
+    let length = number(0) as usize;
+    match rest.get(..length) {
+        None => Frame::Short,
+        Some(text) if sum(at as u64, text) == number(4) => Frame::Whole(text),
+        Some(_) => Frame::BadText(at + HEAD + length),
+    }
+}
+
+/// The parts of a journal, by their places. What is no journal is one damaged part.
+pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
+    if !file.starts_with(MAGIC) {
+        // The beginning of the first line is a file whose creation was cut short.
+        return match MAGIC.starts_with(file) {
+            true => vec![(0, Part::Torn)],
+            false => vec![(0, damaged(0, "this is not the first line of a journal"))],
+        };
+    }
+    let mut parts = Vec::new();
+    let mut at = MAGIC.len();
+    while at < file.len() {
+        match frame_at(file, at) {
+            Frame::Whole(text) => {
+                parts.push((at, Part::Text(text)));
+                at += HEAD + text.len();
+            }
+            Frame::BadText(next) => {
+                parts.push((
+                    at,
+                    damaged(at, "a record does not have the checksum that it was written with"),
+                ));
+                at = next;
+            }
+            Frame::Short => {
+                parts.push((at, Part::Torn));
+                break;
+            }
+            Frame::BadHead if file[at..].iter().all(|byte| *byte == 0) => {
+                // The machine went down: the file had grown, but its contents had not reached the disk.
+                parts.push((at, Part::Torn));
+                break;
+            }
+            Frame::BadHead => {
+                parts.push((at, damaged(at, "the head of a record is not valid")));
+                let next = (at + 1..file.len()).find(|next| matches!(frame_at(file, *next), Frame::Whole(_)));
+                at = next.unwrap_or(file.len());
+            }
+        }
+    }
+    parts
+}
+
+fn damaged(at: usize, what: &str) -> Part<'static> {
+    Part::Damaged(Damage {
+        at,
+        what: what.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file(texts: &[Vec<u8>]) -> Vec<u8> {
+        let mut file = MAGIC.to_vec();
+        for text in texts {
+            frame(text, 0, &mut file).unwrap();
+        }
+        file
+    }
+
+    fn texts_of<'a>(parts: &'a [(usize, Part<'a>)]) -> Vec<&'a [u8]> {
+        let text = |(_, part): &(usize, Part<'a>)| match part {
+            Part::Text(text) => Some(*text),
+            _ => None,
+        };
+        parts.iter().filter_map(text).collect()
+    }
+
+    fn texts() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..8)
+    }
+
+    proptest! {
+        #[test]
+        fn frames_read_back(texts in texts()) {
+            let file = file(&texts);
+            let parts = parts(&file);
+            prop_assert_eq!(texts_of(&parts), texts);
+        }
+
+        #[test]
+        fn every_prefix_is_the_beginning_and_undamaged(texts in texts()) {
+            let file = file(&texts);
+            for end in 0..=file.len() {
+                let parts = parts(&file[..end]);
+                let read = texts_of(&parts);
+                prop_assert_eq!(&read[..], &texts[..read.len()]);
+                prop_assert!(!parts.iter().any(|(_, p)| matches!(p, Part::Damaged(_))), "cut at {}", end);
+                let torn = parts.iter().filter(|(_, p)| *p == Part::Torn).count();
+                prop_assert!(torn <= 1);
+            }
+        }
+
+        #[test]
+        fn a_prefix_with_zeros_behind_it_is_the_beginning(texts in texts(), cut in any::<prop::sample::Index>()) {
+            let mut file = file(&texts);
+            let end = MAGIC.len() + cut.index(file.len() - MAGIC.len() + 1);
+            file[end..].fill(0);
+            let parts = parts(&file);
+            // The rest of a record that ends with zeros is whole.
+            for (i, text) in texts_of(&parts).iter().enumerate() {
+                prop_assert_eq!(*text, &texts[i][..]);
+            }
+        }
+
+        #[test]
+        fn a_flipped_bit_is_told_and_its_record_not_used(texts in texts(), bit in any::<prop::sample::Index>()) {
+            let mut file = file(&texts);
+            let bit = bit.index(file.len() * 8);
+            file[bit / 8] ^= 1 << (bit % 8);
+            let parts = parts(&file);
+            prop_assert!(parts.iter().any(|(_, p)| matches!(p, Part::Damaged(_))), "{:?}", parts);
+            let read = texts_of(&parts);
+            // All others are there, in their order.
+            let mut left = texts.iter();
+            for text in &read {
+                prop_assert!(left.any(|t| t == text));
+            }
+            prop_assert!(bit / 8 < MAGIC.len() || read.len() + 1 >= texts.len());
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200), magic in any::<bool>()) {
+            let mut file = if magic { MAGIC.to_vec() } else { Vec::new() };
+            file.extend(bytes);
+            parts(&file);
+        }
+
+        #[test]
+        fn records_read_back(
+            name in "[a-z]{1,8}",
+            key in prop::option::of(".{0,8}"),
+            deposed in prop::option::of("[0-9a-f]{8}"),
+            provision in any::<bool>(),
+            by in ".{0,12}",
+            id in ".{0,12}",
+            serial in any::<u64>(),
+        ) {
+            let index = key.map(|key| format!("[{}]", hcl(&key))).unwrap_or_default();
+            let address = addrs::parse::resource_instance(&format!("module.m[1].a_b.{name}{index}")).unwrap();
+            let objects = InstanceState {
+                current: Some(std::sync::Arc::new(crate::Object {
+                    private: by.clone().into_bytes(),
+                    status: if provision { crate::ObjectStatus::Tainted } else { crate::ObjectStatus::Ready },
+                    sensitive_paths: vec![cty::Path(vec![cty::Step::Attribute("id".into())])],
+                    ..crate::Object::new(3, crate::Attributes::Json(crate::RawJson::from_value(&serde_json::json!({ "id": id }))))
+                })),
+                deposed: deposed.iter().map(|key| {
+                    let object = crate::Object::new(0, crate::Attributes::Json(crate::RawJson::parse("{}").unwrap()));
+                    (DeposedKey(key.as_str().into()), std::sync::Arc::new(object))
+                }).collect(),
+            };
+            let answers = match &deposed {
+                Some(key) => Answers::Deposed(DeposedKey(key.as_str().into())),
+                None if provision => Answers::Nothing,
+                None => Answers::Current,
+            };
+            let intent = InFlight {
+                address: address.to_string(),
+                deposed: deposed.clone(),
+                action: if provision { IntentAction::Provision } else { IntentAction::Delete },
+                by: by.clone(),
+                planned: id.clone(),
+                since: by.clone(),
+            };
+            let base = Base { lineage: id.clone(), serial, checksum: by.clone() };
+            let opened = Opened { base: base.clone(), operation: by.clone(), since: id.clone(), terraform_version: name };
+            let outcome = |objects| Record::Outcome(Box::new(Outcome {
+                address: address.clone(),
+                provider: addrs::AbsProviderConfig::root(addrs::Provider::default_for("a")),
+                objects,
+                answers: answers.clone(),
+            }));
+            let records = [
+                Record::End(intent.key()), Record::Begin(intent), Record::Fold(base), Record::Opened(opened),
+                outcome(None), outcome(Some(objects)),
+            ];
+            for record in records {
+                let text = encode(&record).unwrap();
+                let again = decode(&text).unwrap();
+                prop_assert_eq!(format!("{again:?}"), format!("{record:?}"));
+            }
+        }
+    }
+
+    /// Text as it stands in an address.
+    fn hcl(key: &str) -> String {
+        addrs::InstanceKey::String(key.into())
+            .to_string()
+            .trim_matches(['[', ']'])
+            .to_owned()
+    }
+}

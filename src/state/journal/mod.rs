@@ -1,0 +1,174 @@
+//! The journal of a run: what it is about to do, and what came of it, on the disk before anything goes on.
+//!
+//! The state file is written at intervals, and as a whole. Between two writes objects are created, and a run that is killed
+//! would forget them. So each *intent* (an operation that is about to begin) and each *outcome* (all objects of an instance, in
+//! the form of the state file) is appended to a file beside the state, `.NAME.journal`. An intent is durable before the
+//! provider is called; an outcome is durable before the operation counts as done. Records that wait at the same time share one
+//! `fdatasync`.
+//!
+//! A journal continues one state: it names the lineage and serial of that, and the checksum of its content. Each write of the
+//! state file is announced in the journal first (a *fold*), so the state file is at every instant one that the journal knows.
+//! Outcomes are absolute: to replay one twice, or one that the state has already, changes nothing. So all of them are replayed,
+//! in order, whichever of the known states is found ([`replay`]). On a state that the journal does not know, nothing is
+//! replayed: another program went on without it, and the file is set aside.
+//!
+//! The journal has the secrets that the state has. It has mode 0600, and is removed when everything is in the state file.
+//!
+//! Where to begin: [`format`] (records and their frames), [`writer`] (group commit, compaction), [`replay`] (what a journal
+//! means for a state), [`recovery`] (what is done about a journal that a run has left, and how it is told).
+
+pub mod format;
+pub mod recovery;
+pub mod replay;
+pub mod writer;
+
+use std::path::{Path, PathBuf};
+
+use addrs::{AbsProviderConfig, AbsResourceInstance};
+use sha2::{Digest as _, Sha256};
+
+use crate::{DeposedKey, State, StateError, document};
+
+pub use recovery::JournalReport;
+pub use writer::{Ticket, Writer};
+
+/// Where the journal of a state file is: `.NAME.journal`.
+#[must_use]
+pub fn path_of(state: &Path) -> PathBuf {
+    crate::store::beside(state, ".", ".journal")
+}
+
+/// What an operation does to its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IntentAction {
+    /// A new object.
+    Create,
+    /// A change in place.
+    Update,
+    /// The end of an object.
+    Delete,
+    /// A provisioner of a new object, or of one that is to be destroyed.
+    Provision,
+}
+
+impl IntentAction {
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            IntentAction::Create => "create",
+            IntentAction::Update => "update",
+            IntentAction::Delete => "delete",
+            IntentAction::Provision => "provision",
+        }
+    }
+}
+
+/// An operation that is about to begin.
+#[derive(Clone, Debug)]
+pub struct Intent {
+    /// The instance.
+    pub address: AbsResourceInstance,
+    /// Which of its deposed objects; `None` for the one in use.
+    pub deposed: Option<DeposedKey>,
+    /// What is to happen.
+    pub action: IntentAction,
+    /// Who carries it out: a provider configuration, or the type of a provisioner.
+    pub by: String,
+    /// The checksum of the planned value; empty if there is none.
+    pub planned: String,
+}
+
+impl Intent {
+    /// Which operation this is, among those that can run at the same time.
+    #[must_use]
+    pub fn key(&self) -> IntentKey {
+        IntentKey {
+            address: self.address.to_string(),
+            deposed: self.deposed.as_ref().map(|key| key.0.to_string()),
+            provision: self.action == IntentAction::Provision,
+        }
+    }
+}
+
+/// What tells operations apart that can run at the same time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct IntentKey {
+    /// The instance.
+    pub address: String,
+    /// Which of its deposed objects.
+    pub deposed: Option<String>,
+    /// Whether it is a provisioner: it runs inside another operation on the object.
+    pub provision: bool,
+}
+
+/// All objects of an instance after a change.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The instance.
+    pub address: AbsResourceInstance,
+    /// The provider configuration of its resource.
+    pub provider: AbsProviderConfig,
+    /// Its objects; `None` if it has none any more.
+    pub objects: Option<crate::InstanceState>,
+    /// The operation that has ended with this.
+    pub answers: Answers,
+}
+
+/// Which operation an outcome is the end of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answers {
+    /// None: the objects have changed on the way.
+    Nothing,
+    /// That on the object in use.
+    Current,
+    /// That on a deposed object.
+    Deposed(DeposedKey),
+}
+
+/// The checksum of some content, as text.
+#[must_use]
+pub fn checksum(content: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(content)
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            // Writing to a string does not fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+/// A state that a journal continues. The default is that there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Base {
+    /// Its lineage.
+    pub lineage: String,
+    /// Its serial.
+    pub serial: u64,
+    /// The checksum of its text.
+    pub checksum: String,
+}
+
+impl Base {
+    /// What tells this state from others.
+    ///
+    /// # Errors
+    /// The state has a value that cannot be stored.
+    pub fn of(state: Option<&State>) -> Result<Base, StateError> {
+        match state {
+            None => Ok(Base::default()),
+            Some(state) => Ok(Base::of_text(state, &document::encode(state)?)),
+        }
+    }
+
+    /// The same, where the text of the state is known.
+    pub(crate) fn of_text(state: &State, text: &[u8]) -> Base {
+        Base {
+            lineage: state.lineage.clone(),
+            serial: state.serial,
+            checksum: checksum(text),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The journal that an earlier run has left: who may touch it, what is done about it, and how it is told.
+
+#![expect(clippy::disallowed_methods, reason = "what is set aside has the time in its name")]
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use addrs::AbsResourceInstance;
+
+use super::format::{Damage, InFlight};
+use super::replay::{Contents, Foreign, Verdict};
+use super::{IntentAction, path_of};
+use crate::StateError;
+
+/// How many addresses a message names.
+const NAMED: usize = 20;
+
+/// A journal beside a state.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub contents: Contents,
+    /// Whether the run that writes it is still there.
+    pub alive: bool,
+}
+
+/// The journal of a state file, if there is one.
+pub(crate) fn find(state: &Path) -> Result<Option<Found>, StateError> {
+    let path = path_of(state);
+    let cannot = |e| StateError::io("cannot read the journal", &path, e);
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.is_file() => {}
+        // What is no file is none of ours.
+        Ok(_) => return Ok(None),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(cannot(e)),
+    }
+    // A lock needs a file that is open for writing; who may only read cannot tell, and only looks.
+    let opened = File::options().read(true).write(true).open(&path);
+    let (mut file, writable) = match opened {
+        Ok(file) => (file, true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(_) => (File::open(&path).map_err(cannot)?, false),
+    };
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(cannot)?;
+    let alive = writable && !crate::lock::is_free(&file).map_err(cannot)?;
+    Ok(Some(Found {
+        contents: Contents::read(&bytes),
+        alive,
+    }))
+}
+
+/// Removes a journal whose contents are in the state file, and have been told.
+pub(crate) fn forget(state: &Path) -> Result<(), StateError> {
+    let path = path_of(state);
+    match fs::remove_file(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove the journal", path, e)),
+        _ => Ok(()),
+    }
+}
+
+/// Gives a journal another name, under which nothing looks for it: `NAME.SECONDS.journal`.
+pub(crate) fn set_aside(state: &Path) -> Result<PathBuf, StateError> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    let named = |seconds: u64| crate::store::beside(state, "", &format!(".{seconds}.journal"));
+    let free = (now..now.saturating_add(10_000)).map(named).find(|path| !path.exists());
+    let aside = free.unwrap_or_else(|| named(now));
+    let path = path_of(state);
+    fs::rename(&path, &aside).map_err(|e| StateError::io("cannot move the journal", path, e))?;
+    files::sync_directory_of(&aside);
+    Ok(aside)
+}
+
+/// What a journal held, for a message.
+#[derive(Clone, Debug)]
+pub struct JournalReport {
+    /// The state file.
+    pub path: PathBuf,
+    /// The operation that wrote the journal, and when it began.
+    pub run: Option<(String, String)>,
+    /// What became of the outcomes.
+    pub outcomes: Outcomes,
+    /// The operations that had not ended.
+    pub in_flight: Vec<InFlight>,
+    /// Where it is damaged.
+    pub damage: Vec<Damage>,
+    /// Where it is now, if it was kept.
+    pub kept: Option<PathBuf>,
+}
+
+/// What became of the outcomes of a journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcomes {
+    /// The state had all of them.
+    Known,
+    /// These were put into the state.
+    Replayed {
+        /// The instances.
+        instances: Vec<AbsResourceInstance>,
+        /// Whether the state file has them, too. Without the lock it has not.
+        saved: bool,
+    },
+    /// The state is another one, and these are not in it.
+    NotUsed {
+        /// Why.
+        why: Foreign,
+        /// The instances.
+        instances: Vec<AbsResourceInstance>,
+    },
+}
+
+impl JournalReport {
+    pub(crate) fn new(path: &Path, contents: &Contents, verdict: &Verdict, saved: bool) -> JournalReport {
+        JournalReport {
+            path: path.to_owned(),
+            run: contents.opened.as_ref().map(|o| (o.operation.clone(), o.since.clone())),
+            outcomes: match verdict {
+                Verdict::Continues { replayed, .. } if replayed.is_empty() => Outcomes::Known,
+                Verdict::Contained => Outcomes::Known,
+                Verdict::Continues { replayed, .. } => Outcomes::Replayed {
+                    instances: replayed.clone(),
+                    saved,
+                },
+                Verdict::Foreign { why, outcomes } => Outcomes::NotUsed {
+                    why: why.clone(),
+                    instances: outcomes.clone(),
+                },
+            },
+            in_flight: contents.in_flight().cloned().collect(),
+            damage: contents.damage.clone(),
+            kept: None,
+        }
+    }
+
+    /// Whether there is anything that a user should know.
+    #[must_use]
+    pub fn matters(&self) -> bool {
+        self.outcomes != Outcomes::Known || !self.in_flight.is_empty() || !self.damage.is_empty()
+    }
+
+    /// One line for the head of a diagnostic.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        match &self.outcomes {
+            Outcomes::NotUsed { .. } => "Journal of an earlier run not used",
+            _ if self.in_flight.is_empty() => "State recovered",
+            _ => "State recovered, with operations whose result is unknown",
+        }
+    }
+}
+
+impl fmt::Display for JournalReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.run {
+            Some((operation, since)) => write!(
+                f,
+                "An earlier run ({operation}, begun at {since}) ended before it had saved its results."
+            )?,
+            None => write!(f, "An earlier run ended before it had saved its results.")?,
+        }
+        let path = self.path.display();
+        match &self.outcomes {
+            Outcomes::Known => write!(f, " All results in its journal are in the state {path} already.")?,
+            Outcomes::Replayed { instances, saved } => {
+                let (objects, were) = if instances.len() == 1 {
+                    ("instance", "was")
+                } else {
+                    ("instances", "were")
+                };
+                write!(
+                    f,
+                    " The results of {} {objects} {were} taken from its journal",
+                    instances.len()
+                )?;
+                match saved {
+                    true => write!(f, " into the state {path}:")?,
+                    false => write!(f, "; the file {path} is as it was, since it is not locked:")?,
+                }
+                names(f, instances)?;
+            }
+            Outcomes::NotUsed { why, instances } => {
+                write!(f, " Its journal does not belong to the state {path} as it is now: ")?;
+                match why {
+                    Foreign::NoState => write!(f, "there is no state any more.")?,
+                    Foreign::OtherLineage => write!(f, "that has another lineage.")?,
+                    Foreign::OtherSerial { journal, state } => write!(
+                        f,
+                        "the run knew that with serial {journal}, and another program has written it since, with serial {state}."
+                    )?,
+                    Foreign::OtherContents(serial) => {
+                        write!(f, "that has the serial {serial} that the run knew, and other contents.")?;
+                    }
+                    Foreign::Unknown => write!(f, "its first record is damaged.")?,
+                }
+                write!(f, " The state was not changed.")?;
+                if !instances.is_empty() {
+                    write!(
+                        f,
+                        " The journal has results of these instances that the state does not have:"
+                    )?;
+                    names(f, instances)?;
+                    write!(
+                        f,
+                        "\nUse import for objects that exist and are missing, and plan to see the rest."
+                    )?;
+                }
+            }
+        }
+        self.write_in_flight(f)?;
+        for damage in &self.damage {
+            write!(
+                f,
+                "\nThe journal is damaged {damage}. What was recorded there is not known; plan compares with what exists."
+            )?;
+        }
+        if let Some(kept) = &self.kept {
+            write!(
+                f,
+                "\nThe journal is kept in {}. It has what the state has, secrets included.",
+                kept.display()
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl JournalReport {
+    fn write_in_flight(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.in_flight.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\nThese operations had begun, and their result is not known:")?;
+        for operation in &self.in_flight {
+            let InFlight {
+                address,
+                action,
+                by,
+                since,
+                ..
+            } = operation;
+            write!(f, "\n  - {} {address}", action.as_str())?;
+            if let Some(key) = &operation.deposed {
+                write!(f, " (deposed object {key})")?;
+            }
+            write!(f, " with {by}, since {since}: ")?;
+            match action {
+                IntentAction::Create => write!(
+                    f,
+                    "the object may exist without being in the state. Look for it; if it does, use import, or remove it."
+                )?,
+                IntentAction::Update => write!(
+                    f,
+                    "the object may have changed. The next plan reads it again (refresh)."
+                )?,
+                IntentAction::Delete => write!(f, "the object may be gone. The next plan reads it again (refresh).")?,
+                IntentAction::Provision => write!(
+                    f,
+                    "it may have run in part. If the object is of no use like that, mark it with taint to have it replaced."
+                )?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn names(f: &mut fmt::Formatter<'_>, instances: &[AbsResourceInstance]) -> fmt::Result {
+    for address in instances.iter().take(NAMED) {
+        write!(f, "\n  - {address}")?;
+    }
+    match instances.len().saturating_sub(NAMED) {
+        0 => Ok(()),
+        more => write!(f, "\n  - and {more} more"),
+    }
+}

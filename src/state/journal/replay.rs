@@ -1,0 +1,191 @@
+//! What a journal means for a state.
+
+use std::collections::BTreeMap;
+
+use addrs::AbsResourceInstance;
+
+use super::format::{self, Damage, InFlight, Opened, Part, Record};
+use super::{Answers, Base, IntentKey, Outcome};
+use crate::{InstanceState, State, StateError};
+
+/// The contents of a journal.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// What it belongs to; `None` if not even the first record was completed: then nothing had begun.
+    pub opened: Option<Opened>,
+    /// The states that it knows.
+    bases: Vec<Base>,
+    /// The last outcome of each instance.
+    outcomes: BTreeMap<AbsResourceInstance, Outcome>,
+    /// The operations that have not ended.
+    in_flight: BTreeMap<IntentKey, InFlight>,
+    /// The bytes that are no records.
+    pub damage: Vec<Damage>,
+}
+
+/// What a journal means for a state.
+#[derive(Debug)]
+pub enum Verdict {
+    /// The state is this one. None of the outcomes may be new.
+    Continues {
+        /// The state with all outcomes.
+        state: State,
+        /// The instances that have changed by that.
+        replayed: Vec<AbsResourceInstance>,
+    },
+    /// The state is not one that the journal knows, but it has all outcomes.
+    Contained,
+    /// The state is not one that the journal knows.
+    Foreign {
+        /// Why.
+        why: Foreign,
+        /// The instances whose outcomes the state does not have.
+        outcomes: Vec<AbsResourceInstance>,
+    },
+}
+
+/// Why a state is not one that a journal knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// There is no state any more.
+    NoState,
+    /// It has another lineage.
+    OtherLineage,
+    /// It has the serial of another write.
+    OtherSerial {
+        /// The last serial that the journal knows.
+        journal: u64,
+        /// The serial of the state.
+        state: u64,
+    },
+    /// It has a serial that the journal knows, and other contents.
+    OtherContents(u64),
+    /// The head of the journal is damaged, so it is not known which state it continues.
+    Unknown,
+}
+
+impl Contents {
+    /// Reads the bytes of a journal.
+    #[must_use]
+    pub fn read(file: &[u8]) -> Contents {
+        let mut contents = Contents::default();
+        for (at, part) in format::parts(file) {
+            match part {
+                Part::Torn => {
+                    tracing::info!("the end of the journal, from byte {at}, was cut short while it was written")
+                }
+                Part::Damaged(damage) => contents.damage.push(damage),
+                Part::Text(text) => match format::decode(text) {
+                    Ok(record) => contents.add(record),
+                    Err(what) => contents.damage.push(Damage { at, what }),
+                },
+            }
+        }
+        contents
+    }
+
+    fn add(&mut self, record: Record) {
+        match record {
+            Record::Opened(opened) => {
+                self.bases.push(opened.base.clone());
+                self.opened.get_or_insert(opened);
+            }
+            Record::Fold(base) => self.bases.push(base),
+            Record::Begin(intent) => {
+                self.in_flight.insert(intent.key(), intent);
+            }
+            Record::End(key) => {
+                self.in_flight.remove(&key);
+            }
+            Record::Outcome(outcome) => {
+                if let Some(key) = answered(&outcome) {
+                    self.in_flight.remove(&key);
+                }
+                self.outcomes.insert(outcome.address.clone(), *outcome);
+            }
+        }
+    }
+
+    /// The operations that have not ended, in the order of their addresses.
+    pub fn in_flight(&self) -> impl Iterator<Item = &InFlight> {
+        self.in_flight.values()
+    }
+
+    /// Decides what the journal means for a state.
+    ///
+    /// # Errors
+    /// The state has a value that cannot be stored.
+    pub fn judge(&self, state: Option<&State>) -> Result<Verdict, StateError> {
+        let found = Base::of(state)?;
+        let empty = State::new();
+        let before = state.unwrap_or(&empty);
+        let replayed: Vec<AbsResourceInstance> = self
+            .outcomes
+            .values()
+            .filter(|outcome| !same(before.instance(&outcome.address), outcome.objects.as_ref()))
+            .map(|outcome| outcome.address.clone())
+            .collect();
+        if self.bases.contains(&found) {
+            let mut after = before.clone();
+            for outcome in self.outcomes.values() {
+                after.set_instance(&outcome.address, &outcome.provider, outcome.objects.clone());
+            }
+            return Ok(Verdict::Continues { state: after, replayed });
+        }
+        if replayed.is_empty() && self.damage.is_empty() {
+            return Ok(Verdict::Contained);
+        }
+        Ok(Verdict::Foreign {
+            why: self.foreign(state, &found),
+            outcomes: replayed,
+        })
+    }
+
+    fn foreign(&self, state: Option<&State>, found: &Base) -> Foreign {
+        let Some(last) = self.bases.last() else {
+            return Foreign::Unknown;
+        };
+        if state.is_none() {
+            return Foreign::NoState;
+        }
+        if self
+            .bases
+            .iter()
+            .any(|base| base.serial == found.serial && base.lineage == found.lineage)
+        {
+            return Foreign::OtherContents(found.serial);
+        }
+        // A first state has a lineage only once it is written.
+        if !last.lineage.is_empty() && last.lineage != found.lineage {
+            return Foreign::OtherLineage;
+        }
+        Foreign::OtherSerial {
+            journal: last.serial,
+            state: found.serial,
+        }
+    }
+}
+
+/// The operation that an outcome ends.
+pub(super) fn answered(outcome: &Outcome) -> Option<IntentKey> {
+    let deposed = match &outcome.answers {
+        Answers::Nothing => return None,
+        Answers::Current => None,
+        Answers::Deposed(key) => Some(key.0.to_string()),
+    };
+    Some(IntentKey {
+        address: outcome.address.to_string(),
+        deposed,
+        provision: false,
+    })
+}
+
+fn same(one: Option<&InstanceState>, other: Option<&InstanceState>) -> bool {
+    let one = one.filter(|i| !i.is_empty());
+    let other = other.filter(|i| !i.is_empty());
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.current == other.current && one.deposed == other.deposed,
+        _ => false,
+    }
+}

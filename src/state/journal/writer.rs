@@ -1,0 +1,588 @@
+//! Writing a journal: a thread that appends what has come, brings it to the disk once, and tells all who wait.
+//!
+//! Who sends a record does not wait; who must know that it is durable waits for a [`Ticket`]. When the disk refuses, tickets
+//! answer with the error. Outcomes are kept in memory and tried again with the next record; intents are dropped, as their
+//! operations do not begin.
+//!
+//! The thread holds a lock on the file as long as it lives, so that nobody takes the journal of a running program for one that
+//! was left behind.
+
+#![expect(clippy::disallowed_methods, reason = "intents have their time")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::future::Future;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::JoinHandle;
+
+use super::format::{self, InFlight, MAGIC, Opened, Record};
+use super::replay::answered;
+use super::{Base, Intent, IntentKey, Outcome};
+use crate::StateError;
+
+/// A smaller file is not worth replacing.
+const COMPACTED_ABOVE: u64 = 1 << 20;
+
+/// A journal that is being written. Clones write the same one.
+#[derive(Clone, Debug)]
+pub struct Writer(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    queue: Mutex<Queue>,
+    work: Condvar,
+    size: AtomicU64,
+    /// Whether the last record could not be written.
+    failing: AtomicBool,
+    /// Waited for at the end.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    items: Vec<Item>,
+    /// The number of the last outcome.
+    outcomes: u64,
+    ended: bool,
+}
+
+#[derive(Debug)]
+enum Item {
+    Begin(InFlight, Arc<Slot>),
+    Outcome(u64, Box<Outcome>),
+    End(IntentKey),
+    Fold(Base, Arc<Slot>),
+    Sync(Arc<Slot>),
+    /// The state has all outcomes up to this number, and is this one.
+    Compact(u64, Base),
+}
+
+/// Where the answer to a ticket goes.
+#[derive(Debug, Default)]
+struct Slot {
+    answer: Mutex<(Option<Result<(), String>>, Option<Waker>)>,
+    given: Condvar,
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, (Option<Result<(), String>>, Option<Waker>)> {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer(&self, result: Result<(), String>) {
+        let mut answer = self.lock();
+        answer.0.get_or_insert(result);
+        if let Some(waker) = answer.1.take() {
+            waker.wake();
+        }
+        self.given.notify_all();
+    }
+}
+
+/// Something that will be durable, or will have failed. It can be waited for as a future or by a thread.
+#[derive(Debug)]
+pub struct Ticket(Arc<Slot>);
+
+impl Ticket {
+    /// Waits, and blocks the thread.
+    ///
+    /// # Errors
+    /// What could not be written, and why.
+    pub fn wait(self) -> Result<(), String> {
+        let mut answer = self.0.lock();
+        loop {
+            match answer.0.take() {
+                Some(result) => return result,
+                None => answer = self.0.given.wait(answer).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+impl Future for Ticket {
+    type Output = Result<(), String>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut answer = self.0.lock();
+        match answer.0.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                answer.1 = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Writer {
+    /// Begins a journal at a path where there is none.
+    ///
+    /// # Errors
+    /// There is a file, or it cannot be created.
+    pub fn create(path: &Path, base: Base, operation: &str, terraform_version: &str) -> Result<Writer, StateError> {
+        let opened = Opened {
+            base,
+            operation: operation.to_owned(),
+            since: jiff::Timestamp::now().to_string(),
+            terraform_version: terraform_version.to_owned(),
+        };
+        let bytes = first_bytes(&opened, &[])?;
+        let cannot = |e| StateError::io("cannot create the journal", path, e);
+        let file = create_locked(path).map_err(cannot)?;
+        let written = (&file).write_all(&bytes).and_then(|()| file.sync_all());
+        if let Err(e) = written {
+            // It has nothing that anybody needs.
+            let _ = fs::remove_file(path);
+            return Err(cannot(e));
+        }
+        files::sync_directory_of(path);
+        Writer::start(path, file, opened, bytes.len() as u64).map_err(cannot)
+    }
+
+    fn start(path: &Path, file: File, opened: Opened, size: u64) -> io::Result<Writer> {
+        let shared = Arc::new(Shared {
+            path: path.to_owned(),
+            queue: Mutex::default(),
+            work: Condvar::new(),
+            size: AtomicU64::new(size),
+            failing: AtomicBool::new(false),
+            thread: Mutex::default(),
+        });
+        let mut appender = Appender {
+            shared: shared.clone(),
+            file,
+            opened,
+            size,
+            backlog: Vec::new(),
+            open: BTreeMap::new(),
+            recent: VecDeque::new(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || appender.run())?;
+        *shared.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(Writer(shared))
+    }
+
+    /// Where the journal is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// How large the file is.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.0.size.load(Ordering::Relaxed)
+    }
+
+    /// Whether the file should be replaced by a smaller one, once the state file has what is in it.
+    #[must_use]
+    pub fn wants_compaction(&self) -> bool {
+        self.size() > COMPACTED_ABOVE || self.0.failing.load(Ordering::Relaxed)
+    }
+
+    /// An operation is about to begin. It may begin once the ticket says so, and not if that says it failed.
+    #[must_use]
+    pub fn begin(&self, intent: &Intent) -> Ticket {
+        let intent = InFlight::new(intent, jiff::Timestamp::now().to_string());
+        self.send_waiting(|slot| Item::Begin(intent, slot))
+    }
+
+    /// Objects have changed; gives the number of this outcome.
+    pub fn outcome(&self, outcome: Outcome) -> u64 {
+        let mut queue = self.queue();
+        queue.outcomes += 1;
+        let number = queue.outcomes;
+        queue.items.push(Item::Outcome(number, Box::new(outcome)));
+        // Nobody waits for it yet: who does will send for it.
+        number
+    }
+
+    /// An operation has ended, and changed nothing.
+    pub fn end(&self, key: IntentKey) {
+        self.queue().items.push(Item::End(key));
+    }
+
+    /// Everything that was sent is to be durable.
+    #[must_use]
+    pub fn sync(&self) -> Ticket {
+        self.send_waiting(Item::Sync)
+    }
+
+    /// The state file is about to become this one.
+    ///
+    /// # Errors
+    /// The announcement could not be written.
+    pub fn announce(&self, base: Base) -> Result<(), String> {
+        self.send_waiting(|slot| Item::Fold(base, slot)).wait()
+    }
+
+    /// The state file is this one, with all outcomes up to a number: they need not be kept here.
+    pub fn compact(&self, included: u64, base: Base) {
+        self.queue().items.push(Item::Compact(included, base));
+        self.0.work.notify_one();
+    }
+
+    /// Ends the journal, and removes it: the state file has all of it.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn remove(self) -> Result<(), StateError> {
+        let removed = fs::remove_file(&self.0.path);
+        self.stop();
+        match removed {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove", &self.0.path, e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the thread after what was sent, and leaves the file.
+    pub fn stop(&self) {
+        self.queue().ended = true;
+        self.0.work.notify_all();
+        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::warn!("the thread of the journal has failed");
+        }
+    }
+
+    fn send_waiting(&self, item: impl FnOnce(Arc<Slot>) -> Item) -> Ticket {
+        let slot = Arc::new(Slot::default());
+        let mut queue = self.queue();
+        if queue.ended {
+            slot.answer(Err("the journal has ended".into()));
+        } else {
+            queue.items.push(item(slot.clone()));
+            self.0.work.notify_one();
+        }
+        Ticket(slot)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A new file that only its owner may read, locked.
+fn create_locked(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    match crate::lock::try_lock(&file) {
+        Ok(true) => Ok(file),
+        Ok(false) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(e) => Err(e),
+    }
+}
+
+fn first_bytes(opened: &Opened, records: &[&[u8]]) -> Result<Vec<u8>, StateError> {
+    let mut bytes = MAGIC.to_vec();
+    format::frame(&format::encode(&Record::Opened(opened.clone()))?, 0, &mut bytes)?;
+    for record in records {
+        format::frame(record, 0, &mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// What the thread works with.
+struct Appender {
+    shared: Arc<Shared>,
+    file: File,
+    opened: Opened,
+    /// The length of the file, as far as it is good.
+    size: u64,
+    /// The texts of records that could not be written yet.
+    backlog: Vec<Vec<u8>>,
+    /// The intents of the operations that have not ended.
+    open: BTreeMap<IntentKey, Vec<u8>>,
+    /// The outcomes that the state file may not have yet, by their numbers.
+    recent: VecDeque<(u64, Vec<u8>)>,
+}
+
+impl Appender {
+    fn run(&mut self) {
+        let shared = self.shared.clone();
+        loop {
+            let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            // Records for which nobody waits stay until there is one for which somebody does.
+            while !queue.ended && !queue.items.iter().any(Item::is_urgent) {
+                queue = shared.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+            let (items, ended) = (std::mem::take(&mut queue.items), queue.ended);
+            drop(queue);
+            self.write(items);
+            if ended {
+                return;
+            }
+        }
+    }
+
+    /// Appends a group of records, brings them to the disk, and answers.
+    fn write(&mut self, items: Vec<Item>) {
+        let mut slots = Vec::new();
+        let mut begun = Vec::new();
+        let mut texts = std::mem::take(&mut self.backlog);
+        let mut compact = None;
+        let mut refused = None;
+        for item in items {
+            let text = match item {
+                Item::Sync(slot) => {
+                    slots.push(slot);
+                    continue;
+                }
+                Item::Compact(included, base) => {
+                    compact = Some((included, base));
+                    continue;
+                }
+                Item::Begin(intent, slot) => {
+                    slots.push(slot);
+                    let key = intent.key();
+                    format::encode(&Record::Begin(intent)).inspect(|text| {
+                        begun.push((key.clone(), texts.len()));
+                        self.open.insert(key, text.clone());
+                    })
+                }
+                Item::Outcome(number, outcome) => {
+                    if let Some(key) = answered(&outcome) {
+                        self.open.remove(&key);
+                    }
+                    format::encode(&Record::Outcome(outcome))
+                        .inspect(|text| self.recent.push_back((number, text.clone())))
+                }
+                // An outcome has said so already.
+                Item::End(key) if self.open.remove(&key).is_none() => continue,
+                Item::End(key) => format::encode(&Record::End(key)),
+                Item::Fold(base, slot) => {
+                    slots.push(slot);
+                    format::encode(&Record::Fold(base))
+                }
+            };
+            match text {
+                Ok(text) => texts.push(text),
+                Err(e) => refused = Some(e.to_string()),
+            }
+        }
+        let result = match refused {
+            Some(refused) => Err(refused),
+            None if texts.is_empty() => Ok(()),
+            None => self.append(&texts).map_err(|e| e.to_string()),
+        };
+        self.shared.failing.store(result.is_err(), Ordering::Relaxed);
+        if result.is_err() {
+            for (key, _) in &begun {
+                self.open.remove(key);
+            }
+            let dropped: Vec<usize> = begun.into_iter().map(|(_, at)| at).collect();
+            let kept = texts.into_iter().enumerate().filter(|(at, _)| !dropped.contains(at));
+            self.backlog = kept.map(|(_, text)| text).collect();
+        }
+        for slot in slots {
+            slot.answer(result.clone());
+        }
+        if let Some((included, base)) = compact {
+            self.compact(included, base);
+        }
+    }
+
+    fn append(&mut self, texts: &[Vec<u8>]) -> Result<(), StateError> {
+        let mut bytes = Vec::new();
+        for text in texts {
+            format::frame(text, self.size, &mut bytes)?;
+        }
+        let written = (&self.file).write_all(&bytes).and_then(|()| self.file.sync_data());
+        if let Err(e) = written {
+            // What was written of it must not stand before what comes next.
+            if let Err(e) = self.back_to_size() {
+                tracing::warn!("the journal {} cannot be cut: {e}", self.shared.path.display());
+            }
+            return Err(StateError::io("cannot write the journal", &self.shared.path, e));
+        }
+        self.size += bytes.len() as u64;
+        self.shared.size.store(self.size, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn back_to_size(&self) -> io::Result<()> {
+        use std::io::{Seek as _, SeekFrom};
+        self.file.set_len(self.size)?;
+        (&self.file).seek(SeekFrom::Start(self.size)).map(drop)
+    }
+
+    /// Replaces the file by one that continues a later state, with what that does not have.
+    fn compact(&mut self, included: u64, base: Base) {
+        while self.recent.front().is_some_and(|(number, _)| *number <= included) {
+            self.recent.pop_front();
+        }
+        let opened = Opened {
+            base,
+            ..self.opened.clone()
+        };
+        match self.replace(&opened) {
+            Ok((file, size)) => {
+                self.file = file;
+                self.opened = opened;
+                self.size = size;
+                self.backlog.clear();
+                self.shared.failing.store(false, Ordering::Relaxed);
+                self.shared.size.store(size, Ordering::Relaxed);
+            }
+            Err(e) => tracing::warn!("the journal cannot be made smaller: {e}"),
+        }
+    }
+
+    fn replace(&self, opened: &Opened) -> Result<(File, u64), StateError> {
+        let path = &self.shared.path;
+        let cannot = |e| StateError::io("cannot write the journal", path, e);
+        let intents = self.open.values().map(Vec::as_slice);
+        let outcomes = self.recent.iter().map(|(_, text)| text.as_slice());
+        // An intent that is open was begun after the last outcome of its object, whose order does not matter then: outcomes first.
+        let bytes = first_bytes(opened, &outcomes.chain(intents).collect::<Vec<_>>())?;
+        let new = crate::store::beside(path, "", ".new");
+        match fs::remove_file(&new) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cannot(e)),
+            _ => {}
+        }
+        let write = || {
+            let file = create_locked(&new)?;
+            (&file).write_all(&bytes)?;
+            file.sync_all()?;
+            fs::rename(&new, path)?;
+            Ok(file)
+        };
+        let file = write().map_err(|e| {
+            // Nobody reads it.
+            let _ = fs::remove_file(&new);
+            cannot(e)
+        })?;
+        files::sync_directory_of(path);
+        Ok((file, bytes.len() as u64))
+    }
+}
+
+impl Item {
+    /// Whether somebody waits for it.
+    fn is_urgent(&self) -> bool {
+        !matches!(self, Item::Outcome(..) | Item::End(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::journal::replay::{Contents, Verdict};
+    use crate::journal::{Answers, IntentAction};
+
+    fn intent(name: &str) -> Intent {
+        Intent {
+            address: addrs::parse::resource_instance(name).unwrap(),
+            deposed: None,
+            action: IntentAction::Create,
+            by: "p".into(),
+            planned: String::new(),
+        }
+    }
+
+    fn outcome(name: &str) -> Outcome {
+        let object = crate::Object::new(0, crate::Attributes::Json(crate::RawJson::parse("{}").unwrap()));
+        Outcome {
+            address: addrs::parse::resource_instance(name).unwrap(),
+            provider: addrs::AbsProviderConfig::root(addrs::Provider::default_for("null")),
+            objects: Some(crate::InstanceState {
+                current: Some(Arc::new(object)),
+                ..crate::InstanceState::default()
+            }),
+            answers: Answers::Current,
+        }
+    }
+
+    /// A journal whose file takes nothing.
+    fn on_a_full_disk(path: &Path) -> Writer {
+        let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let opened = Opened {
+            base: Base::default(),
+            operation: "apply".into(),
+            since: String::new(),
+            terraform_version: "1.0.0".into(),
+        };
+        Writer::start(path, file, opened, 0).unwrap()
+    }
+
+    #[test]
+    fn what_a_full_disk_refuses_does_not_begin_and_no_outcome_is_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let writer = on_a_full_disk(&path);
+        let refused = writer.begin(&intent("a.b")).wait().unwrap_err();
+        assert!(refused.contains("space"), "{refused}");
+        let number = writer.outcome(outcome("a.c"));
+        assert!(writer.sync().wait().is_err());
+        writer.outcome(outcome("a.d"));
+        assert!(writer.wants_compaction());
+        // The state was saved with the first outcome, which made room.
+        writer.compact(number, Base::default());
+        // That was begun behind this one, or before it.
+        let _ = writer.sync().wait();
+        writer.sync().wait().unwrap();
+        assert!(!writer.wants_compaction());
+        writer.begin(&intent("a.e")).wait().unwrap();
+        writer.stop();
+        let contents = Contents::read(&fs::read(&path).unwrap());
+        assert!(contents.damage.is_empty());
+        let Verdict::Continues { replayed, .. } = contents.judge(None).unwrap() else {
+            panic!("it continues");
+        };
+        assert_eq!(replayed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a.d"]);
+        assert_eq!(
+            contents.in_flight().map(|i| i.address.as_str()).collect::<Vec<_>>(),
+            ["a.e"]
+        );
+    }
+
+    #[test]
+    fn those_who_wait_at_the_same_time_are_answered_once_each() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let writer = Writer::create(&path, Base::default(), "apply", "1.0.0").unwrap();
+        let threads: Vec<_> = (0..20)
+            .map(|i| {
+                let writer = writer.clone();
+                std::thread::spawn(move || {
+                    for j in 0..20 {
+                        writer.begin(&intent(&format!("a.b[{}]", i * 20 + j))).wait().unwrap();
+                        writer.outcome(outcome(&format!("a.b[{}]", i * 20 + j)));
+                        writer.sync().wait().unwrap();
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|t| t.join().unwrap());
+        let contents = Contents::read(&fs::read(&path).unwrap());
+        assert_eq!(contents.in_flight().count(), 0);
+        let Verdict::Continues { replayed, .. } = contents.judge(None).unwrap() else {
+            panic!("it continues");
+        };
+        assert_eq!(replayed.len(), 400);
+        writer.remove().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn after_the_end_tickets_fail_instead_of_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let writer = Writer::create(&dir.path().join("journal"), Base::default(), "apply", "1.0.0").unwrap();
+        writer.stop();
+        let (sender, answered) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(writer.sync().wait()).unwrap());
+        assert!(answered.recv_timeout(Duration::from_secs(60)).unwrap().is_err());
+    }
+}
