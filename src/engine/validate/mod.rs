@@ -513,8 +513,11 @@ impl Validator<'_> {
             let (value, diagnostics) = decode_body(body, &schema.block, Context::new(scope));
             let failed = diagnostics.has_errors();
             let (value, warnings) = scope.without_deprecations(value, body, &schema.block);
-            self.evaluator
-                .report(diagnostics.into_iter().chain(warnings.into_iter().map(|d| d.about(address))));
+            self.evaluator.report(
+                diagnostics
+                    .into_iter()
+                    .chain(warnings.into_iter().map(|d| d.about(address))),
+            );
             (!failed).then(|| value.unmark_deep().0)
         };
         for connection in block

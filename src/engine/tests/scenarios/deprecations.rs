@@ -46,12 +46,22 @@ fn uses_of_deprecated_values_are_warned_about_and_nothing_is_marked() {
     ]);
     let (plan, diagnostics) = case.try_plan();
     let plan = plan.unwrap();
-    let uses: Vec<_> = diagnostics.iter().filter(|d| d.summary == "Deprecated value used").collect();
+    let uses: Vec<_> = diagnostics
+        .iter()
+        .filter(|d| d.summary == "Deprecated value used")
+        .collect();
     let mut lines: Vec<_> = uses.iter().map(|d| d.subject.as_ref().unwrap().start.line).collect();
     lines.dedup();
     assert_eq!(lines, [7, 9], "{}", texts(diagnostics.iter()));
-    assert!(uses.iter().all(|d| d.deprecation_origin.as_deref() == Some("module.m.gone")));
-    assert!(diagnostics.iter().any(|d| d.summary == "Deprecated variable got a value"));
+    assert!(
+        uses.iter()
+            .all(|d| d.deprecation_origin.as_deref() == Some("module.m.gone"))
+    );
+    assert!(
+        diagnostics
+            .iter()
+            .any(|d| d.summary == "Deprecated variable got a value")
+    );
     assert_eq!(plan.outputs["o"].after.deep_marks(), Marks::NONE);
     case.apply().assert_settled();
     assert_eq!(case.output("o"), Some(Value::object([("k", Value::string("v"))])));
@@ -111,7 +121,10 @@ fn instances_of_a_module_with_typed_outputs_are_a_list_or_map() {
     let ty = Type::object([("typed", Type::String)]);
     let list = Value::list(ty.clone(), vec![instance.clone(), instance.clone()]);
     assert_eq!(case.output("counted"), Some(list));
-    assert_eq!(case.output("each"), Some(Value::map(ty, [("k".into(), instance)].into())));
+    assert_eq!(
+        case.output("each"),
+        Some(Value::map(ty, [("k".into(), instance)].into()))
+    );
 }
 
 #[test]
