@@ -188,7 +188,7 @@ fn violations_of_the_schema_are_reported() {
         [
             "Duplicate one block: There can be one \"one\" block here, and one stands at main.tf:7,1-4. Remove one of \
              the two.",
-            "Incorrect attribute value type: Inappropriate value for attribute \"port\": number required.",
+            "Incorrect attribute value type: Inappropriate value for attribute \"port\": number required, but have tuple.",
             "Missing required argument: This block must set the argument \"name\", and it does not.",
             "Missing required argument: This block must set the argument \"port\", and it does not.",
             "Too many rule blocks: No more than 1 \"rule\" blocks are allowed",

@@ -94,7 +94,7 @@ fn function_errors_have_positions() {
         "Unknown provider function: There is no function named \"provider::lout::shout\".",
         "Not enough function arguments: Function \"provider::loud::shout\" takes one argument. There is no value for \"text\".",
         "Too many function arguments: Function \"provider::loud::shout\" takes only one argument.",
-        "Invalid function argument: Invalid value for \"text\" parameter: string required.",
+        "Invalid function argument: Invalid value for \"text\" parameter: string required, but have tuple.",
         "Invalid function argument: Invalid value for \"text\" parameter: argument must not be null.",
         "Invalid function argument: Invalid value for \"text\" parameter: nothing to say.",
     ] {
