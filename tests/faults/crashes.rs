@@ -143,7 +143,22 @@ fn round(w: &Workspace, version: u64, random: &mut Random, counts: &mut Counts) 
     );
     let arguments = ["apply", "-no-color", "-auto-approve", &objects, &version];
     let before = existing(w);
-    let mut apply = start(w, &arguments);
+    // Not to a pipe: the plan is longer than one holds, and nobody reads while it runs.
+    let output = || {
+        std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(w.dir().join("log"))
+            .expect("a file")
+    };
+    w.write("log", "");
+    let mut apply = w
+        .command(support::monoform())
+        .args(arguments)
+        .stdout(output())
+        .stderr(output())
+        .spawn()
+        .expect("monoform starts");
     // Most of the time goes by before anything changes.
     while existing(w) == before && apply.try_wait().expect("a status").is_none() {
         std::thread::sleep(Duration::from_millis(2));
@@ -161,6 +176,7 @@ fn round(w: &Workspace, version: u64, random: &mut Random, counts: &mut Counts) 
     }
     let told = finish(apply);
     no_orphans(w);
+    let log = w.read("log");
     counts.runs += 1;
     counts.unfinished += usize::from(told.status != 0);
 
@@ -174,7 +190,7 @@ fn round(w: &Workspace, version: u64, random: &mut Random, counts: &mut Counts) 
     assert!(unsure.len() <= 10, "more than can run at a time: {unsure:?}");
     counts.named += unsure.len();
     // A plugin that dies alone is told by the run itself.
-    unsure.extend(named(&told.all(), &["with local_file.", "Error: "]));
+    unsure.extend(named(&log, &["with local_file.", "Error: "]));
     let sure = |files: &BTreeMap<String, String>| -> BTreeMap<String, String> {
         let known = files
             .iter()
@@ -186,7 +202,7 @@ fn round(w: &Workspace, version: u64, random: &mut Random, counts: &mut Counts) 
         sure(&exists),
         sure(&state),
         "what exists (left) differs from the state (right)\n--- the run\n{}\n--- the next\n{}",
-        told.all(),
+        log,
         next.all()
     );
     // It was told once, and nothing is left of it.
