@@ -145,6 +145,9 @@ pub struct HttpClient {
     proxied: OnceLock<Client>,
 }
 
+/// A request that is signed: method, address, headers, body.
+pub type SignedRequest = (Method, Url, HeaderMap, Option<Vec<u8>>);
+
 impl HttpClient {
     /// A client.
     ///
@@ -180,7 +183,7 @@ impl HttpClient {
     /// A request could not be made, or there was no answer.
     pub async fn send_signed(
         &self,
-        make: &mut (dyn FnMut() -> Result<(Method, Url, HeaderMap, Option<Vec<u8>>), Failure> + Send),
+        make: &mut (dyn FnMut() -> Result<SignedRequest, Failure> + Send),
     ) -> Result<Answer, Failure> {
         let retries = self.settings.retries;
         let mut attempt = 0;

@@ -7,7 +7,10 @@ use crate::lab::{Lab, RESOURCE, Tool, run};
 use support::{Workspace, ran};
 
 /// Name, scenario, and whether Terraform takes part.
-pub const ALL: &[(&str, fn(&Lab), bool)] = &[
+pub type Scenario = (&'static str, fn(&Lab), bool);
+
+/// All scenarios.
+pub const ALL: &[Scenario] = &[
     ("a_local_state_is_brought_there_and_back", brought_there_and_back, false),
     ("records_are_those_of_terraform", records, true),
     ("what_one_program_applies_the_other_finds", applied_by_either, true),

@@ -214,7 +214,9 @@ output "o" {
 "#,
     )]);
     let mut screen = terminal(&w, &["apply", "-auto-approve"]);
-    screen.sees("from\\x1b[2Jthe\\rcommand");
+    // A carriage return ends a line of a provisioner's output.
+    screen.sees("(local-exec): from\\x1b[2Jthe");
+    screen.sees("(local-exec): command");
     screen.sees("told\\x1b[2J");
     screen.sees("second\\a\\x1b]0;title\\a\\u202e");
     let (status, _, all) = screen.ends();

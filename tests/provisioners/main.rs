@@ -30,7 +30,9 @@ const SSHD: &[&str] = &["sshd", "ssh-keygen"];
 fn main() {
     const ROOT: bool = true;
     const ANYBODY: bool = false;
-    let tests: &[(&str, &[&str], bool, fn())] = &[
+    /// Name, needed programs, whether it needs the rights of root, and what runs.
+    type Test = (&'static str, &'static [&'static str], bool, fn());
+    let tests: &[Test] = &[
         ("login::passwords", SSHD, ROOT, login::passwords),
         (
             "login::a_wrong_password_is_told",

@@ -1,5 +1,7 @@
 //! What a lock says about who holds it, and why one could not be had.
 
+#![expect(clippy::disallowed_methods, reason = "a lock has the time in it")]
+
 use std::fmt;
 
 use serde_json::{Value as Json, json};

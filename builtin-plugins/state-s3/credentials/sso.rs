@@ -1,5 +1,7 @@
 //! Credentials of IAM Identity Center, once SSO, for those who have logged in with `aws sso login`.
 
+#![expect(clippy::disallowed_methods, reason = "tokens expire")]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

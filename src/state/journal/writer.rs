@@ -67,12 +67,15 @@ enum Item {
 /// Where the answer to a ticket goes.
 #[derive(Debug, Default)]
 struct Slot {
-    answer: Mutex<(Option<Result<(), String>>, Option<Waker>)>,
+    answer: Mutex<Pending>,
     given: Condvar,
 }
 
+/// An answer, once it is there, and who is to be woken then.
+type Pending = (Option<Result<(), String>>, Option<Waker>);
+
 impl Slot {
-    fn lock(&self) -> MutexGuard<'_, (Option<Result<(), String>>, Option<Waker>)> {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
