@@ -220,7 +220,7 @@ fn winrm(arguments: &Arguments) -> Result<Settings> {
     let script_path = arguments.or("script_path", "C:/Temp/terraform_%RAND%.cmd");
     if script_path.replace('\\', "/").starts_with("C:/Windows/Temp") {
         return Err(Error::fatal(
-            "Using the C:\\Windows\\Temp folder is not supported. Please use a different 'script_path'.",
+            "script_path cannot be in C:\\Windows\\Temp: Windows may remove scripts there before they run. Choose another folder.",
         ));
     }
     let https = arguments.flag("https");
@@ -314,6 +314,6 @@ mod tests {
             ("script_path", "C:\\Windows\\Temp\\x.cmd"),
         ]))
         .unwrap_err();
-        assert!(error.to_string().contains("is not supported"), "{error}");
+        assert!(error.to_string().contains("cannot be in"), "{error}");
     }
 }

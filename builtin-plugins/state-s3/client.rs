@@ -291,8 +291,8 @@ impl StateClient for Client {
                 return Err(Diagnostic::error(
                     "state data in S3 does not have the expected content",
                     format!(
-                        "The checksum calculated for the state stored in S3 does not match the checksum stored in DynamoDB.\n\n\
-                         Bucket: {}\nKey:    {key}\nCalculated checksum: {actual}\nStored checksum:     {expected}\n\n\
+                        "The state in the bucket has another checksum than the table records.\n\n\
+                         Bucket: {}\nKey:    {key}\nActual checksum:   {actual}\nRecorded checksum: {expected}\n\n\
                          Another program may just have written the state: try again. If the state is right (the last one that was \
                          written), store its checksum: in the table {:?}, the item with the LockID \"{place}-md5\" must have the \
                          Digest {actual:?}.",

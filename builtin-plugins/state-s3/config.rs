@@ -395,7 +395,8 @@ impl Config {
             self.workspace_key_prefix.as_str().and_then(wrong_path),
         );
         if self.region.text().is_empty() && env::first(&["AWS_REGION", "AWS_DEFAULT_REGION"]).is_none() {
-            let detail = "The \"region\" attribute or the \"AWS_REGION\" or \"AWS_DEFAULT_REGION\" environment variables must be set.";
+            let detail = "No region is configured: set the argument \"region\", or one of the environment variables AWS_REGION and \
+                          AWS_DEFAULT_REGION.";
             found
                 .0
                 .push(Diagnostic::error("Missing region value", detail).at_attribute("region"));

@@ -14,6 +14,7 @@
 //! as it is.
 
 pub mod attributes;
+mod beside;
 pub mod document;
 pub mod error;
 pub mod journal;

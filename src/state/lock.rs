@@ -227,7 +227,7 @@ impl FileLock {
         }
         let text =
             serde_json::to_vec(&self.info).map_err(|e| StateError::io("cannot write", &path, io::Error::other(e)))?;
-        crate::store::replace_passing_file(&path, &text)
+        crate::beside::replace_passing_file(&path, &text)
     }
 }
 
@@ -314,7 +314,7 @@ fn is_at(metadata: &fs::Metadata, path: &Path) -> bool {
 
 /// Where the information about a lock is stored: `.NAME.lock.info`.
 fn info_path(path: &Path) -> PathBuf {
-    crate::store::beside(path, ".", ".lock.info")
+    crate::beside::beside(path, ".", ".lock.info")
 }
 
 /// The lock info of the holder; empty if it is missing or malformed.

@@ -9,8 +9,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::beside::beside;
 use crate::document::decode;
-use crate::store::beside;
 use crate::{FormatError, State};
 
 /// Where the pending snapshot of a state file is: `.NAME.pending`.

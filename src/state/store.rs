@@ -22,8 +22,9 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _}
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use files::{Policy, is_replaceable};
+use files::is_replaceable;
 
+use crate::beside::{beside, directory, replace_file};
 use crate::document::{decode, encode};
 use crate::journal::replay::Verdict as JournalVerdict;
 use crate::journal::{self, Base, JournalReport, Writer, recovery as journal_recovery};
@@ -545,21 +546,6 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StateError> {
     }
 }
 
-/// The path of the file with the name of this one between a prefix and a suffix.
-pub(crate) fn beside(path: &Path, prefix: &str, suffix: &str) -> PathBuf {
-    let mut name = std::ffi::OsString::from(prefix);
-    name.push(path.file_name().unwrap_or_default());
-    name.push(suffix);
-    path.with_file_name(name)
-}
-
-fn directory(path: &Path) -> &Path {
-    match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    }
-}
-
 /// Writes a state file in the two steps that the head of this file describes.
 fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
     if !is_replaceable(path) {
@@ -638,24 +624,4 @@ fn reserve(file: &File, len: u64) -> io::Result<()> {
         Err(e @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(e.into()),
         _ => Ok(()),
     }
-}
-
-/// Writes a whole file, by way of [`files::Output`]; its directory is created if there is none.
-fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
-    replace_with(path, text, Policy::STATE)
-}
-
-/// The same for a file that need not survive a crash of the machine: without syncing to disk.
-pub(crate) fn replace_passing_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
-    let policy = Policy {
-        durable: false,
-        ..Policy::STATE
-    };
-    replace_with(path, text, policy)
-}
-
-fn replace_with(path: &Path, text: &[u8], policy: Policy) -> Result<(), StateError> {
-    let dir = directory(path);
-    fs::create_dir_all(dir).map_err(|e| StateError::io("cannot create the directory", dir, e))?;
-    files::replace(path, text, policy).map_err(|e| StateError::io("cannot write", path, e))
 }

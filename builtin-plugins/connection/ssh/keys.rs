@@ -21,7 +21,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
     }
     if !key.contains("-----BEGIN ") {
         return Err(Error::fatal(
-            "Failed to read ssh private key: no key found. A key is a text that begins with a line like -----BEGIN OPENSSH \
+            "private_key cannot be read: no key found. A key is a text that begins with a line like -----BEGIN OPENSSH \
              PRIVATE KEY-----; with file() it is read from a file.",
         ));
     }
@@ -29,8 +29,8 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
     let text: String = key.lines().map(|line| format!("{}\n", line.trim())).collect();
     let encrypted = || {
         Error::fatal(
-            "Failed to read ssh private key: password protected keys are not supported. Please decrypt the key prior to use, \
-             or let an agent have it.",
+            "private_key cannot be used: password protected keys are not supported. Remove the passphrase, or add the key to an \
+             SSH agent.",
         )
     };
     if text.contains("Proc-Type: 4,ENCRYPTED") || text.contains("BEGIN ENCRYPTED PRIVATE KEY") {

@@ -168,7 +168,7 @@ impl Ssh {
                 result.map_err(|error| Error::new(format!("{error} {said}")))
             }
         };
-        result.map_err(|error| error.context("Error chmodding script file to 0777 in remote machine"))
+        result.map_err(|error| error.context("The script cannot be made executable on the remote machine"))
     }
 
     /// Copies a directory, or what is in it.

@@ -186,7 +186,7 @@ impl Sink {
         match self.status {
             None | Some(0) => None,
             Some(127) => Some(Error::fatal(
-                "SCP failed to start. This usually means that SCP is not properly installed on the remote system.",
+                "The remote machine has no program scp, and its SSH server has no SFTP: install one of them there.",
             )),
             Some(status) => {
                 let said = self.said.text();

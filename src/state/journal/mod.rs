@@ -35,7 +35,7 @@ pub use writer::{Ticket, Writer};
 /// Where the journal of a state file is: `.NAME.journal`.
 #[must_use]
 pub fn path_of(state: &Path) -> PathBuf {
-    crate::store::beside(state, ".", ".journal")
+    crate::beside::beside(state, ".", ".journal")
 }
 
 /// What an operation does to its object.

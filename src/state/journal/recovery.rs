@@ -68,7 +68,7 @@ pub(crate) fn set_aside(state: &Path) -> Result<PathBuf, StateError> {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs();
-    let named = |seconds: u64| crate::store::beside(state, "", &format!(".{seconds}.journal"));
+    let named = |seconds: u64| crate::beside::beside(state, "", &format!(".{seconds}.journal"));
     let free = (now..now.saturating_add(10_000)).map(named).find(|path| !path.exists());
     let aside = free.unwrap_or_else(|| named(now));
     let path = path_of(state);

@@ -448,7 +448,7 @@ impl Appender {
         let outcomes = self.recent.iter().map(|(_, text)| text.as_slice());
         // An intent that is open was begun after the last outcome of its object, whose order does not matter then: outcomes first.
         let bytes = first_bytes(opened, &outcomes.chain(intents).collect::<Vec<_>>())?;
-        let new = crate::store::beside(path, "", ".new");
+        let new = crate::beside::beside(path, "", ".new");
         match fs::remove_file(&new) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cannot(e)),
             _ => {}

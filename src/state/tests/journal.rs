@@ -105,12 +105,16 @@ fn run() -> Run {
 }
 
 impl Run {
-    /// What a kill leaves at this moment: the files, without the locks.
+    /// What a kill leaves at this moment: the files, without the locks. The writer may be replacing the journal meanwhile: its new
+    /// file is then there or not, and the journal is the old one or the new one.
     fn killed(&self) -> TempDir {
         let left = tempfile::tempdir().unwrap();
         for entry in fs::read_dir(self.dir.path()).unwrap() {
             let entry = entry.unwrap();
-            fs::copy(entry.path(), left.path().join(entry.file_name())).unwrap();
+            match fs::copy(entry.path(), left.path().join(entry.file_name())) {
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                copied => drop(copied.unwrap()),
+            }
         }
         left
     }
