@@ -5,7 +5,7 @@
 //! 1. Defaults fill what the configuration leaves out; write-only attributes become null.
 //! 2. If that differs from the object of before (or there is none), every computed attribute that the configuration
 //!    leaves out and that has no default becomes unknown.
-//! 3. Each attribute's [`Modifier`](crate::Modifier)s run, in the order they were declared.
+//! 3. Each attribute's [`Modifier`]s run, in the order they were declared.
 //! 4. The resource's own hook ([`Resource::plan`](crate::Resource::plan)) has the last word.
 //!
 //! All but the last work on plain values with the compiled schema: no model is built for them.

@@ -14,7 +14,7 @@
 //!
 //! The journal has the secrets that the state has. It has mode 0600, and is removed when everything is in the state file.
 //!
-//! Where to begin: [`format`] (records and their frames), [`writer`] (group commit, compaction), [`replay`] (what a journal
+//! Where to begin: [`mod@format`] (records and their frames), [`writer`] (group commit, compaction), [`replay`] (what a journal
 //! means for a state), [`recovery`] (what is done about a journal that a run has left, and how it is told).
 
 pub mod format;
