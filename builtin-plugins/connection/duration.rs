@@ -14,7 +14,7 @@ const UNITS: &[(&str, f64)] = &[
     ("h", 3600.0),
 ];
 
-/// Reads one; none if it is no such text. What is less than nothing is nothing.
+/// Parses a duration; `None` if the text is not one. A negative duration is zero.
 pub fn parse(text: &str) -> Option<Duration> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

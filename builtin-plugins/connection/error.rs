@@ -1,4 +1,4 @@
-//! What goes wrong with a connection.
+//! Errors of connections.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ impl Error {
         self.fatal
     }
 
-    /// The same failure, with what was being done in front.
+    /// The same error, preceded by the operation that failed.
     #[must_use]
     pub fn context(self, what: impl fmt::Display) -> Error {
         Error {

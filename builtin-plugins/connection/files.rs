@@ -1,4 +1,4 @@
-//! What is copied to another machine: text, a file, or a directory with what is in it.
+//! The sources of a copy to another machine: text, a file, or a directory tree.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -16,7 +16,7 @@ pub(crate) const BLOCK: usize = 256 * 1024;
 pub enum Content {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// What is in this file.
+    /// The contents of this file.
     File(PathBuf),
 }
 
@@ -44,7 +44,7 @@ enum Source {
 }
 
 impl Content {
-    /// Opens it. Gives its length, too. What is read of it counts as progress.
+    /// Opens the source; returns its length, too. Bytes that are read are counted as progress.
     pub(crate) async fn open(self, progress: &Progress) -> Result<(Reading, u64)> {
         let (source, length) = self.source().await?;
         let progress = progress.clone();
@@ -98,7 +98,7 @@ impl Reading {
     }
 }
 
-/// Runs what may block for a while on a thread of its own.
+/// Runs a blocking function on a thread for such functions.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
@@ -118,7 +118,7 @@ pub(crate) enum EntryKind {
     Directory(Vec<Entry>),
 }
 
-/// What is in a directory, by name. Symbolic links are followed; other things than files and directories are refused, since
+/// The entries of a directory tree, by name. Symbolic links are followed; other things than files and directories are refused, since
 /// reading them may never end.
 pub(crate) async fn tree(directory: &Path) -> Result<Vec<Entry>> {
     let directory = directory.to_owned();

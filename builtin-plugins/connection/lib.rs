@@ -20,7 +20,7 @@
 //! WinRM was tried with an endpoint of the tests only, and SSH to Windows not at all: no such machine was at hand. Messages of
 //! WinRM are not encrypted by NTLM, so a server must allow unencrypted messages or be spoken to with `https`.
 //!
-//! It may use the SDK, and `trust` for whom TLS connections believe. Begin with [`Settings`], then `ssh/mod.rs`.
+//! Begin with [`Settings`], then `ssh/mod.rs`.
 
 mod duration;
 mod error;
@@ -49,7 +49,7 @@ enum Inner {
     Winrm(Box<winrm::Winrm>),
 }
 
-/// Connects. Where there is an output, what is connected to is shown there.
+/// Connects. The settings of the connection are shown on the output, if there is one.
 ///
 /// # Errors
 ///
@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Copies a directory into another one, or only what is in it. Symbolic links are followed.
+    /// Copies a directory into another one, or only its contents. Symbolic links are followed.
     ///
     /// # Errors
     ///

@@ -81,7 +81,7 @@ fn agent_socket() -> Option<PathBuf> {
 struct Arguments(HashMap<String, String>);
 
 impl Arguments {
-    /// An argument; what is absent is empty, which means the same in all of them.
+    /// An argument as text; empty if it is not set, which means the same for all of them.
     fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }

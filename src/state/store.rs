@@ -555,6 +555,7 @@ fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
     // A link or a pipe of that name is none of ours.
     remove_unless_file(&pending)?;
     replace_file(&pending, text)?;
+    let created = !path.exists();
     let file = match OpenOptions::new()
         .write(true)
         .create(true)
@@ -584,12 +585,20 @@ fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
         );
         StateError::io("cannot write", path, io::Error::new(e.kind(), note))
     })?;
+    if created {
+        // After a power cut, the name of a new file must be there when that of the pending one is not.
+        sync_directory(path);
+    }
     remove_pending(&pending);
+    sync_directory(path);
+    Ok(())
+}
+
+fn sync_directory(path: &Path) {
     if let Err(e) = File::open(directory(path)).and_then(|dir| dir.sync_all()) {
         // Not every file system can; without it, only the latest write can be lost.
         tracing::debug!("the directory of {} cannot be synced: {e}", path.display());
     }
-    Ok(())
 }
 
 fn remove_unless_file(path: &Path) -> Result<(), StateError> {
