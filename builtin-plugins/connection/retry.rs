@@ -10,6 +10,8 @@ use crate::{Error, Result};
 /// The first wait; each later one is twice as long, up to the longest.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(20);
+/// No limit is longer: a deadline beyond the clock's range cannot be computed.
+const LONGEST_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Tries until it works, until it can not work, until the time is over or until the person asks to stop. Every failure that may
 /// pass is tried again, also a refused login: a machine that is starting may answer before it knows its users. The time between
@@ -19,7 +21,7 @@ pub async fn retry<T, F: Future<Output = Result<T>>>(
     stop: &mut Stop,
     mut attempt: impl FnMut() -> F,
 ) -> Result<T> {
-    let deadline = Instant::now() + limit;
+    let deadline = Instant::now() + limit.min(LONGEST_LIMIT);
     let mut last: Option<Error> = None;
     let mut wait = FIRST;
     let why = |how: &str, last: Option<Error>| {
@@ -53,6 +55,12 @@ pub async fn retry<T, F: Future<Output = Result<T>>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_limit_beyond_the_range_of_the_clock_is_accepted() {
+        let result = retry(Duration::MAX, &mut Stop::never(), || async { Ok(1) }).await;
+        assert_eq!(result.ok(), Some(1));
+    }
 
     async fn failing(limit: u64, stop: Stop) -> (Vec<u64>, String) {
         let began = Instant::now();

@@ -140,7 +140,9 @@ async fn refreshed(http: &HttpClient, region: &str, cached: &Json, path: &std::p
     let mut kept = cached.clone();
     kept["accessToken"] = token.clone().into();
     if let Some(seconds) = json["expiresIn"].as_i64() {
-        let at = Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
+        let at = Timestamp::now()
+            .saturating_add(jiff::SignedDuration::from_secs(seconds))
+            .unwrap_or(Timestamp::MAX);
         kept["expiresAt"] = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into();
     }
     if let Some(token) = json["refreshToken"].as_str() {
