@@ -37,7 +37,7 @@ use crate::session::{Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
-use crate::{Invocation, logging, process, program};
+use crate::{Invocation, logging, panics, process, program};
 use files::Environment;
 
 /// A command.
@@ -175,6 +175,7 @@ pub fn run(invocation: Invocation) -> Status {
     for problem in log_problems {
         ui.err(format!("{problem}\n"));
     }
+    panics::command(&parsed.path);
     tracing::info!(command = parsed.path, arguments = ?logging::arguments(&parsed.arguments), "command");
     let status = start(invocation.builtins, env, parsed, &ui);
     match ui.write_error() {
