@@ -82,11 +82,18 @@ fn text(info: &PanicHookInfo<'_>, backtrace: &Backtrace) -> String {
 
 /// Writes the report to a new file: in the working directory or, where that is not possible, in that for temporary files.
 fn write(text: &str) -> io::Result<PathBuf> {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
     let name = format!("monoform-crash-{seconds}-{}.txt", std::process::id());
     let write = |dir: &Path| {
         let path = dir.join(&name);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
         file.write_all(text.as_bytes())?;
         Ok(path)
     };

@@ -274,7 +274,10 @@ impl<'s> StateSession<'s> {
         let elsewhere = std::env::temp_dir().join(format!("{}.{ERRORED_STATE}", uuid::Uuid::new_v4()));
         match write_copy(&elsewhere, snapshot) {
             Ok(()) => self
-                .rescued(&elsewhere.display().to_string(), "of the directory for temporary files, which may be emptied soon")
+                .rescued(
+                    &elsewhere.display().to_string(),
+                    "of the directory for temporary files, which may be emptied soon",
+                )
                 .into(),
             Err(e) => {
                 if let Ok(text) = state::document::encode(snapshot) {

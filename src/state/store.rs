@@ -139,7 +139,9 @@ impl LocalStore {
             let before = version_of(&self.read_path);
             let state = self.read_snapshot(locked)?;
             let journal = match is_replaceable(&self.read_path) {
-                true => self.keeper.find(&Place::Beside(self.read_path.clone()), state.as_ref())?,
+                true => self
+                    .keeper
+                    .find(&Place::Beside(self.read_path.clone()), state.as_ref())?,
                 false => None,
             };
             // Without the lock, a run may have written the state between the two.

@@ -33,9 +33,7 @@ pub fn journals(w: &Workspace) -> Vec<PathBuf> {
 
 fn directory(lab: &Lab) -> Workspace {
     // Only the journal has what happens before the end.
-    let w = lab
-        .without()
-        .env("TF_STATE_PERSIST_INTERVAL", "1000");
+    let w = lab.without().env("TF_STATE_PERSIST_INTERVAL", "1000");
     w.write("main.tf", WAITING);
     w.write("backend.tf", &lab.block(""));
     run(&w, Tool::Monoform, &["init", "-input=false"]).ok();
@@ -134,7 +132,10 @@ pub fn found_after_a_change_of_settings(lab: &Lab) {
     let w = directory(lab);
     w.write("main.tf", "resource \"terraform_data\" \"first\" {}\n");
     run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
-    w.write("main.tf", &format!("resource \"terraform_data\" \"first\" {{}}\n{WAITING}"));
+    w.write(
+        "main.tf",
+        &format!("resource \"terraform_data\" \"first\" {{}}\n{WAITING}"),
+    );
     killed(&w);
     let Some((setting, changed)) = changed_setting(lab) else {
         return;

@@ -6,7 +6,6 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use support::Workspace;
 use support::crash::{self, Counts, CrashTest, Random, Victims, kill, setting};
@@ -50,7 +49,13 @@ fn what_another_program_loses() {
     for dir in links {
         w.run(&["internal-plugin", "link", &dir.display().to_string()]).ok();
     }
-    w.write("../home/.terraformrc", &format!("provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n", mirror.display()));
+    w.write(
+        "../home/.terraformrc",
+        &format!(
+            "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+            mirror.display()
+        ),
+    );
     let program = PathBuf::from(&peer);
     w.run_program(&program, &["init", "-no-color", "-input=false"]).ok();
     let test = CrashTest {
@@ -61,7 +66,11 @@ fn what_another_program_loses() {
     };
     for version in 0..setting("MONOFORM_CRASH_ROUNDS", 50) {
         // Each begins anew: what one round has lost is not to be counted again.
-        for name in ["terraform.tfstate", "terraform.tfstate.backup", ".terraform.tfstate.lock.info"] {
+        for name in [
+            "terraform.tfstate",
+            "terraform.tfstate.backup",
+            ".terraform.tfstate.lock.info",
+        ] {
             let _ = std::fs::remove_file(w.dir().join(name));
         }
         let _ = std::fs::remove_dir_all(w.dir().join("out"));

@@ -31,7 +31,12 @@ fn injected(w: &Workspace, call: &str, what: &str, when: usize, paths: &[PathBuf
     let trace = w.home().join("trace");
     let mut command = w.command("strace");
     command.arg("-f").arg("-o").arg(&trace);
-    command.args(["-e", &format!("trace={call}"), "-e", &format!("inject={call}:{what}:when={when}")]);
+    command.args([
+        "-e",
+        &format!("trace={call}"),
+        "-e",
+        &format!("inject={call}:{what}:when={when}"),
+    ]);
     for path in paths {
         command.arg("-P").arg(path);
     }
@@ -55,10 +60,14 @@ const VARIABLES: [&str; 2] = ["-var=objects=4", "-var=version_of_all=1"];
 /// The files that hold a state; their names are what people see in messages.
 fn files_of(w: &Workspace) -> Vec<PathBuf> {
     let dir = w.dir().canonicalize().expect("a directory");
-    ["terraform.tfstate", ".terraform.tfstate.journal", "terraform.tfstate.backup"]
-        .iter()
-        .map(|name| dir.join(name))
-        .collect()
+    [
+        "terraform.tfstate",
+        ".terraform.tfstate.journal",
+        "terraform.tfstate.backup",
+    ]
+    .iter()
+    .map(|name| dir.join(name))
+    .collect()
 }
 
 /// After a run with a fault, nothing that exists is unknown.
@@ -71,7 +80,12 @@ fn nothing_is_lost(w: &Workspace, ran: &Ran, what: &str) {
         false => BTreeSet::new(),
     };
     let lost: Vec<_> = outcome.lost.iter().filter(|name| !rescued.contains(*name)).collect();
-    assert!(lost.is_empty(), "{what}: lost {lost:?}, named {:?}\n{}", outcome.named, outcome.text);
+    assert!(
+        lost.is_empty(),
+        "{what}: lost {lost:?}, named {:?}\n{}",
+        outcome.named,
+        outcome.text
+    );
 }
 
 #[test]
@@ -169,7 +183,13 @@ const EDITS: &[Edit] = &[
         after: &["terraform_data.a", "terraform_data.b"],
     },
     Edit {
-        args: &["state", "replace-provider", "-auto-approve", "terraform.io/builtin/terraform", "example.com/other/terraform"],
+        args: &[
+            "state",
+            "replace-provider",
+            "-auto-approve",
+            "terraform.io/builtin/terraform",
+            "example.com/other/terraform",
+        ],
         after: &["terraform_data.a", "terraform_data.b"],
     },
     Edit {
@@ -229,7 +249,13 @@ fn killed_at_any_write_a_move_between_two_states_leaves_the_object_in_one_of_the
     for call in CALLS {
         for when in 1..16 {
             let w = Workspace::with(&[("terraform.tfstate", &text)]);
-            let args = ["state", "mv", "-state-out=other.tfstate", "terraform_data.a", "terraform_data.a"];
+            let args = [
+                "state",
+                "mv",
+                "-state-out=other.tfstate",
+                "terraform_data.a",
+                "terraform_data.a",
+            ];
             let (ran, happened) = injected(&w, call, "signal=KILL", when, &[], &args);
             if !happened {
                 break;
@@ -285,13 +311,22 @@ fn what_was_written_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let w = Workspace::with(&[("main.tf", crate::WAITING)]);
     let mut command = w.command("sh");
-    command.args(["-c", "umask 000; exec \"$0\" \"$@\"", monoform(), "apply", "-no-color", "-auto-approve"]);
+    command.args([
+        "-c",
+        "umask 000; exec \"$0\" \"$@\"",
+        monoform(),
+        "apply",
+        "-no-color",
+        "-auto-approve",
+    ]);
     let apply = command
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("sh starts");
-    crate::until("the provisioner runs", || w.exists("started") && w.exists("terraform.tfstate"));
+    crate::until("the provisioner runs", || {
+        w.exists("started") && w.exists("terraform.tfstate")
+    });
     let mode = |name: &str| {
         let metadata = std::fs::metadata(w.dir().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
         metadata.permissions().mode() & 0o777

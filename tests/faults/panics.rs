@@ -50,7 +50,8 @@ fn a_panic_saves_the_state_and_writes_a_report_without_values() {
     if needs("cc", TEST).is_none() {
         return;
     }
-    let w = Workspace::with(&[("main.tf", crate::WAITING), ("random.tf", RANDOM)]).env("TF_STATE_PERSIST_INTERVAL", "1000");
+    let w =
+        Workspace::with(&[("main.tf", crate::WAITING), ("random.tf", RANDOM)]).env("TF_STATE_PERSIST_INTERVAL", "1000");
     let (source, library) = (w.home().join("random.c"), w.home().join("random.so"));
     std::fs::write(&source, NO_RANDOM).expect("a file");
     let mut cc = w.command("cc");
@@ -78,12 +79,19 @@ fn a_panic_saves_the_state_and_writes_a_report_without_values() {
 
     let reports: Vec<PathBuf> = crate::files(&w)
         .into_keys()
-        .filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("monoform-crash-")))
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|n| n.to_string_lossy().starts_with("monoform-crash-"))
+        })
         .collect();
     let [report] = &reports[..] else {
         panic!("one report: {reports:?}\n{}", apply.all())
     };
-    assert!(apply.stderr.contains(&*report.file_name().expect("a name").to_string_lossy()));
+    assert!(
+        apply
+            .stderr
+            .contains(&*report.file_name().expect("a name").to_string_lossy())
+    );
     let mode = std::fs::metadata(report).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let text = std::fs::read_to_string(report).expect("text");
@@ -91,7 +99,10 @@ fn a_panic_saves_the_state_and_writes_a_report_without_values() {
         assert!(text.contains(part), "{part}\n{text}");
     }
     for secret in ["planted-secret-4711", "done before"] {
-        assert!(!text.contains(secret) && !apply.stderr.contains(secret), "{secret}\n{text}");
+        assert!(
+            !text.contains(secret) && !apply.stderr.contains(secret),
+            "{secret}\n{text}"
+        );
     }
     // The next one goes on.
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();

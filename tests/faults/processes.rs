@@ -60,13 +60,29 @@ data "local_file" "a" {
     );
 }
 
+/// Waits until the plugin waits for the pipe, and what was done before is saved.
+fn until_it_reads(w: &Workspace) {
+    let waits = |id: &u32| {
+        let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten();
+        tasks.filter_map(Result::ok).any(|task| {
+            let place = std::fs::read_to_string(task.path().join("wchan")).unwrap_or_default();
+            place.contains("partner") || place.contains("fifo")
+        })
+    };
+    let saved = || std::fs::read_to_string(w.dir().join("terraform.tfstate")).is_ok_and(|s| s.contains("done before"));
+    let began = Instant::now();
+    until("the plugin reads", || {
+        // Where the system does not tell what a thread waits for, some time must do.
+        saved() && (ids(w, "provider local").iter().any(waits) || began.elapsed().as_secs() > 8)
+    });
+}
+
 #[test]
 fn a_plugin_that_hangs_is_ended_by_two_interrupts() {
     let w = Workspace::new();
     hanging(&w);
     let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
-    until("the plugin reads", || !ids(&w, "provider local").is_empty() && w.exists("terraform.tfstate"));
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    until_it_reads(&w);
     signal(&ids(&w, "provider local"), "STOP");
     let began = Instant::now();
     send(&apply, "INT");
@@ -86,8 +102,7 @@ fn an_answer_after_the_cancellation_changes_nothing() {
     let w = Workspace::new();
     hanging(&w);
     let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
-    until("the plugin reads", || !ids(&w, "provider local").is_empty() && w.exists("terraform.tfstate"));
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    until_it_reads(&w);
     let plugin = ids(&w, "provider local");
     signal(&plugin, "STOP");
     send(&apply, "INT");
@@ -114,8 +129,7 @@ fn a_plugin_that_is_killed_is_named_with_its_end() {
     let w = Workspace::new();
     hanging(&w);
     let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
-    until("the plugin reads", || !ids(&w, "provider local").is_empty() && w.exists("terraform.tfstate"));
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    until_it_reads(&w);
     signal(&ids(&w, "provider local"), "KILL");
     let apply = finish(apply);
     apply.fails_with(&["data.local_file.a", "local", "signal"]);
@@ -197,7 +211,15 @@ fn errors_that_nobody_reads_change_no_status_and_lose_nothing() {
     assert_eq!(run(&["state", "show", "nothing.there"]), 1);
     // Not even open.
     let mut command = w.command("sh");
-    command.args(["-c", "exec \"$0\" \"$@\" >&- 2>&- <&-", monoform(), "apply", "-no-color", "-auto-approve", "-replace=terraform_data.before"]);
+    command.args([
+        "-c",
+        "exec \"$0\" \"$@\" >&- 2>&- <&-",
+        monoform(),
+        "apply",
+        "-no-color",
+        "-auto-approve",
+        "-replace=terraform_data.before",
+    ]);
     let status = command.status().expect("sh starts").code();
     assert!([Some(0), Some(1), Some(141)].contains(&status), "{status:?}");
     let state = w.state();
@@ -211,7 +233,10 @@ fn errors_that_nobody_reads_change_no_status_and_lose_nothing() {
 fn two_series_of_applies_at_once_follow_each_other() {
     // 2 × 50 in scripts/crash.
     let times = support::crash::setting("MONOFORM_CONCURRENT", 6);
-    let w = Workspace::with(&[("main.tf", "variable \"word\" {}\nresource \"terraform_data\" \"a\" {\n  input = var.word\n}\n")]);
+    let w = Workspace::with(&[(
+        "main.tf",
+        "variable \"word\" {}\nresource \"terraform_data\" \"a\" {\n  input = var.word\n}\n",
+    )]);
     w.run(&["apply", "-no-color", "-auto-approve", "-var=word=first"]).ok();
     std::thread::scope(|scope| {
         for who in ["one", "two"] {
@@ -219,12 +244,17 @@ fn two_series_of_applies_at_once_follow_each_other() {
             scope.spawn(move || {
                 for i in 0..times {
                     let word = format!("-var=word={who}{i}");
-                    w.run(&["apply", "-no-color", "-auto-approve", "-lock-timeout=600s", &word]).ok();
+                    w.run(&["apply", "-no-color", "-auto-approve", "-lock-timeout=600s", &word])
+                        .ok();
                 }
             });
         }
     });
-    assert_eq!(w.state()["serial"], 1 + 2 * times, "every apply has written once, after the others");
+    assert_eq!(
+        w.state()["serial"],
+        1 + 2 * times,
+        "every apply has written once, after the others"
+    );
     assert!(!w.exists(".terraform.tfstate.journal") && !w.exists(".terraform.tfstate.pending"));
     no_orphans(&w);
 }

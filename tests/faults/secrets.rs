@@ -100,7 +100,12 @@ fn may(path: &Path) -> bool {
     let private = || std::fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o777 == 0o600);
     // A file that is about to get one of those names.
     let unfinished = name.starts_with(".monoform-") && private();
-    unfinished || name.contains(".tfstate") || name.ends_with(".plan") || name.ends_with(".journal") || name == "secret" || name.ends_with(".tf")
+    unfinished
+        || name.contains(".tfstate")
+        || name.ends_with(".plan")
+        || name.ends_with(".journal")
+        || name == "secret"
+        || name.ends_with(".tf")
 }
 
 fn search_files(dir: &Path, finds: &mut Finds) {
@@ -112,7 +117,11 @@ fn search_files(dir: &Path, finds: &mut Finds) {
             && !may(&path)
             && let Ok(text) = std::fs::read(&path)
         {
-            search(&format!("the file {}", path.file_name().unwrap_or_default().to_string_lossy()), &text, finds);
+            search(
+                &format!("the file {}", path.file_name().unwrap_or_default().to_string_lossy()),
+                &text,
+                finds,
+            );
         }
     }
 }
@@ -120,7 +129,9 @@ fn search_files(dir: &Path, finds: &mut Finds) {
 /// The command lines of all processes that were started for a workspace.
 fn search_processes(home: &Path, finds: &mut Finds) {
     let mark = format!("HOME={}", home.display()).into_bytes();
-    let Ok(entries) = std::fs::read_dir("/proc") else { return };
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return;
+    };
     for path in entries.filter_map(Result::ok).map(|e| e.path()) {
         let ours = std::fs::read(path.join("environ")).is_ok_and(|e| e.split(|b| *b == 0).any(|v| v == mark));
         if ours && let Ok(line) = std::fs::read(path.join("cmdline")) {
@@ -180,7 +191,12 @@ fn only_the_state_the_plan_and_the_journal_have_secrets() {
         for args in commands {
             let ran = run(&w, args);
             let broken = args.iter().any(|arg| arg.starts_with("-var="));
-            assert_eq!(ran.status != 0, broken, "{args:?}: {}", ran.stderr.lines().rev().take(30).collect::<Vec<_>>().join("\n"));
+            assert_eq!(
+                ran.status != 0,
+                broken,
+                "{args:?}: {}",
+                ran.stderr.lines().rev().take(30).collect::<Vec<_>>().join("\n")
+            );
             let mut found = finds.lock().expect("finds");
             search(&format!("the output of {args:?}"), ran.stdout.as_bytes(), &mut found);
             for line in ran.stderr.lines() {

@@ -261,9 +261,16 @@ fn where_the_working_directory_is_read_only_the_state_goes_elsewhere_and_the_pla
         support::skip(TEST, "mount", "a directory cannot be made read-only");
         return;
     };
-    let run = run.fails_with(&["Failed to save state", "Failed to persist state to backend", "copy that file over"]);
+    let run = run.fails_with(&[
+        "Failed to save state",
+        "Failed to persist state to backend",
+        "copy that file over",
+    ]);
     let plain: String = run.stderr.replace(['│', '\n', ' '], "");
-    let place = plain.split('"').find(|part| part.ends_with("errored.tfstate")).expect("a place");
+    let place = plain
+        .split('"')
+        .find(|part| part.ends_with("errored.tfstate"))
+        .expect("a place");
     let place = std::path::Path::new(place);
     assert!(std::fs::read_to_string(place).expect("the state").contains("precious"));
     use std::os::unix::fs::PermissionsExt as _;

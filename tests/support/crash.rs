@@ -149,10 +149,11 @@ fn existing(w: &Workspace) -> BTreeMap<String, String> {
         return BTreeMap::new();
     };
     let read = |entry: std::fs::DirEntry| {
-        let text = std::fs::read_to_string(entry.path()).expect("a file");
-        (entry.file_name().to_string_lossy().into_owned(), text)
+        // What is being destroyed may be gone meanwhile.
+        let text = std::fs::read_to_string(entry.path()).ok()?;
+        Some((entry.file_name().to_string_lossy().into_owned(), text))
     };
-    entries.map(|entry| read(entry.expect("an entry"))).collect()
+    entries.filter_map(|entry| read(entry.expect("an entry"))).collect()
 }
 
 /// The files that a state knows, deposed ones among them, by name, with their contents.
@@ -170,7 +171,9 @@ fn known(state: &serde_json::Value) -> BTreeMap<String, String> {
 
 /// The names of the files that the text of a state knows.
 pub fn files_in(state: &str) -> BTreeSet<String> {
-    known(&serde_json::from_str(state).unwrap_or_default()).into_keys().collect()
+    known(&serde_json::from_str(state).unwrap_or_default())
+        .into_keys()
+        .collect()
 }
 
 /// What a name of a file begins with for an instance: `plain-3-`.
@@ -213,7 +216,10 @@ fn wait(child: &mut Child) -> i32 {
         if let Some(status) = child.try_wait().expect("a status") {
             return status.code().unwrap_or(-1);
         }
-        assert!(began.elapsed() < PATIENCE, "the end of a command: not after {PATIENCE:?}");
+        assert!(
+            began.elapsed() < PATIENCE,
+            "the end of a command: not after {PATIENCE:?}"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -305,7 +311,14 @@ impl CrashTest<'_> {
         let log = w.read("log");
         let exists = existing(w);
         let [objects, version] = self.variables(objects, version);
-        let next = self.unlocked(&["plan", "-no-color", "-input=false", "-refresh=false", &objects, &version]);
+        let next = self.unlocked(&[
+            "plan",
+            "-no-color",
+            "-input=false",
+            "-refresh=false",
+            &objects,
+            &version,
+        ]);
         let pulled = self.unlocked(&["state", "pull"]);
         let state = known(&serde_json::from_str(&pulled.stdout).unwrap_or_default());
         let mut all = named(&next.all(), &IN_FLIGHT);
@@ -330,7 +343,10 @@ impl CrashTest<'_> {
     pub fn look_after(&self) {
         let pulled = self.unlocked(&["state", "pull"]);
         let state = known(&serde_json::from_str(&pulled.stdout).unwrap_or_default());
-        for name in existing(self.workspace).keys().filter(|name| !state.contains_key(*name)) {
+        for name in existing(self.workspace)
+            .keys()
+            .filter(|name| !state.contains_key(*name))
+        {
             std::fs::remove_file(self.workspace.dir().join("out").join(name)).expect("a file");
         }
     }

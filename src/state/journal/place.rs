@@ -38,7 +38,13 @@ impl Place {
     /// is in the name.
     #[must_use]
     pub fn among(directory: PathBuf, workspace: &str, identity: &str) -> Place {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || "-_".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        };
         let shown: String = workspace.chars().take(SHOWN).map(plain).collect();
         let sum = checksum(format!("{workspace}\0{identity}").as_bytes());
         let name = format!("{shown}-{}.journal", sum.get(..16).unwrap_or(&sum));
@@ -73,7 +79,8 @@ impl Place {
         }
         for other in others.iter().filter(|other| *other != name) {
             let found = recovery::find(&directory.join(other))?;
-            let usable = |found: &Found| !found.alive && found.contents.damage.is_empty() && found.contents.knows(&base);
+            let usable =
+                |found: &Found| !found.alive && found.contents.damage.is_empty() && found.contents.knows(&base);
             if let Some(found) = found.filter(usable) {
                 return Ok(Some(found));
             }

@@ -10,9 +10,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use addrs::AbsResourceInstance;
 
+use super::IntentAction;
 use super::format::{Damage, InFlight};
 use super::replay::{Contents, Foreign, Verdict};
-use super::IntentAction;
 use crate::StateError;
 
 /// How many addresses a message names.

@@ -172,7 +172,9 @@ impl Recording<'_> {
         let arguments: Vec<&str> = arguments.trim_end().trim_end_matches(')').split(", ").collect();
         match function {
             "openat" => {
-                let Some(name) = self.name(&text(arguments[1])) else { return };
+                let Some(name) = self.name(&text(arguments[1])) else {
+                    return;
+                };
                 let flags = arguments[2];
                 let descriptor = result.split('<').next().unwrap().to_owned();
                 self.places.insert(descriptor, 0);
@@ -379,7 +381,9 @@ fn recover(files: &BTreeMap<String, Vec<u8>>) -> Result<FoundAfter, String> {
     store.forget_journal().map_err(|e| e.to_string())?;
     store.unlock().map_err(|e| e.to_string())?;
     // And the next one has no question.
-    let again = LocalStore::new(dir.path().join(STATE)).read().map_err(|e| e.to_string())?;
+    let again = LocalStore::new(dir.path().join(STATE))
+        .read()
+        .map_err(|e| e.to_string())?;
     assert_eq!(again.unwrap_or_default().instance_count(), found.state.len());
     Ok(found)
 }
@@ -408,7 +412,17 @@ fn after_a_power_cut_at_any_moment_nothing_is_lost() {
     }
     let calls = "openat,write,lseek,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat";
     let run = Command::new("strace")
-        .args(["-ff", "-y", "-xx", "-ttt", "-s", "10000000", "-e", &format!("trace={calls}"), "-o"])
+        .args([
+            "-ff",
+            "-y",
+            "-xx",
+            "-ttt",
+            "-s",
+            "10000000",
+            "-e",
+            &format!("trace={calls}"),
+            "-o",
+        ])
         .arg(traces.join("t"))
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "recorded_run", "--test-threads=1"])
@@ -423,7 +437,10 @@ fn after_a_power_cut_at_any_moment_nothing_is_lost() {
     }
     let ops = recorded(&traces, &dir);
     assert_eq!(outside(&ops, "done").len(), 10, "{ops:#?}");
-    assert!(ops.iter().any(|op| matches!(op, Op::SyncDirectory)), "directories are synced");
+    assert!(
+        ops.iter().any(|op| matches!(op, Op::SyncDirectory)),
+        "directories are synced"
+    );
     let mut checked = 0;
     for end in 0..=ops.len() {
         let done = &ops[..end];
@@ -434,11 +451,20 @@ fn after_a_power_cut_at_any_moment_nothing_is_lost() {
             let disk = on_the_disk(done, kept);
             let shown = || {
                 let names: Vec<_> = disk.iter().map(|(name, text)| (name, text.len())).collect();
-                format!("after {end} of {} operations, {kept:?}: {names:?}\nlast: {:?}", ops.len(), done.last())
+                format!(
+                    "after {end} of {} operations, {kept:?}: {names:?}\nlast: {:?}",
+                    ops.len(),
+                    done.last()
+                )
             };
             let found = recover(&disk).unwrap_or_else(|e| panic!("{e}\n{}", shown()));
             let known: BTreeSet<String> = found.state.union(&found.in_flight).cloned().collect();
-            assert!(real.is_subset(&known), "lost: {:?}\n{}", real.difference(&known), shown());
+            assert!(
+                real.is_subset(&known),
+                "lost: {:?}\n{}",
+                real.difference(&known),
+                shown()
+            );
             assert!(
                 certain.is_subset(&found.state),
                 "done, and not in the state: {:?}\n{}",

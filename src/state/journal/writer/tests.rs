@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::journal::replay::{Contents, Verdict};
 use crate::journal::IntentAction;
+use crate::journal::replay::{Contents, Verdict};
 
 fn intent(name: &str) -> Intent {
     Intent {
