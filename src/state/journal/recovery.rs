@@ -259,6 +259,10 @@ impl JournalReport {
                     "the object may have changed. The next plan reads it again (refresh)."
                 )?,
                 IntentAction::Delete => write!(f, "the object may be gone. The next plan reads it again (refresh).")?,
+                IntentAction::Invoke => write!(
+                    f,
+                    "it may have run in part. If it must run to its end, invoke the action again with -invoke."
+                )?,
                 IntentAction::Provision => write!(
                     f,
                     "it may have run in part. If the object is of no use like that, mark it with taint to have it replaced."
