@@ -148,6 +148,22 @@ struct Seen {
     objects: Value,
 }
 
+impl Seen {
+    fn sort(&mut self) {
+        let lines = |text: &str| -> String {
+            let mut lines: Vec<&str> = text.lines().collect();
+            lines.sort_unstable();
+            lines.join("\n")
+        };
+        self.shown = lines(&self.shown);
+        self.log = lines(&self.log);
+        self.events.sort_by_cached_key(Value::to_string);
+        if let Some(invocations) = self.plan["action_invocations"].as_array_mut() {
+            invocations.sort_by_cached_key(Value::to_string);
+        }
+    }
+}
+
 fn run(w: &Workspace, program: &str, args: &[&str]) -> Ran {
     w.run_program(program, args)
 }
@@ -221,8 +237,13 @@ fn objects(state: &Value) -> Value {
 fn side_by_side(files: &[(&str, &str)], steps: &[&[&str]]) {
     let (ours, theirs) = (workspace(files), workspace(files));
     for arguments in steps {
-        let theirs = step(&theirs, "terraform-1.16", arguments);
-        let ours = step(&ours, monoform(), arguments);
+        let mut theirs = step(&theirs, "terraform-1.16", arguments);
+        let mut ours = step(&ours, monoform(), arguments);
+        if arguments.iter().any(|a| a.starts_with("-invoke")) {
+            // What a user asks for is invoked in any order.
+            theirs.sort();
+            ours.sort();
+        }
         let about = format!("after {arguments:?}: ours first, then Terraform's");
         assert_eq!((ours.status, &ours.errors), (theirs.status, &theirs.errors), "{about}");
         assert_eq!(ours.shown, theirs.shown, "{about}");
@@ -458,12 +479,6 @@ action "acts6_line" "alone" {
     fails = var.fails
   }
 }
-
-action "acts6_line" "lost" {
-  config {
-    text = "nobody ${caller.id}"
-  }
-}
 "#,
     );
     side_by_side(
@@ -482,10 +497,9 @@ action "acts6_line" "lost" {
             ],
             &["-invoke=action.acts6_line.alone[\"z\"]"],
             &["-invoke=action.acts6_line.no"],
-            &["-invoke=action.acts6_line.lost"],
             &["-invoke=acts6_thing.a"],
             &["-invoke=action.acts6_line.called", "-destroy"],
-            &["-invoke=action.acts6_line.called", "-invoke=action.acts6_line.lost"],
+            &["-invoke=action.acts6_line.called", "-invoke=action.acts6_line.alone"],
         ],
     );
 }

@@ -50,14 +50,19 @@ impl Validator<'_> {
         ConfiguredAction::find(self.config, self.providers.schemas(), address).map_err(|d| self.fail(d))
     }
 
-    /// Has the provider validate the configuration of an action, with this value of `caller`.
-    async fn action_config(&self, action: &ConfiguredAction<'_>, caller: Value, about: &str) -> Result<(), Reported> {
+    /// Has the provider validate the configuration of an action, with this value of `caller` if a resource triggers it.
+    async fn action_config(
+        &self,
+        action: &ConfiguredAction<'_>,
+        caller: Option<Value>,
+        about: &str,
+    ) -> Result<(), Reported> {
         let (instance, _) = self.place(&action.address.module)?;
         let expansion = Expansion::of_any(action.block.count.is_some(), action.block.for_each.is_some());
         let call = ActionCall {
             module: &instance,
             repetition: expansion.repetition(&InstanceKey::None),
-            caller: Some(caller),
+            caller,
             about,
         };
         let (value, warnings) = action
@@ -112,7 +117,7 @@ impl Validator<'_> {
             }
         }
         for (of, action) in &actions {
-            let caller = Value::unknown(schema.implied_type());
+            let caller = Some(Value::unknown(schema.implied_type()));
             let about = format!("{of}, called from {address}");
             // A failure has been reported.
             let _: Result<(), Reported> = self.action_config(action, caller, &about).await;
