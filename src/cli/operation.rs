@@ -129,6 +129,10 @@ pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
             ),
         ));
     }
+    let invoke = invoked(&flags.invoke)?;
+    if invoke.is_some() {
+        return invocation_options(flags, invoke);
+    }
     let mode = match (flags.destroy, flags.refresh_only) {
         (true, _) => Mode::Destroy,
         (_, true) => Mode::RefreshOnly,
@@ -153,6 +157,41 @@ pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
         ));
     }
     Ok(options)
+}
+
+/// The action that flags ask for, if any.
+fn invoked(texts: &[String]) -> Result<Option<addrs::AbsActionInstance>, UsageError> {
+    let Some(text) = texts.first() else { return Ok(None) };
+    if texts.len() > 1 {
+        return Err(UsageError::new(
+            "Invalid arguments",
+            "Only one action can be invoked at a time: the option -invoke can be given once.",
+        ));
+    }
+    match addrs::parse::action(text) {
+        Ok(address) => Ok(Some(address)),
+        Err(e) => Err(UsageError::new(format!("Invalid target \"{text}\""), e.detail)),
+    }
+}
+
+/// The plan that invokes an action.
+fn invocation_options(flags: &ModeFlags, invoke: Option<addrs::AbsActionInstance>) -> Result<PlanOptions, UsageError> {
+    if flags.destroy {
+        return Err(UsageError::new(
+            "Incompatible plan options",
+            "The option -invoke changes no objects, so it cannot be used together with -destroy.",
+        ));
+    }
+    if !flags.replace.is_empty() {
+        return Err(UsageError::new(
+            "Unsupported plan mode",
+            "The option -invoke changes no objects, so it cannot be used together with -replace.",
+        ));
+    }
+    Ok(PlanOptions {
+        invoke,
+        ..targeted(Mode::RefreshOnly, flags.refresh, &flags.targets)?
+    })
 }
 
 /// The plan of a mode, limited to the targets of flags.
@@ -556,7 +595,7 @@ impl<'s> Operation<'s> {
             Ok(result) => {
                 problems.extend(self.take_warnings());
                 problems.extend(result.diagnostics);
-                if plan.is_partial() {
+                if plan.is_partial() && plan.invoke.is_none() {
                     problems.push(views::plan::incomplete_warning());
                 }
                 let unsaved = self.save(&result.state);

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use addrs::AbsResourceInstance;
+use addrs::{AbsActionInstance, AbsResourceInstance};
 
+use crate::invocation::InvocationTrigger;
 use crate::plan::Action;
 
 /// An event.
@@ -101,6 +102,38 @@ pub enum Event {
         address: AbsResourceInstance,
         /// The type of the provisioner.
         provisioner: Arc<str>,
+    },
+    /// The invocation of an action starts.
+    ActionStart {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it is invoked.
+        trigger: Arc<InvocationTrigger>,
+    },
+    /// A message from an action that runs.
+    ActionProgress {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it is invoked.
+        trigger: Arc<InvocationTrigger>,
+        /// The message.
+        message: String,
+    },
+    /// The invocation of an action is complete.
+    ActionComplete {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it was invoked.
+        trigger: Arc<InvocationTrigger>,
+    },
+    /// The invocation of an action has failed.
+    ActionFailed {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it was invoked.
+        trigger: Arc<InvocationTrigger>,
+        /// Its errors.
+        error: String,
     },
     /// The opening of an ephemeral resource is deferred to apply, because its configuration is unknown.
     EphemeralDeferred {

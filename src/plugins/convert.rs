@@ -162,6 +162,8 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
         let converted = function(f).map_err(|error| error.within(format!("signature of the function \"{name}\"")))?;
         functions.insert(name.into(), converted);
     }
+    let actions = response.action_schemas.into_iter();
+    let actions = actions.map(|(name, action)| (name, action.schema.unwrap_or_default()));
     let capabilities = response.server_capabilities.unwrap_or_default();
     Ok(ProviderSchema {
         provider,
@@ -170,6 +172,7 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
         data_sources: named(response.data_source_schemas, "data source")?,
         ephemeral: named(response.ephemeral_resource_schemas, "ephemeral resource type")?,
         functions,
+        actions: named(actions.collect(), "action type")?,
         capabilities: Capabilities {
             plan_destroy: capabilities.plan_destroy,
             schema_optional: capabilities.get_provider_schema_optional,

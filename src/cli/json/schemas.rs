@@ -23,6 +23,7 @@ pub fn provider(schema: &ProviderSchema) -> Json {
         .with_content("data_source_schemas", all(&schema.data_sources))
         .with_content("ephemeral_resource_schemas", all(&schema.ephemeral))
         .with_content("functions", functions)
+        .with_content("action_schemas", actions(&schema.actions))
         .into()
 }
 
@@ -31,6 +32,17 @@ fn all(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
         .iter()
         .map(|(name, schema)| (name.to_string(), versioned(schema)))
         .collect()
+}
+
+/// The schemas of actions, which have no versions.
+fn actions(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
+    let documents = schemas.iter().map(|(name, schema)| {
+        (
+            name.to_string(),
+            Object::default().with("block", block(&schema.block)).into(),
+        )
+    });
+    documents.collect()
 }
 
 fn versioned(schema: &Schema) -> Json {

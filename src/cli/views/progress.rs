@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use addrs::AbsResourceInstance;
+use addrs::{AbsActionInstance, AbsResourceInstance};
 use engine::events::{EphemeralAction, Event};
+use engine::invocation::InvocationTrigger;
 use engine::plan::Action;
 
 use crate::ui::Ui;
@@ -66,6 +67,33 @@ impl Progress {
             self.line(style.green(format!("  Prepared {ty} for import")));
         }
         self.about(&format!("{address}: Refreshing state...{}", bracketed(id)));
+    }
+
+    fn action(&self, event: &Event) {
+        let style = self.ui.style();
+        match event {
+            Event::ActionStart { address, trigger } => {
+                self.about(&format!("Action started: {}", invocation(address, trigger)));
+            }
+            Event::ActionProgress {
+                address,
+                trigger,
+                message,
+            } => {
+                let head = style.bold(format!("Action {}:", invocation(address, trigger)));
+                self.line(format!("{head} {message}"));
+                self.ui.flush();
+            }
+            Event::ActionComplete { address, trigger } => {
+                self.line(style.good(format!("Action complete: {}", invocation(address, trigger))));
+            }
+            Event::ActionFailed {
+                address,
+                trigger,
+                error,
+            } => self.line(style.bad(format!("Action failed: {} - {error}", invocation(address, trigger)))),
+            _ => {}
+        }
     }
 
     fn output(&self, address: &AbsResourceInstance, provisioner: &str, output: &str) {
@@ -140,6 +168,10 @@ impl OperationView for Progress {
                 provisioner,
                 output,
             } => self.output(address, provisioner, output),
+            Event::ActionStart { .. }
+            | Event::ActionProgress { .. }
+            | Event::ActionComplete { .. }
+            | Event::ActionFailed { .. } => self.action(event),
             Event::OperationFailed { .. }
             | Event::EphemeralFailed { .. }
             | Event::Progress { .. }
@@ -189,6 +221,17 @@ fn name(address: &AbsResourceInstance, deposed: Option<&Arc<str>>) -> String {
     match deposed {
         Some(key) => format!("{address} (deposed object {key})"),
         None => address.to_string(),
+    }
+}
+
+/// `action.t.n (triggered by t.n)`.
+fn invocation(address: &AbsActionInstance, trigger: &InvocationTrigger) -> String {
+    match trigger {
+        InvocationTrigger::Lifecycle(t) => format!("{address} (triggered by {})", t.resource),
+        InvocationTrigger::Invoke { caller: None } => format!("{address} (triggered by CLI)"),
+        InvocationTrigger::Invoke { caller: Some(caller) } => {
+            format!("{address} (triggered by CLI, called from {caller})")
+        }
     }
 }
 

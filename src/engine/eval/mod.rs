@@ -154,6 +154,7 @@ impl<'a> Evaluator<'a> {
             node,
             repetition,
             self_value,
+            caller: None,
             own_value: None,
         })
     }
@@ -206,6 +207,10 @@ impl<'a> Evaluator<'a> {
             Block::Variable(_, name) => {
                 let (module, name) = name_in(name);
                 let _: Result<(), _> = slot(&self.memo, &Key::Variable(module, name)).set(Ok(Value::dynamic()));
+            }
+            Block::Action(action) => {
+                let key = expand::Repeated::Action(module.clone(), action.action.clone());
+                let _: Result<(), _> = slot(&self.expansions, &key).set(Err(Reported));
             }
             Block::Provider(_) | Block::Check(..) => {}
         }
@@ -286,6 +291,7 @@ impl<'a> Evaluator<'a> {
             node,
             repetition,
             self_value: None,
+            caller: None,
             own_value: None,
         };
         let value = self.evaluate(&attribute.expr, &scope)?;
@@ -478,6 +484,12 @@ impl<'a> Evaluator<'a> {
         self.with_objects(&address.containing_resource(), |objects| {
             objects.insert(address.resource.key.clone(), value);
         });
+    }
+
+    /// Forgets the value of a resource that was computed for the action that one of its instances triggers: others may be evaluated
+    /// only when all instances have their objects.
+    pub(crate) fn forget_resource_value(&self, resource: &AbsResource) {
+        write(&self.memo).remove(&Key::Resource(resource.clone()));
     }
 
     /// Removes the object of an instance. If the objects of the resource are not loaded yet, they are loaded later from a state

@@ -8,9 +8,10 @@ use cty::Value;
 use state::{DeposedKey, Object};
 use syntax::Diagnostic;
 
+use super::actions::TriggeringChange;
 use super::managed::Refreshed;
 use super::{PlannedResource, Planner};
-use crate::eval::Reported;
+use crate::eval::{Repetition, Reported};
 use crate::instance::{StoredObject, located, upgrade};
 use crate::plan::{Action, Reason, ResourceChange};
 
@@ -43,7 +44,23 @@ impl Planner<'_> {
         let shown = if self.spec.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
         // The change stays in the plan, so that users see what prevent_destroy forbids.
-        self.check_prevent_destroy(p, address)
+        self.check_prevent_destroy(p, address)?;
+        let triggers = p.block.is_some_and(|block| !block.lifecycle.action_triggers.is_empty());
+        if !(triggers && self.spec.kind.plans_actions()) {
+            return Ok(());
+        }
+        let change = TriggeringChange {
+            address,
+            action: Action::Delete,
+            before: &shown.marked(p.schema),
+            after: &Value::null(p.schema.implied_type()),
+            repetition: &Repetition::of_existing(&address.resource.key),
+        };
+        if self.spec.kind.is_destroy() {
+            return self.plan_triggers(p, change).await;
+        }
+        self.plan_triggers_of_orphan(p, change).await;
+        Ok(())
     }
 
     /// Plans the destruction of a deposed object.
