@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use config::LoadOptions;
 use provider::Schemas;
 use state::State;
 use syntax::{Diagnostics, SourceMap};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::state_session;
@@ -31,6 +31,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
             json: flags.switch(
@@ -135,13 +136,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
         Ok(saved) => saved,
         Err(e) => return problems(e.into(), &SourceMap::default()),
     };
-    let files = planfile::files(&saved);
-    let manifest = saved.snapshot.manifest();
-    let options = LoadOptions {
-        tool_version: TERRAFORM_VERSION,
-        manifest: &manifest,
-    };
-    let loaded = config::load(&files, saved.snapshot.root_dir(), &options);
+    let loaded = workdir::load_planned(session, &saved);
     if loaded.diagnostics.has_errors() {
         return problems(loaded.diagnostics, &loaded.sources);
     }

@@ -118,7 +118,7 @@ impl Tally {
                 address: change.address.clone(),
                 action: match change.action {
                     _ if destroy => Action::Delete,
-                    Action::DeleteThenCreate | Action::CreateThenDelete => Action::Create,
+                    replace if replace.is_replace() => Action::Create,
                     action => action,
                 },
             });
