@@ -331,12 +331,23 @@ pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Stat
     // Other problems of the configuration do not matter for the place of the state.
     let (project, problems) = workdir::read(session);
     show_refusals(session, &project, problems)?;
-    let found =
-        workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)));
-    found.map_err(|problems| {
+    read_of(session, &project, flag).map_err(|problems| {
         session.show(&problems, &project.sources);
         1
     })
+}
+
+/// The same, which shows nothing.
+///
+/// # Errors
+/// The same.
+pub fn read_or_problems(session: &Session, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
+    let (project, _) = workdir::read(session);
+    read_of(session, &project, flag)
+}
+
+fn read_of(session: &Session, project: &Project, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
+    workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)))
 }
 
 /// Where the state of the selected workspace is, for a configuration that accepts this version. Problems have been shown when it

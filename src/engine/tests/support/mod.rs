@@ -291,6 +291,7 @@ pub fn actions(plan: &Plan) -> Vec<String> {
             Action::DeleteThenCreate => "-/+",
             Action::CreateThenDelete => "+/-",
             Action::Forget => ".",
+            Action::CreateThenForget => "+/.",
         })
     };
     let deposed = |c: &ResourceChange| if c.deposed.is_some() { " (deposed)" } else { "" };
