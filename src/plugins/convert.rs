@@ -201,6 +201,7 @@ fn block(block: pb::schema::Block) -> Result<BlockSchema, MessageError> {
         blocks,
         description: description(block.description, block.description_kind),
         deprecated: block.deprecated,
+        deprecation_message: block.deprecation_message,
     })
 }
 
@@ -235,6 +236,7 @@ fn attributes(list: Vec<pb::schema::Attribute>) -> Result<BTreeMap<Arc<str>, Att
             sensitive: a.sensitive,
             write_only: a.write_only,
             deprecated: a.deprecated,
+            deprecation_message: a.deprecation_message,
             description: description(a.description, a.description_kind),
         };
         out.insert(a.name.into(), schema);

@@ -1,11 +1,12 @@
 //! Schemas: the shape of configuration blocks and of the objects that a provider stores.
 //!
 //! [`shape`] has the data: blocks, attributes, nesting, and the type that a schema implies. [`marking`] applies
-//! sensitive and write-only attributes of a schema to values. A schema is data, whether it comes from a provider or
+//! sensitive and write-only attributes of a schema to values, [`deprecation`] what it deprecates. A schema is data, whether it comes from a provider or
 //! from the language itself.
 //!
 //! Where to begin: [`Schema`] and [`BlockSchema`].
 
+pub mod deprecation;
 pub mod marking;
 mod shape;
 

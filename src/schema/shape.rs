@@ -17,6 +17,8 @@ pub struct BlockSchema {
     pub description: Description,
     /// Whether using the block should be warned about.
     pub deprecated: bool,
+    /// What to use instead, if it is deprecated; often empty.
+    pub deprecation_message: String,
 }
 
 /// One attribute of a block or nested object.
@@ -36,6 +38,8 @@ pub struct AttributeSchema {
     pub write_only: bool,
     /// Whether using it should be warned about.
     pub deprecated: bool,
+    /// What to use instead, if it is deprecated; often empty.
+    pub deprecation_message: String,
     /// The description.
     pub description: Description,
 }
@@ -170,6 +174,14 @@ impl BlockSchema {
         self.attributes.values().any(AttributeSchema::contains_sensitive)
             || self.blocks.values().any(|b| b.block.contains_sensitive())
     }
+
+    /// Whether the block, or anything in it, is deprecated.
+    #[must_use]
+    pub fn contains_deprecated(&self) -> bool {
+        self.deprecated
+            || self.attributes.values().any(AttributeSchema::contains_deprecated)
+            || self.blocks.values().any(|b| b.block.contains_deprecated())
+    }
 }
 
 impl AttributeSchema {
@@ -189,6 +201,16 @@ impl AttributeSchema {
             || match &self.ty {
                 AttributeType::Plain(_) => false,
                 AttributeType::Nested(n) => n.attributes.values().any(AttributeSchema::contains_sensitive),
+            }
+    }
+
+    /// Whether this or a nested attribute is deprecated.
+    #[must_use]
+    pub fn contains_deprecated(&self) -> bool {
+        self.deprecated
+            || match &self.ty {
+                AttributeType::Plain(_) => false,
+                AttributeType::Nested(n) => n.attributes.values().any(AttributeSchema::contains_deprecated),
             }
     }
 }

@@ -138,6 +138,7 @@ pub fn actions(action: Action) -> Json {
         Action::DeleteThenCreate => json!(["delete", "create"]),
         Action::CreateThenDelete => json!(["create", "delete"]),
         Action::Forget => json!(["forget"]),
+        Action::CreateThenForget => json!(["create", "forget"]),
     }
 }
 

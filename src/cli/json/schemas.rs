@@ -89,6 +89,7 @@ fn block(schema: &BlockSchema) -> Json {
         .with_content("description", schema.description.text.clone())
         .with("description_kind", kind(&schema.description))
         .with_content("deprecated", schema.deprecated)
+        .with_content("deprecation_message", schema.deprecation_message.clone())
         .into()
 }
 
@@ -113,6 +114,7 @@ fn attribute(schema: &AttributeSchema) -> Json {
         .with_content("description", schema.description.text.clone())
         .with("description_kind", kind(&schema.description))
         .with_content("deprecated", schema.deprecated)
+        .with_content("deprecation_message", schema.deprecation_message.clone())
         .with_content("required", schema.required)
         .with_content("optional", schema.optional)
         .with_content("computed", schema.computed)

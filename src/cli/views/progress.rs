@@ -189,12 +189,14 @@ impl OperationView for Progress {
                 ObjectOperation::Ephemeral(action) => ephemeral_words(action).begins,
             };
             let id = one.id.as_ref().map(|(name, value)| format!("{name}={value}, "));
+            let so_far = one.elapsed.as_secs();
             self.about(&format!(
-                "{}: Still {}... [{}{} elapsed]",
+                "{}: Still {}... [{}{:02}m{:02}s elapsed]",
                 name(&one.address, one.deposed.as_ref()),
                 begins.to_lowercase(),
                 id.unwrap_or_default(),
-                seconds(one.elapsed)
+                so_far / 60,
+                so_far % 60
             ));
         }
     }
@@ -303,7 +305,7 @@ mod tests {
         assert_eq!(
             out.text(),
             "terraform_data.a[0]: Modifying... [id=x]
-terraform_data.a[0]: Still modifying... [id=x, 1m10s elapsed]
+terraform_data.a[0]: Still modifying... [id=x, 01m10s elapsed]
 terraform_data.a[0]: Modifications complete after 1m20s [id=x]
 "
         );

@@ -103,7 +103,7 @@ impl Stream {
             }
             imported += usize::from(change.importing.is_some());
             match change.action {
-                Action::Create => done.added += 1,
+                Action::Create | Action::CreateThenForget => done.added += 1,
                 Action::Delete => done.destroyed += 1,
                 Action::Update => done.changed += 1,
                 Action::DeleteThenCreate | Action::CreateThenDelete => {
@@ -393,7 +393,7 @@ fn action_name(action: Action) -> &'static str {
         Action::Read => "read",
         Action::Update => "update",
         Action::Delete => "delete",
-        Action::DeleteThenCreate | Action::CreateThenDelete => "replace",
+        Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
         Action::Forget => "remove",
     }
 }

@@ -170,18 +170,24 @@ impl Applier<'_> {
             }
             Err(Reported) => Err(Reported),
         };
-        if let (Err(Reported), Some(key)) = (&result, &deposed) {
-            self.restore_deposed(index, s, key);
+        match (&result, deposed) {
+            (Err(Reported), Some(key)) => self.restore_deposed(index, s, &key),
+            (Ok(_), Some(key)) if s.change.action == Action::CreateThenForget => {
+                self.update_deposed(s.change, key, None);
+            }
+            _ => {}
         }
         self.results.sink.settled().await;
         self.report_end(s, action, began, result.as_ref().ok());
         result
     }
 
-    /// Makes the current object of a create_before_destroy replacement a deposed one.
+    /// Makes the current object of a replacement that is created first a deposed one.
     fn depose(&self, index: u32, s: &ObjectOperation<'_>) -> Option<state::DeposedKey> {
         let deposed = match s.change.action {
-            Action::CreateThenDelete => self.update(s.change, Answers::Nothing, |state| state.depose(s.address)),
+            Action::CreateThenDelete | Action::CreateThenForget => {
+                self.update(s.change, Answers::Nothing, |state| state.depose(s.address))
+            }
             _ => None,
         };
         if let Some(key) = &deposed {

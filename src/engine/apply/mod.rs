@@ -176,7 +176,9 @@ fn evaluator<'a>(
         schemas: providers.schemas(),
     };
     let source = objects::object_source(plan, inputs.config, objects);
-    Evaluator::new(inputs.config, environment, inputs.variables, source).with_functions(providers.functions())
+    Evaluator::new(inputs.config, environment, inputs.variables, source)
+        .with_functions(providers.functions())
+        .with_schemas(providers.schemas())
 }
 
 /// Carries out the execution graph, and returns the resulting state.

@@ -23,7 +23,8 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         reason: Reason,
     ) -> Result<(), Reported> {
-        if self.is_forgotten(p) {
+        let keeps = keeps_object(p);
+        if self.is_forgotten(p) || keeps && self.spec.kind.compares_with_configuration() {
             let object = self.context.inputs.state.current(address).cloned();
             return match object {
                 Some(object) => self.forget(p, address, &object, None, reason).await,
@@ -37,6 +38,10 @@ impl Planner<'_> {
         if self.spec.kind.is_refresh_only() {
             // A refresh-only plan destroys nothing, so references see the refreshed object.
             self.context.evaluator.set_object(address, stored.marked(p.schema));
+            return Ok(());
+        }
+        if keeps {
+            self.forget_stored(p, address, &stored, None, reason);
             return Ok(());
         }
         // The plan shows the stored object, and changes outside of it as drift, as Terraform does. A destroy plan shows the
@@ -78,7 +83,7 @@ impl Planner<'_> {
             .and_then(|i| i.deposed.get(&key))
             .cloned();
         let Some(object) = object else { return Ok(()) };
-        if self.is_forgotten(p) {
+        if self.is_forgotten(p) || keeps_object(p) && !self.spec.kind.is_refresh_only() {
             return self.forget(p, address, &object, Some(key), Reason::None).await;
         }
         let ty = &address.resource.resource.ty;
@@ -130,6 +135,18 @@ impl Planner<'_> {
         let stored = upgrade(&*p.provider, p.schema, ty, object, address)
             .await
             .map_err(|d| self.context.fail(d))?;
+        self.forget_stored(p, address, &stored, deposed, reason);
+        Ok(())
+    }
+
+    fn forget_stored(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        stored: &StoredObject,
+        deposed: Option<DeposedKey>,
+        reason: Reason,
+    ) {
         self.add(
             ResourceChange {
                 address: address.clone(),
@@ -148,7 +165,6 @@ impl Planner<'_> {
             false,
             stored.object.dependencies.clone(),
         );
-        Ok(())
     }
 
     async fn plan_delete(
@@ -223,4 +239,9 @@ impl Planner<'_> {
         );
         Ok(())
     }
+}
+
+/// Whether the configuration says that objects of the resource are not destroyed.
+fn keeps_object(p: &PlannedResource<'_>) -> bool {
+    p.block.is_some_and(|block| block.lifecycle.keeps_object())
 }

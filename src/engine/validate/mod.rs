@@ -72,6 +72,7 @@ fn static_evaluator<'a>(inputs: Inputs<'a>, providers: &'a Providers<'_>) -> Eva
         Box::new(UnknownObjects(providers.schemas())),
     )
     .with_functions(providers.functions())
+    .with_schemas(providers.schemas())
 }
 
 /// Validates with providers that are running.
@@ -172,12 +173,12 @@ fn representative(module: &Module) -> ModuleInstance {
 }
 
 /// An error for an import of an instance by a key that its resource does not have.
-fn wrong_key(root: &config::Module, import: &config::Import) -> Option<Diagnostic> {
+fn wrong_key(module: &config::Module, import: &config::Import) -> Option<Diagnostic> {
     let instance = import
         .to_instance
         .as_ref()
         .filter(|_| import.to_resource.module.is_root())?;
-    let block = root.resources.get(&import.to_resource.resource)?;
+    let block = module.resources.get(&import.to_resource.resource)?;
     let argument = match &instance.resource.key {
         InstanceKey::String(_) if block.for_each.is_none() => "for_each",
         InstanceKey::Int(_) if block.count.is_none() => "count",
@@ -482,40 +483,45 @@ impl Validator<'_> {
         }
     }
 
-    /// Evaluates the expressions of `import` blocks, which only the root module can have.
+    /// Evaluates the expressions of `import` blocks.
     fn imports(&self) {
-        let root = ModuleInstance::root();
-        for import in &self.config.root.module.imports {
-            let Some(scope) = self.evaluator.scope(&root) else {
-                continue;
-            };
-            if let Some(problem) = wrong_key(&self.config.root.module, import) {
-                self.evaluator.report([problem]);
-                continue;
-            }
-            let mut repetition = Repetition::default();
-            if let Some(expr) = &import.for_each {
-                if self.evaluator.for_each(expr, &scope).is_err() {
-                    continue;
+        for node in self.config.nodes() {
+            let module = representative(&node.path);
+            for import in &node.module.imports {
+                match wrong_key(&node.module, import) {
+                    Some(problem) => self.evaluator.report([problem]),
+                    None => self.import(&module, import),
                 }
-                repetition = Expansion::Unknown { counted: false }.repetition(&InstanceKey::None);
             }
-            let Some(scope) = self.evaluator.scope_with(&root, repetition, None) else {
-                continue;
-            };
-            let mut to = &import.to;
-            while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
-                if let Expr::Index { key, .. } = to {
-                    // Only its errors matter here.
-                    let _: Result<_, Reported> = self.evaluator.evaluate(key, &scope);
-                }
-                to = next;
+        }
+    }
+
+    fn import(&self, module: &ModuleInstance, import: &config::Import) {
+        let Some(scope) = self.evaluator.scope(module) else {
+            return;
+        };
+        let mut repetition = Repetition::default();
+        if let Some(expr) = &import.for_each {
+            if self.evaluator.for_each(expr, &scope).is_err() {
+                return;
             }
-            if let Ok(id) = self.evaluator.evaluate(&import.id, &scope)
-                && let Err(problems) = identifier(id, import.id.range())
-            {
-                self.evaluator.report(problems);
+            repetition = Expansion::Unknown { counted: false }.repetition(&InstanceKey::None);
+        }
+        let Some(scope) = self.evaluator.scope_with(module, repetition, None) else {
+            return;
+        };
+        let mut to = &import.to;
+        while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
+            if let Expr::Index { key, .. } = to {
+                // Only its errors matter here.
+                let _: Result<_, Reported> = self.evaluator.evaluate(key, &scope);
             }
+            to = next;
+        }
+        if let Ok(id) = self.evaluator.evaluate(&import.id, &scope)
+            && let Err(problems) = identifier(id, import.id.range())
+        {
+            self.evaluator.report(problems);
         }
     }
 

@@ -177,6 +177,7 @@ fn action(json: &Json) -> Action {
         ["delete", "create"] => Action::DeleteThenCreate,
         ["create", "delete"] => Action::CreateThenDelete,
         ["forget"] => Action::Forget,
+        ["create", "forget"] => Action::CreateThenForget,
         _ => Action::NoOp,
     }
 }
