@@ -73,7 +73,7 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
             }
         }
         for import in &module.imports {
-            for expr in import.for_each.iter().chain([&import.id, &import.to]) {
+            for expr in import.for_each.iter().chain([import.by.expr(), &import.to]) {
                 called(provider_functions(expr));
             }
         }

@@ -12,9 +12,9 @@ mod source;
 pub mod state_store;
 
 pub use contract::{
-    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, Imported, MoveRequest, Opened, Output,
-    ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState,
-    ReadRequest,
+    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
+    Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic,
+    Provider, ProviderSchema, Provisioner, RawState, ReadRequest,
 };
 pub use schemas::Schemas;
 pub use source::ProviderSource;

@@ -37,7 +37,7 @@ use stored::{
 };
 
 const DOCUMENT: &str = "monoform-plan.json";
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// No entry of a plan is read beyond this size: a plan is written by this tool, but the file may be any.
 const MAX_ENTRY: u64 = 4 << 30;
 
@@ -403,7 +403,8 @@ mod tests {
     use addrs::{AbsProviderConfig, Provider};
 
     use cty::{Marks, Type, Value};
-    use engine::plan::{Action, Reason, ResourceChange};
+    use engine::plan::{Action, IdentityChange, Reason, ResourceChange};
+    use provider::ImportTarget;
 
     use super::*;
 
@@ -425,7 +426,8 @@ mod tests {
             replace_paths: vec![cty::Path::root().attribute("n").index(Value::number(0))],
             private: vec![0, 255, 7],
             config_known: true,
-            importing: Some("x".into()),
+            importing: Some(ImportTarget::Identity(Value::object([("id", Value::string("x"))]))),
+            identity: IdentityChange::new(None, Some(Value::object([("id", Value::string("x"))]))),
         };
         let graph = ExecGraph {
             nodes: vec![

@@ -235,7 +235,10 @@ fn change(json: &Json, schemas: &Schemas) -> ResourceChange {
             .collect(),
         private: Vec::new(),
         config_known: true,
-        importing: change["importing"]["id"].as_str().map(Into::into),
+        importing: change["importing"]["id"]
+            .as_str()
+            .map(|id| provider::ImportTarget::Id(id.into())),
+        identity: None,
         address,
     }
 }
