@@ -109,6 +109,7 @@ const COMMANDS: &[&Command] = &[
     &providers::SCHEMA,
     &refresh::COMMAND,
     &show::COMMAND,
+    &state::IDENTITIES,
     &state::LIST,
     &state::MV,
     &state::PULL,

@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use addrs::{AbsActionInstance, AbsResourceInstance};
 use engine::events::{EphemeralAction, Event};
+use engine::identity::identity_text;
 use engine::invocation::InvocationTrigger;
 use engine::plan::Action;
+use provider::ImportTarget;
 
 use crate::ui::Ui;
 use crate::views::reporter::{Extent, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
@@ -108,14 +110,14 @@ impl Progress {
 impl OperationView for Progress {
     fn event(&self, event: &Event) {
         match event {
-            Event::ImportStart { address, id } => self.about(&if self.import {
-                format!("{address}: Importing from ID {:?}...", &**id)
-            } else {
-                format!("{address}: Preparing import... [id={id}]")
+            Event::ImportStart { address, target } => self.about(&match target {
+                ImportTarget::Id(id) if self.import => format!("{address}: Importing from ID {:?}...", &**id),
+                _ => format!("{address}: Preparing import... [{}]", import_target(target)),
             }),
-            Event::Imported { address, id } => {
-                self.about(&format!("{address}: Importing... [id={id}]"));
-                self.about(&format!("{address}: Import complete [id={id}]"));
+            Event::Imported { address, target } => {
+                let target = import_target(target);
+                self.about(&format!("{address}: Importing... [{target}]"));
+                self.about(&format!("{address}: Import complete [{target}]"));
             }
             Event::RefreshStart { address, id } => self.refresh_start(address, id.as_ref()),
             Event::OperationStart {
@@ -265,6 +267,14 @@ fn ephemeral_words(action: EphemeralAction) -> Words {
         EphemeralAction::Close => ("Closing", "Closing"),
     };
     Words { begins, work }
+}
+
+/// What an object is imported by, as progress lines say it.
+fn import_target(target: &ImportTarget) -> String {
+    match target {
+        ImportTarget::Id(id) => format!("id={id}"),
+        ImportTarget::Identity(identity) => format!("identity={}", identity_text(identity)),
+    }
 }
 
 #[cfg(test)]

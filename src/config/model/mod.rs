@@ -17,7 +17,7 @@ pub use config::{Config, ModuleNode, ProviderSource, Requirement, RequirementOri
 pub use lang::refs::Reference;
 pub use module::{Losses, Module, ModuleFile};
 pub use module_call::{CallAddress, LiteralAddress, ModuleCall, PassedProvider};
-pub use moved::{Import, MoveEndpoint, MoveSubject, Moved, Removed};
+pub use moved::{Import, ImportBy, MoveEndpoint, MoveSubject, Moved, Removed};
 pub use provider::{ProviderConfig, ProviderMeta, RequiredProvider};
 pub use resource::{
     Connection, IgnoreChanges, Lifecycle, OnFailure, ProviderRef, Provisioner, ProvisionerWhen, Resource,

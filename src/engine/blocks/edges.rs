@@ -87,7 +87,7 @@ impl<'a> Edges<'a> {
         }
         for import in &config.module.imports {
             if let Some(node) = self.blocks.find(&Block::Resource(import.target(&config.path))) {
-                self.exprs(config, node, import.for_each.iter().chain([&import.id]));
+                self.exprs(config, node, import.for_each.iter().chain([import.by.expr()]));
             }
         }
         for (name, called) in &config.module.module_calls {

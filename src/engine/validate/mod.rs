@@ -22,7 +22,7 @@ use crate::connection::connection_schema;
 use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
 use crate::eval::objects::{ObjectSource, ReferencedResource};
 use crate::eval::{Evaluator, Expansion, Repetition, Reported};
-use crate::import_id::identifier;
+use crate::import_id::{identifier, import_identity};
 use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
 use crate::object_config;
@@ -518,10 +518,29 @@ impl Validator<'_> {
             }
             to = next;
         }
-        if let Ok(id) = self.evaluator.evaluate(&import.id, &scope)
-            && let Err(problems) = identifier(id, import.id.range())
+        if let Ok(value) = self.evaluator.evaluate(import.by.expr(), &scope)
+            && let Err(problems) = self.import_by(import, value)
         {
             self.evaluator.report(problems);
+        }
+    }
+
+    /// Checks what an import block says of the object, as far as it is known.
+    fn import_by(&self, import: &config::Import, value: Value) -> Result<(), Diagnostics> {
+        let range = import.by.expr().range();
+        match &import.by {
+            config::ImportBy::Id(_) => identifier(value, range).map(|_| ()),
+            config::ImportBy::Identity(_) => {
+                let resource = &import.to_resource;
+                let provider = self.config.provider_for(resource).provider;
+                let schema =
+                    self.providers
+                        .schemas()
+                        .resource(&provider, resource.resource.mode, &resource.resource.ty);
+                // A resource without configuration or of an unknown type is reported elsewhere.
+                let Some(schema) = schema else { return Ok(()) };
+                import_identity(value, schema, &resource.resource.ty, range).map(|_| ())
+            }
         }
     }
 
