@@ -114,7 +114,8 @@ impl Applier<'_> {
             private: s.change.private.clone(),
             identity: s.change.planned_identity().cloned(),
         };
-        if !s.change.config_known {
+        // The plan of a replacement was made with the private data of the object that is replaced. The new object has none of it.
+        if !s.change.config_known || s.change.action.is_replace() {
             let ignore = &instance.block.lifecycle.ignore_changes;
             let again = self.plan_again(s, &values, ignore).await?;
             (values.planned, values.private, values.identity) = (again.planned, again.private, again.identity);

@@ -381,12 +381,14 @@ impl Planner<'_> {
     ) -> Result<(), Reported> {
         // A destroy plan shows no drift.
         let records_drift = !self.spec.kind.is_destroy();
-        let changed = was.is_some_and(|was| was.value != now.value || learns_marks(was, now, p.schema));
+        // That the schema has learned what is sensitive is worth storing, but nothing that changed outside (Terraform 1.16).
+        let drifted = was.is_some_and(|was| was.value != now.value);
+        let changed = drifted || was.is_some_and(|was| learns_marks(was, now, p.schema));
         let previous_address = self.moved_from(address);
         // A move alone is shown as drift only in refresh-only plans: other plans show it with the change.
         let moved = self.spec.kind.is_refresh_only() && previous_address.is_some();
         if records_drift
-            && (changed || moved)
+            && (drifted || moved)
             && let Some(was) = was
         {
             let null = now.value.is_null();
@@ -395,7 +397,7 @@ impl Planner<'_> {
                 previous_address,
                 deposed: None,
                 provider: p.provider_address.clone(),
-                action: match (changed, null) {
+                action: match (drifted, null) {
                     (false, _) => Action::NoOp,
                     (true, true) => Action::Delete,
                     (true, false) => Action::Update,
