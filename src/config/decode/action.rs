@@ -205,10 +205,15 @@ impl Decoder<'_> {
             ),
             1 => match semi_static(expr) {
                 Ok((action, key)) => {
+                    let key_range = match expr {
+                        Expr::Index { key, .. } => key.range(),
+                        other => other.range(),
+                    };
                     return Some(ActionRef {
                         action,
                         key,
                         range: expr.range().clone(),
+                        key_range: key_range.clone(),
                     });
                 }
                 Err(problem) => problem,

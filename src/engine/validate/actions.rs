@@ -37,8 +37,7 @@ impl Validator<'_> {
             return Ok(());
         }
         let action = self.configured_action(address)?;
-        self.action_config(&action, Value::dynamic(), &address.to_string())
-            .await
+        self.action_config(&action, None, &address.to_string()).await
     }
 
     fn configured_action(&self, address: &ConfigAction) -> Result<ConfiguredAction<'_>, Reported> {

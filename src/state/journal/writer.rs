@@ -487,7 +487,7 @@ mod tests {
 
     fn intent(name: &str) -> Intent {
         Intent {
-            address: addrs::parse::resource_instance(name).unwrap(),
+            address: name.to_owned(),
             deposed: None,
             action: IntentAction::Create,
             by: "p".into(),
