@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use syntax::{Diagnostic, Diagnostics, Range};
 
-use crate::decode::FileBlocks;
+use crate::decode::{self, FileBlocks};
 use crate::model::{Check, Local, Module, ModuleCall, ModuleFile, Output, Variable};
 use crate::overrides;
 
@@ -42,6 +42,9 @@ pub(crate) fn module(
             )
             .at(&backend.range),
         );
+    }
+    for call in module.module_calls.values_mut() {
+        decode::literal_address(call, diagnostics);
     }
     resolve_providers(&mut module);
     check_imports(&module, diagnostics);

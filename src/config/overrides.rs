@@ -186,6 +186,9 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
     if by.written.nullable {
         base.nullable = by.nullable;
     }
+    if by.written.is_const {
+        base.is_const = by.is_const;
+    }
     if by.typed {
         base.ty = by.ty;
         base.typed = true;
@@ -228,11 +231,7 @@ fn output(base: &mut Output, by: Output) {
 }
 
 fn call(base: &mut ModuleCall, by: ModuleCall) {
-    if by.source.is_some() {
-        base.source = by.source;
-        base.source_text = by.source_text;
-        base.source_range = by.source_range;
-    }
+    replace(&mut base.source, by.source);
     replace(&mut base.version, by.version);
     replace(&mut base.count, by.count);
     replace(&mut base.for_each, by.for_each);

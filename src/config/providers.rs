@@ -369,18 +369,6 @@ pub(crate) fn misplaced(node: &ModuleNode, diagnostics: &mut Diagnostics) {
             .at(range),
         );
     }
-    for import in &module.imports {
-        diagnostics.push(
-            Diagnostic::error(
-                "Invalid import configuration",
-                format!(
-                    "There is an import block in {}. Import blocks can stand in the root module only.",
-                    node.path
-                ),
-            )
-            .at(&import.range),
-        );
-    }
 }
 
 impl ModuleNode {
@@ -434,7 +422,7 @@ impl Config {
             needed.extend(node.module.actions.values().map(|a| node.provider(&a.local_provider())));
             needed.extend(node.module.imports.iter().map(|i| match &i.provider_ref {
                 Some(r) => node.provider(&r.config),
-                None => self.provider_for(&i.to_resource),
+                None => self.provider_for(&i.target(&node.path)),
             }));
         }
         for address in needed {
@@ -499,7 +487,8 @@ impl Config {
                     need(action.provider.clone(), None, origin, &action.range);
                 }
             }
-            for import in &module.imports {
+            // What is imported into a called module has the provider that its resource has there.
+            for import in module.imports.iter().filter(|i| i.to_resource.module.is_root()) {
                 if said.insert(import.provider.clone()) {
                     need(import.provider.clone(), None, RequirementOrigin::Import, &import.range);
                 }

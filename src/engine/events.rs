@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use addrs::{AbsActionInstance, AbsResourceInstance};
+use provider::ImportTarget;
 
 use crate::invocation::InvocationTrigger;
 use crate::plan::Action;
@@ -14,15 +15,15 @@ pub enum Event {
     ImportStart {
         /// The address of the object.
         address: AbsResourceInstance,
-        /// The import ID.
-        id: Arc<str>,
+        /// What it is imported by.
+        target: ImportTarget,
     },
     /// An imported object is in the state.
     Imported {
         /// The address of the object.
         address: AbsResourceInstance,
-        /// The import ID.
-        id: Arc<str>,
+        /// What it is imported by.
+        target: ImportTarget,
     },
     /// The refresh of an object starts.
     RefreshStart {

@@ -176,7 +176,7 @@ impl<'p> Builder<'p> {
             }
             match change.action {
                 Action::NoOp => continue,
-                Action::Create | Action::Read | Action::Update => {
+                Action::Create | Action::Read | Action::Update | Action::CreateThenForget => {
                     self.member(r, GroupKind::Change, Operation::Change(i));
                     continue;
                 }

@@ -24,6 +24,7 @@ mod eval;
 pub mod events;
 pub mod execgraph;
 pub mod functions;
+pub mod identity;
 mod import_id;
 pub mod inputs;
 pub mod instance;

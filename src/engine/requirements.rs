@@ -89,7 +89,7 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
                 .for_each(|body| called(provider_functions_in_body(body)));
         }
         for import in &module.imports {
-            for expr in import.for_each.iter().chain([&import.id, &import.to]) {
+            for expr in import.for_each.iter().chain([import.by.expr(), &import.to]) {
                 called(provider_functions(expr));
             }
         }

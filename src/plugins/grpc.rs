@@ -41,6 +41,16 @@ pub struct Methods {
     pub validate_ephemeral: &'static str,
     /// Stored object to current schema.
     pub upgrade: &'static str,
+    /// The schemas of identities.
+    pub identity_schemas: &'static str,
+    /// Stored identity to current schema.
+    pub upgrade_identity: &'static str,
+    /// Object to configuration.
+    pub generate_config: &'static str,
+    /// Check of a list resource's configuration.
+    pub validate_list: &'static str,
+    /// Existing objects of a type.
+    pub list: &'static str,
     /// Handing over of the configuration.
     pub configure: &'static str,
     /// Refresh.
@@ -49,7 +59,7 @@ pub struct Methods {
     pub plan: &'static str,
     /// Apply.
     pub apply: &'static str,
-    /// Import by id.
+    /// Import by id or identity.
     pub import: &'static str,
     /// Object of another type to one of this provider's.
     pub move_state: &'static str,

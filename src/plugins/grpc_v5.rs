@@ -15,6 +15,11 @@ pub const METHODS: Methods = Methods {
     validate_data: "/tfplugin5.Provider/ValidateDataSourceConfig",
     validate_ephemeral: "/tfplugin5.Provider/ValidateEphemeralResourceConfig",
     upgrade: "/tfplugin5.Provider/UpgradeResourceState",
+    identity_schemas: "/tfplugin5.Provider/GetResourceIdentitySchemas",
+    upgrade_identity: "/tfplugin5.Provider/UpgradeResourceIdentity",
+    generate_config: "/tfplugin5.Provider/GenerateResourceConfig",
+    validate_list: "/tfplugin5.Provider/ValidateListResourceConfig",
+    list: "/tfplugin5.Provider/ListResource",
     configure: "/tfplugin5.Provider/Configure",
     read: "/tfplugin5.Provider/ReadResource",
     plan: "/tfplugin5.Provider/PlanResourceChange",
@@ -48,6 +53,7 @@ pub fn provider_schema(response: v5::get_provider_schema::Response) -> v6::get_p
                 (name, v6::ActionSchema { schema })
             })
             .collect(),
+        list_resource_schemas: schemas(response.list_resource_schemas),
         functions: response
             .functions
             .into_iter()

@@ -90,7 +90,10 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
                     "module",
                     child.map_or(Json::Null, |c| module(config, c, schemas, providers)),
                 )
-                .with_some("version_constraint", call.version.as_ref().map(|c| c.text.clone()))
+                .with_some(
+                    "version_constraint",
+                    child.and_then(|c| c.constraint.as_ref()).map(|c| c.text.clone()),
+                )
                 .with_content("depends_on", depends_on(&call.depends_on));
             (name.to_string(), document.into())
         })

@@ -426,7 +426,8 @@ mod tests {
 
     use cty::{Marks, Type, Value};
     use engine::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
-    use engine::plan::{Action, Reason, ResourceChange};
+    use engine::plan::{Action, IdentityChange, Reason, ResourceChange};
+    use provider::ImportTarget;
 
     use super::*;
 
@@ -457,7 +458,8 @@ mod tests {
             replace_paths: vec![cty::Path::root().attribute("n").index(Value::number(0))],
             private: vec![0, 255, 7],
             config_known: true,
-            importing: Some("x".into()),
+            importing: Some(ImportTarget::Identity(Value::object([("id", Value::string("x"))]))),
+            identity: IdentityChange::new(None, Some(Value::object([("id", Value::string("x"))]))),
         };
         let graph = ExecGraph {
             nodes: vec![

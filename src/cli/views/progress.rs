@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use addrs::{AbsActionInstance, AbsResourceInstance};
 use engine::events::{EphemeralAction, Event};
+use engine::identity::identity_text;
 use engine::invocation::InvocationTrigger;
 use engine::plan::Action;
+use provider::ImportTarget;
 
 use crate::ui::Ui;
 use crate::views::reporter::{Extent, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
@@ -108,14 +110,14 @@ impl Progress {
 impl OperationView for Progress {
     fn event(&self, event: &Event) {
         match event {
-            Event::ImportStart { address, id } => self.about(&if self.import {
-                format!("{address}: Importing from ID {:?}...", &**id)
-            } else {
-                format!("{address}: Preparing import... [id={id}]")
+            Event::ImportStart { address, target } => self.about(&match target {
+                ImportTarget::Id(id) if self.import => format!("{address}: Importing from ID {:?}...", &**id),
+                _ => format!("{address}: Preparing import... [{}]", import_target(target)),
             }),
-            Event::Imported { address, id } => {
-                self.about(&format!("{address}: Importing... [id={id}]"));
-                self.about(&format!("{address}: Import complete [id={id}]"));
+            Event::Imported { address, target } => {
+                let target = import_target(target);
+                self.about(&format!("{address}: Importing... [{target}]"));
+                self.about(&format!("{address}: Import complete [{target}]"));
             }
             Event::RefreshStart { address, id } => self.refresh_start(address, id.as_ref()),
             Event::OperationStart {
@@ -189,12 +191,14 @@ impl OperationView for Progress {
                 ObjectOperation::Ephemeral(action) => ephemeral_words(action).begins,
             };
             let id = one.id.as_ref().map(|(name, value)| format!("{name}={value}, "));
+            let so_far = one.elapsed.as_secs();
             self.about(&format!(
-                "{}: Still {}... [{}{} elapsed]",
+                "{}: Still {}... [{}{:02}m{:02}s elapsed]",
                 name(&one.address, one.deposed.as_ref()),
                 begins.to_lowercase(),
                 id.unwrap_or_default(),
-                seconds(one.elapsed)
+                so_far / 60,
+                so_far % 60
             ));
         }
     }
@@ -265,6 +269,14 @@ fn ephemeral_words(action: EphemeralAction) -> Words {
     Words { begins, work }
 }
 
+/// What an object is imported by, as progress lines say it.
+fn import_target(target: &ImportTarget) -> String {
+    match target {
+        ImportTarget::Id(id) => format!("id={id}"),
+        ImportTarget::Identity(identity) => format!("identity={}", identity_text(identity)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -303,7 +315,7 @@ mod tests {
         assert_eq!(
             out.text(),
             "terraform_data.a[0]: Modifying... [id=x]
-terraform_data.a[0]: Still modifying... [id=x, 1m10s elapsed]
+terraform_data.a[0]: Still modifying... [id=x, 01m10s elapsed]
 terraform_data.a[0]: Modifications complete after 1m20s [id=x]
 "
         );

@@ -9,6 +9,7 @@ use std::time::Duration;
 use addrs::AbsResourceInstance;
 use engine::events::{EphemeralAction, Event};
 use engine::plan::{Action, Mode, Plan, Reason, ResourceChange};
+use provider::ImportTarget;
 use serde_json::{Map, Value as Json, json};
 use state::State;
 use syntax::{Diagnostic, SourceMap};
@@ -103,7 +104,7 @@ impl Stream {
             }
             imported += usize::from(change.importing.is_some());
             match change.action {
-                Action::Create => done.added += 1,
+                Action::Create | Action::CreateThenForget => done.added += 1,
                 Action::Delete => done.destroyed += 1,
                 Action::Update => done.changed += 1,
                 Action::DeleteThenCreate | Action::CreateThenDelete => {
@@ -393,7 +394,7 @@ fn action_name(action: Action) -> &'static str {
         Action::Read => "read",
         Action::Update => "update",
         Action::Delete => "delete",
-        Action::DeleteThenCreate | Action::CreateThenDelete => "replace",
+        Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
         Action::Forget => "remove",
     }
 }
@@ -433,7 +434,14 @@ fn change(change: &ResourceChange) -> (&'static str, Json) {
         .with_some("previous_resource", change.previous_address.as_ref().map(resource))
         .with("action", action)
         .with_some("reason", reason_name(change.reason))
-        .with_some("importing", change.importing.as_ref().map(|id| json!({"id": &**id})));
+        .with_some(
+            "importing",
+            change.importing.as_ref().map(|target| match target {
+                ImportTarget::Id(id) => json!({"id": &**id}),
+                // Terraform says no more of these.
+                ImportTarget::Identity(_) => json!({}),
+            }),
+        );
     (action, json.into())
 }
 

@@ -16,6 +16,7 @@ mod resource;
 mod terraform;
 mod variable;
 
+pub(crate) use module_call::{call_address, literal_address};
 pub(crate) use variable::convert_default;
 
 use std::sync::Arc;

@@ -39,6 +39,7 @@ const LIFECYCLE: BodySpec<'static> = BodySpec {
     attributes: &[
         ("create_before_destroy", false),
         ("prevent_destroy", false),
+        ("destroy", false),
         ("ignore_changes", false),
         ("replace_triggered_by", false),
     ],
@@ -196,6 +197,9 @@ impl Decoder<'_> {
         if let Some(a) = taken.attribute("prevent_destroy") {
             lifecycle.prevent_destroy = parts::constant_bool(&a.expr, self.diagnostics);
             lifecycle.prevent_destroy_range = Some(a.range);
+        }
+        if let Some(a) = taken.attribute("destroy") {
+            lifecycle.destroy = parts::constant_bool(&a.expr, self.diagnostics);
         }
         if let Some(a) = taken.attribute("ignore_changes") {
             lifecycle.ignore_changes = self.ignore_changes(&a.expr);

@@ -31,6 +31,8 @@ pub struct ModuleNode {
     pub source: String,
     /// The version of an installed registry module.
     pub version: Option<String>,
+    /// Which versions the call allows.
+    pub constraint: Option<Constraint>,
     /// The called modules, by call name. A call whose module could not be loaded has no entry (which has been reported).
     pub children: BTreeMap<Arc<str>, ModuleNode>,
     /// Which configuration stands behind each provider and alias that this module can name.

@@ -16,8 +16,8 @@ pub use check::{Check, CheckRule};
 pub use config::{Config, ModuleNode, ProviderSource, Requirement, RequirementOrigin};
 pub use lang::refs::Reference;
 pub use module::{Losses, Module, ModuleFile};
-pub use module_call::{ModuleCall, PassedProvider};
-pub use moved::{Import, MoveEndpoint, MoveSubject, Moved, Removed};
+pub use module_call::{CallAddress, LiteralAddress, ModuleCall, PassedProvider};
+pub use moved::{Import, ImportBy, MoveEndpoint, MoveSubject, Moved, Removed};
 pub use provider::{ProviderConfig, ProviderMeta, RequiredProvider};
 pub use resource::{
     Connection, IgnoreChanges, Lifecycle, OnFailure, ProviderRef, Provisioner, ProvisionerWhen, Resource,

@@ -176,7 +176,9 @@ fn evaluator<'a>(
         schemas: providers.schemas(),
     };
     let source = objects::object_source(plan, inputs.config, objects);
-    Evaluator::new(inputs.config, environment, inputs.variables, source).with_functions(providers.functions())
+    Evaluator::new(inputs.config, environment, inputs.variables, source)
+        .with_functions(providers.functions())
+        .with_schemas(providers.schemas())
 }
 
 /// Carries out the execution graph, and returns the resulting state.
@@ -358,12 +360,19 @@ struct ObjectOperation<'s> {
     provider: Arc<dyn Provider>,
 }
 
-/// The result in place of the response of a provider that could not be reached: this object, and its private data.
-fn without_response(diagnostics: Diagnostics, state: Value, private: Vec<u8>) -> Answer<Applied> {
+/// The result in place of the response of a provider that could not be reached: this object, its private data and its
+/// identity.
+fn without_response(
+    diagnostics: Diagnostics,
+    state: Value,
+    private: Vec<u8>,
+    identity: Option<Value>,
+) -> Answer<Applied> {
     Answer {
         value: Applied {
             state,
             private,
+            identity,
             legacy_type_system: false,
         },
         diagnostics: diagnostics
@@ -512,10 +521,10 @@ impl Applier<'_> {
 
     /// Sends the event for an import. The object is in the prior state of the plan, so this cannot fail.
     fn report_import(&self, change: &ResourceChange) {
-        if let Some(id) = &change.importing {
+        if let Some(target) = &change.importing {
             self.context.inputs.events.event(Event::Imported {
                 address: change.address.clone(),
-                id: id.clone(),
+                target: target.clone(),
             });
         }
     }

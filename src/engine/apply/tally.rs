@@ -127,7 +127,7 @@ impl Tally {
                 address: change.address.to_string(),
                 action: Some(match change.action {
                     _ if destroy => Action::Delete,
-                    Action::DeleteThenCreate | Action::CreateThenDelete => Action::Create,
+                    replace if replace.is_replace() => Action::Create,
                     action => action,
                 }),
             });

@@ -86,8 +86,8 @@ impl<'a> Edges<'a> {
             self.resource(config, node, resource);
         }
         for import in &config.module.imports {
-            if let Some(node) = self.blocks.find(&Block::Resource(import.to_resource.clone())) {
-                self.exprs(config, node, import.for_each.iter().chain([&import.id]));
+            if let Some(node) = self.blocks.find(&Block::Resource(import.target(&config.path))) {
+                self.exprs(config, node, import.for_each.iter().chain([import.by.expr()]));
             }
         }
         for (name, called) in &config.module.module_calls {

@@ -94,7 +94,9 @@ fn has_event(action: Action, event: ActionEvent) -> bool {
     match event {
         ActionEvent::BeforeCreate | ActionEvent::AfterCreate => action == Action::Create || action.is_replace(),
         ActionEvent::BeforeUpdate | ActionEvent::AfterUpdate => action == Action::Update,
-        ActionEvent::BeforeDestroy | ActionEvent::AfterDestroy => action == Action::Delete || action.is_replace(),
+        ActionEvent::BeforeDestroy | ActionEvent::AfterDestroy => {
+            action == Action::Delete || (action.is_replace() && !action.forgets())
+        }
     }
 }
 

@@ -301,7 +301,9 @@ fn evaluator<'a>(
         schemas: providers.schemas(),
     };
     let source = objects::object_source(kind, partial, objects);
-    Evaluator::new(inputs.config, environment, inputs.variables, source).with_functions(providers.functions())
+    Evaluator::new(inputs.config, environment, inputs.variables, source)
+        .with_functions(providers.functions())
+        .with_schemas(providers.schemas())
 }
 
 /// Walks the configuration, and makes the plan from the results.

@@ -2,7 +2,8 @@
 //!
 //! The state file is written at intervals, and as a whole. Between two writes objects are created, and a run that is killed
 //! would forget them. So each *intent* (an operation that is about to begin) and each *outcome* (all objects of an instance, in
-//! the form of the state file) is appended to a file beside the state, `.NAME.journal`. An intent is durable before the
+//! the form of the state file) is appended to a file beside the state, `.NAME.journal`, or in the data directory for a state that
+//! is in a store ([`place`]). An intent is durable before the
 //! provider is called; an outcome is durable before the operation counts as done. Records that wait at the same time share one
 //! `fdatasync`.
 //!
@@ -15,9 +16,12 @@
 //! The journal has the secrets that the state has. It has mode 0600, and is removed when everything is in the state file.
 //!
 //! Where to begin: [`mod@format`] (records and their frames), [`writer`] (group commit, compaction), [`replay`] (what a journal
-//! means for a state), [`recovery`] (what is done about a journal that a run has left, and how it is told).
+//! means for a state), [`recovery`] (what is done about a journal that a run has left, and how it is told), [`keeper`] (what a
+//! store does with all this).
 
 pub mod format;
+pub mod keeper;
+pub mod place;
 pub mod recovery;
 pub mod replay;
 pub mod writer;
@@ -29,6 +33,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{DeposedKey, State, StateError, document};
 
+pub use keeper::Keeper;
+pub use place::Place;
 pub use recovery::JournalReport;
 pub use writer::{Ticket, Writer};
 
@@ -48,6 +54,8 @@ pub enum IntentAction {
     Update,
     /// The end of an object.
     Delete,
+    /// An object that exists already, and is to be in the state.
+    Import,
     /// A provisioner of a new object, or of one that is to be destroyed.
     Provision,
     /// An action of a provider, which a change triggers or a user asks for.
@@ -68,6 +76,7 @@ impl IntentAction {
             IntentAction::Create => "create",
             IntentAction::Update => "update",
             IntentAction::Delete => "delete",
+            IntentAction::Import => "import",
             IntentAction::Provision => "provision",
             IntentAction::Invoke => "invoke",
         }
@@ -173,11 +182,49 @@ impl Base {
     }
 
     /// The same, where the text of the state is known.
-    pub(crate) fn of_text(state: &State, text: &[u8]) -> Base {
+    #[must_use]
+    pub fn of_text(state: &State, text: &[u8]) -> Base {
         Base {
             lineage: state.lineage.clone(),
             serial: state.serial,
             checksum: checksum(text),
         }
     }
+}
+
+/// What makes one state of another, instance by instance. Outputs are not in a journal: they are evaluated again.
+#[must_use]
+pub fn changes(before: &State, after: &State) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for (resource, now, key, instance) in after.instances() {
+        let address = resource.instance(key.clone());
+        let known = before.resources.get(resource);
+        let same = known.is_some_and(|known| {
+            known.provider == now.provider
+                && known
+                    .instances
+                    .get(key)
+                    .is_some_and(|old| old.current == instance.current && old.deposed == instance.deposed)
+        });
+        if !same {
+            outcomes.push(Outcome {
+                address,
+                provider: now.provider.clone(),
+                objects: Some(instance.clone()),
+                answers: Answers::Nothing,
+            });
+        }
+    }
+    for (resource, old, key, _) in before.instances() {
+        let address = resource.instance(key.clone());
+        if after.instance(&address).is_none() {
+            outcomes.push(Outcome {
+                address,
+                provider: old.provider.clone(),
+                objects: None,
+                answers: Answers::Nothing,
+            });
+        }
+    }
+    outcomes
 }

@@ -290,7 +290,7 @@ impl Writer<'_> {
         }
         self.text.push(&format!(
             "{} to add, {} to change, {} to destroy",
-            count(&[Action::Create]) + replaced,
+            count(&[Action::Create, Action::CreateThenForget]) + replaced,
             count(&[Action::Update]),
             count(&[Action::Delete]) + replaced
         ));

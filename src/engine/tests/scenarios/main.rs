@@ -13,6 +13,7 @@ mod determinism;
 mod ephemeral;
 mod failing;
 mod functions;
+mod identities;
 mod in_flight;
 mod invalid;
 mod mistakes;
