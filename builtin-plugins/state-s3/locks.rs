@@ -26,6 +26,25 @@ fn attribute(answer: &Answer, name: &str) -> Option<String> {
     json["Item"][name]["S"].as_str().map(str::to_owned)
 }
 
+/// How often a lock is tried for that was held, and is free when it is asked who holds it.
+const ATTEMPTS: u32 = 10;
+
+/// Why a lock could not be taken, where it was asked who holds it.
+fn not_taken(problems: Diagnostics, holder: Result<Option<LockInfo>>) -> LockError {
+    match holder {
+        Ok(Some(holder)) => LockError::held(Some(holder), details(&problems)),
+        Ok(None) => LockError::Failed(problems),
+        Err(why) => {
+            let detail = format!(
+                "{} Who holds the lock cannot be read: {}",
+                details(&problems),
+                details(&why)
+            );
+            Diagnostic::error(LOCK, detail).into()
+        }
+    }
+}
+
 impl Client {
     fn lock_key(key: &str) -> String {
         format!("{key}.tflock")
@@ -73,24 +92,21 @@ impl Client {
         let body = info.to_json().into_bytes();
         let mut headers = self.writing(&body);
         headers.push(("if-none-match", "*".to_owned()));
-        let problems = match self
-            .object(Method::PUT, Some(&lock_key), "", headers, body, &what)
-            .await
-        {
-            Ok(answer) if answer.status.is_success() => return Ok(()),
-            Ok(answer) => aws::problem(LOCK, &what, &self.place(), &answer),
-            Err(problems) => problems,
-        };
-        match self.file_holder(&lock_key).await {
-            Ok(Some(holder)) => Err(LockError::held(Some(holder), details(&problems))),
-            Ok(None) => Err(LockError::Failed(problems)),
-            Err(why) => {
-                let detail = format!(
-                    "{} Who holds the lock cannot be read: {}",
-                    details(&problems),
-                    details(&why)
-                );
-                Err(Diagnostic::error(LOCK, detail).into())
+        let mut left = ATTEMPTS;
+        loop {
+            left -= 1;
+            let put = self.object(Method::PUT, Some(&lock_key), "", headers.clone(), body.clone(), &what);
+            let (problems, held) = match put.await {
+                Ok(answer) if answer.status.is_success() => return Ok(()),
+                Ok(answer) => {
+                    let held = matches!(answer.status.as_u16(), 409 | 412);
+                    (aws::problem(LOCK, &what, &self.place(), &answer), held)
+                }
+                Err(problems) => (problems, false),
+            };
+            match self.file_holder(&lock_key).await {
+                Ok(None) if held && left > 0 => {}
+                holder => return Err(not_taken(problems, holder)),
             }
         }
     }
@@ -124,21 +140,20 @@ impl Client {
             "Item": {"LockID": {"S": info.path}, "Info": {"S": info.to_json()}},
             "ConditionExpression": "attribute_not_exists(LockID)",
         });
-        let problems = match self.dynamodb("PutItem", request, &what).await {
-            Ok(answer) if answer.status.is_success() => return Ok(()),
-            Ok(answer) => aws::problem(LOCK, &what, &self.place(), &answer),
-            Err(problems) => problems,
-        };
-        match self.item_holder(table, key).await {
-            Ok(Some(holder)) => Err(LockError::held(Some(holder), details(&problems))),
-            Ok(None) => Err(LockError::Failed(problems)),
-            Err(why) => {
-                let detail = format!(
-                    "{} Who holds the lock cannot be read: {}",
-                    details(&problems),
-                    details(&why)
-                );
-                Err(Diagnostic::error(LOCK, detail).into())
+        let mut left = ATTEMPTS;
+        loop {
+            left -= 1;
+            let (problems, held) = match self.dynamodb("PutItem", request.clone(), &what).await {
+                Ok(answer) if answer.status.is_success() => return Ok(()),
+                Ok(answer) => {
+                    let held = String::from_utf8_lossy(&answer.body).contains("ConditionalCheckFailed");
+                    (aws::problem(LOCK, &what, &self.place(), &answer), held)
+                }
+                Err(problems) => (problems, false),
+            };
+            match self.item_holder(table, key).await {
+                Ok(None) if held && left > 0 => {}
+                holder => return Err(not_taken(problems, holder)),
             }
         }
     }

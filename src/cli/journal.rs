@@ -1,5 +1,6 @@
 //! The journal of an operation, and the report about one that an earlier run has left: see [`state::journal`].
 
+use std::path::Path;
 use std::sync::PoisonError;
 
 use addrs::AbsResourceInstance;
@@ -10,19 +11,33 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::session::Session;
-use crate::state_session::problem;
+use crate::state_session::{ERRORED_STATE, problem};
 
 /// Reports what the journal of an earlier run meant for the state that was just read, and removes it after that.
-pub fn report(session: &Session, store: &mut dyn SnapshotStore) -> Result<(), Diagnostics> {
+pub fn report(session: &Session, store: &mut dyn SnapshotStore, state: Option<&State>) -> Result<(), Diagnostics> {
     let Some(left) = store.journal_report() else {
         return Ok(());
     };
     if left.matters() {
-        let warning = Diagnostic::warning(left.summary(), left.to_string());
+        let mut detail = left.to_string();
+        if state.is_some_and(|state| is_needless(Path::new(ERRORED_STATE), state)) {
+            detail.push_str(&format!(
+                "\nAll objects in the file {ERRORED_STATE} are in the state, so that file is not needed any more."
+            ));
+        }
+        let warning = Diagnostic::warning(left.summary(), detail);
         session.show(&warning.into(), &SourceMap::default());
         session.ui.flush();
     }
     store.forget_journal().map_err(|e| problem(&e))
+}
+
+/// Whether a state that could not be written to its store has no object that this one does not have.
+fn is_needless(copy: &Path, state: &State) -> bool {
+    let Ok(Some(rescued)) = state::store::read_copy(copy) else {
+        return false;
+    };
+    rescued.lineage == state.lineage && rescued.serial <= state.serial && changes(state, &rescued).is_empty()
 }
 
 /// Begins the journal for a plan that changes something in a state: objects, or what is known about them. Where it cannot be created, the operation continues, with a warning.

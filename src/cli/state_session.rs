@@ -23,7 +23,7 @@ use crate::workdir::{self, Project, StatePlace};
 const VERSION_REFUSED: &str = "Unsupported Terraform Core version";
 
 /// The file in the working directory for a state that cannot be written to its store.
-const ERRORED_STATE: &str = "errored.tfstate";
+pub const ERRORED_STATE: &str = "errored.tfstate";
 
 /// The file that a copy of the state goes to before it is written for the first time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl<'s> StateSession<'s> {
             let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
             session.show(&warning.into(), &SourceMap::default());
         }
-        journal::report(session, &mut store)?;
+        journal::report(session, &mut store, state.as_ref())?;
         let origin = state.as_ref().map(|state| (state.lineage.clone(), state.serial));
         Ok(StateSession {
             session,

@@ -11,6 +11,11 @@ use crate::lab::{Lab, Tool, run};
 pub const TESTS: &[(&str, fn())] = &[
     ("a_state_that_cannot_be_written_is_kept_and_pushed", failing_writes),
     (
+        "what_the_journal_has_makes_the_rescued_copy_needless",
+        rescued_and_recovered,
+    ),
+    ("a_stolen_lock_overwrites_nothing", stolen_lock),
+    (
         "a_second_init_asks_nothing_of_what_the_command_line_said",
         partial_configuration,
     ),
@@ -142,6 +147,66 @@ fn failing_writes() {
         "saved"
     );
     assert!(kept.locks.lock().expect("locks").is_empty(), "nothing stays locked");
+}
+
+/// The rescued copy and the journal say the same: whichever is used first, nothing is lost and nothing comes twice.
+fn rescued_and_recovered() {
+    let lab = lab();
+    let kept = lab.server.downcast_ref::<Arc<Kept>>().expect("the server");
+    let w = lab.without();
+    w.write("backend.tf", &lab.block("retry_max = 0"));
+    run(&w, Tool::Monoform, &["init"]).ok();
+    run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
+    kept.broken.store(true, Ordering::SeqCst);
+    run(&w, Tool::Monoform, &["apply", "-auto-approve", "-var=word=saved"])
+        .fails_with(&["Failed to persist state to backend"]);
+    assert_eq!(crate::crashes::journals(&w).len(), 1, "the store does not have it");
+    // Still broken: the journal stays.
+    run(&w, Tool::Monoform, &["plan", "-var=word=saved"]).fails_with(&["500"]);
+    assert_eq!(crate::crashes::journals(&w).len(), 1);
+    kept.broken.store(false, Ordering::SeqCst);
+    let plan = run(&w, Tool::Monoform, &["plan", "-var=word=saved"]).ok();
+    for text in ["State recovered", "terraform_data.a", "errored.tfstate"] {
+        assert!(plan.all().contains(text), "{text}: {}", plan.all());
+    }
+    assert!(!plan.stdout.contains("terraform_data.a will be"), "{}", plan.all());
+    assert!(crate::crashes::journals(&w).is_empty());
+    run(&w, Tool::Monoform, &["apply", "-auto-approve", "-var=word=saved"]).ok();
+    // The old copy does not take the place of what is newer.
+    run(&w, Tool::Monoform, &["state", "push", "errored.tfstate"]).fails_with(&["Failed to write state"]);
+    assert!(kept.locks.lock().expect("locks").is_empty());
+}
+
+/// Somebody breaks the lock of a running apply and takes it: what is written then is refused by the server, and kept.
+fn stolen_lock() {
+    let lab = lab();
+    let kept = lab.server.downcast_ref::<Arc<Kept>>().expect("the server");
+    let w = lab.directory(Tool::Monoform);
+    w.write(
+        "slow.tf",
+        "resource \"terraform_data\" \"slow\" {\n  provisioner \"local-exec\" {\n    command = \"touch begun; while [ ! -e go ]; do \
+         sleep 0.05; done\"\n  }\n}\n",
+    );
+    let mut command = w.command(Tool::Monoform.path());
+    let apply = command
+        .args(["apply", "-auto-approve", "-no-color"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    crate::scenarios::wait_for("the apply", || w.exists("begun"));
+    let other = br#"{"ID":"11111111-1111-4111-8111-111111111111","Operation":"OperationTypeApply","Who":"somebody"}"#;
+    for lock in kept.locks.lock().expect("locks").values_mut() {
+        *lock = other.to_vec();
+    }
+    let before = kept.states.lock().expect("states").clone();
+    w.write("go", "");
+    let ran = support::ran(apply.wait_with_output().expect("its output"));
+    ran.fails_with(&["Failed to save state", "errored.tfstate"]);
+    assert_eq!(*kept.states.lock().expect("states"), before, "nothing was overwritten");
+    assert!(w.read("errored.tfstate").contains("terraform_data"));
+    let locks = kept.locks.lock().expect("locks");
+    assert!(locks.values().all(|lock| lock == other), "the other's lock stays");
 }
 
 fn partial_configuration() {

@@ -193,7 +193,7 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
     let staying = plan
         .changes
         .iter()
-        .filter(|c| c.deposed.is_none() && c.action != Action::Delete);
+        .filter(|c| c.deposed.is_none() && !matches!(c.action, Action::Delete | Action::Forget));
     for change in staying {
         let resource = &change.address.resource.resource;
         let schema = schemas.resource(&change.provider.provider, resource.mode, &resource.ty);

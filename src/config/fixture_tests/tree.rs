@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{check_files, config, loaded, loaded_with, report};
+use super::{check, check_files, config, loaded, loaded_with, report};
 use crate::files::Disk;
 use crate::manifest::{Manifest, ManifestEntry};
 use crate::{LoadOptions, load};

@@ -363,3 +363,35 @@ fn readers_without_a_lock_never_see_a_state_half_written() {
     }
     reader.join().unwrap();
 }
+
+#[test]
+fn a_damaged_state_is_never_overwritten() {
+    let (dir, path) = place();
+    locked(&path).write(&state(&["a", "b"]), "1.11.4").unwrap();
+    let whole = fs::read(&path).unwrap();
+    let (mut refused, mut read) = (0, 0);
+    let flips = (0..whole.len() * 8).step_by(7).map(|bit| {
+        let mut damaged = whole.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        damaged
+    });
+    let cuts = (1..whole.len()).step_by(11).map(|end| whole[..end].to_vec());
+    for damaged in flips.chain(cuts) {
+        fs::write(&path, &damaged).unwrap();
+        let mut store = locked(&path);
+        match store.read() {
+            Ok(_) => read += 1,
+            Err(e) => {
+                refused += 1;
+                assert!(e.to_string().contains("Nothing was changed"), "{e}");
+                assert!(store.write(&state(&["c"]), "1.11.4").is_err());
+                assert!(store.begin_journal("test", "1.11.4").is_err());
+            }
+        }
+        store.unlock().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), damaged);
+    }
+    // A flip inside a value makes another state, which no reader can tell.
+    assert!(refused > 50 && read > 0, "{refused} refused, {read} read");
+    assert_eq!(files(dir.path()), ["terraform.tfstate"]);
+}
