@@ -181,7 +181,7 @@ pub(crate) fn key_of(reference: &ActionRef, repetition: &Repetition) -> Result<O
             summary,
             format!("The resource that triggers the action has no argument \"{argument}\"."),
         )
-        .at(&reference.range)
+        .at(&reference.key_range)
     };
     match &reference.key {
         ActionKey::Static(key) => Ok(Some(key.clone())),

@@ -44,6 +44,11 @@ use support::{Ran, Workspace, needing};
 fn main() {
     let tests: &[support::Test] = &[
         (
+            "actions::our_command_under_both",
+            &["terraform-1.16"],
+            actions::our_command_under_both,
+        ),
+        (
             "actions::every_event_of_a_resource",
             &["go", "terraform-1.16"],
             actions::every_event_of_a_resource,

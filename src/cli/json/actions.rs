@@ -8,7 +8,6 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Object;
 use super::expressions::expression;
-use super::provider_configs::ProviderConfigs;
 use super::values::{known_part, sensitive_parts, unknown_parts};
 
 /// The name of the event of an invocation.
@@ -83,16 +82,20 @@ fn unknown_document(config: &Value) -> Json {
 }
 
 /// The `action` blocks of a module, sorted by type and name.
-pub(super) fn configured(node: &ModuleNode, providers: &ProviderConfigs) -> Vec<Json> {
+pub(super) fn configured(node: &ModuleNode) -> Vec<Json> {
     let blocks = node.module.actions.values().map(|action| {
+        // As the module speaks of it: unlike that of resources, this key is not that of a configuration handed over by a caller.
+        let local = action.local_provider();
+        let key = if node.path.is_root() {
+            local.to_string()
+        } else {
+            format!("{}:{local}", node.path)
+        };
         Object::default()
             .with("address", action.address.to_string())
             .with("type", &*action.address.ty)
             .with("name", &*action.address.name)
-            .with(
-                "provider_config_key",
-                providers.key_for(&node.path, &action.local_provider()),
-            )
+            .with("provider_config_key", key)
             .with_content("count_expression", action.count.as_ref().map_or(Json::Null, expression))
             .with_content(
                 "for_each_expression",
@@ -100,7 +103,7 @@ pub(super) fn configured(node: &ModuleNode, providers: &ProviderConfigs) -> Vec<
             )
             .into()
     });
-    blocks.collect::<Vec<Json>>()
+    blocks.collect()
 }
 
 /// The members of a summary of changes that are about actions. Releases before 1.14 do not have them.

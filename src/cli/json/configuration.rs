@@ -103,7 +103,7 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
         .with_content("resources", resources)
         .with_content("module_calls", calls)
         .with_content("variables", variables)
-        .with_content("actions", configured(node, providers))
+        .with_content("actions", configured(node))
         .into()
 }
 

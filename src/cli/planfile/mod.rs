@@ -425,10 +425,20 @@ mod tests {
     use addrs::{AbsProviderConfig, Provider};
 
     use cty::{Marks, Type, Value};
+    use engine::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
     use engine::plan::{Action, IdentityChange, Reason, ResourceChange};
     use provider::ImportTarget;
 
     use super::*;
+
+    fn invocation(trigger: InvocationTrigger) -> ActionInvocation {
+        ActionInvocation {
+            address: addrs::parse::action("module.m[\"k\"].action.t.a[1]").unwrap(),
+            provider: AbsProviderConfig::root(Provider::default_for("t")),
+            config: Value::object([("secret", Value::string("x").with_marks(Marks::SENSITIVE))]),
+            trigger: Arc::new(trigger),
+        }
+    }
 
     fn sample() -> SavedPlan {
         let secret = Value::object([
@@ -474,8 +484,19 @@ mod tests {
                 targets: vec![addrs::parse::target("module.m").unwrap()],
                 excludes: Vec::new(),
                 force_replace: Vec::new(),
-                invocations: Vec::new(),
-                invoke: None,
+                invocations: vec![
+                    invocation(InvocationTrigger::Lifecycle(LifecycleTrigger {
+                        resource: load_address("t.a[0]").unwrap(),
+                        event: config::ActionEvent::AfterUpdate,
+                        block: 1,
+                        action: 2,
+                        on_failure: config::ActionFailure::Taint,
+                    })),
+                    invocation(InvocationTrigger::Invoke {
+                        caller: Some(load_address("t.b").unwrap()),
+                    }),
+                ],
+                invoke: Some(addrs::parse::action("action.t.a").unwrap()),
                 changes: vec![change],
                 drift: Vec::new(),
                 outputs: BTreeMap::new(),
@@ -514,6 +535,14 @@ mod tests {
             (&a.address, &a.after, &a.private, &a.replace_paths),
             (&b.address, &b.after, &b.private, &b.replace_paths)
         );
+        for (a, b) in saved.plan.invocations.iter().zip(&back.plan.invocations) {
+            assert_eq!(
+                (&a.address, &a.provider, &a.config, &a.trigger),
+                (&b.address, &b.provider, &b.config, &b.trigger)
+            );
+        }
+        assert_eq!(back.plan.invocations.len(), saved.plan.invocations.len());
+        assert_eq!(back.plan.invoke, saved.plan.invoke);
         assert_eq!(back.snapshot, saved.snapshot);
         assert_eq!(back.plan.graph.edges, saved.plan.graph.edges);
         assert_eq!(back.lock_file.as_deref(), Some(&b"# lock"[..]));

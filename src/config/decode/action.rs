@@ -205,10 +205,15 @@ impl Decoder<'_> {
             ),
             1 => match semi_static(expr) {
                 Ok((action, key)) => {
+                    let key_range = match expr {
+                        Expr::Index { key, .. } => key.range(),
+                        other => other.range(),
+                    };
                     return Some(ActionRef {
                         action,
                         key,
                         range: expr.range().clone(),
+                        key_range: key_range.clone(),
                     });
                 }
                 Err(problem) => problem,
@@ -218,7 +223,9 @@ impl Decoder<'_> {
                 "Each element of \"actions\" names one action; these are several.",
             ),
         };
-        self.diagnostics.push(problem.at(expr.range()));
+        let placed = problem.subject.is_some();
+        self.diagnostics
+            .push(if placed { problem } else { problem.at(expr.range()) });
         None
     }
 }
@@ -262,9 +269,17 @@ fn dynamic_key(key: &Expr) -> Result<ActionKey, Diagnostic> {
     match found {
         Some((Referenceable::Count(n), 0)) if &*n == "index" => Ok(ActionKey::CountIndex),
         Some((Referenceable::Each(n), 0)) if &*n == "key" => Ok(ActionKey::EachKey),
-        _ => Err(Diagnostic::error(
-            "Invalid index expression",
-            "The key of an action is a constant, count.index or each.key; nothing else can be calculated here.",
-        )),
+        _ => {
+            let summary = if matches!(key, Expr::Traversal(_)) {
+                "Invalid index expression"
+            } else {
+                "Invalid expression"
+            };
+            Err(Diagnostic::error(
+                summary,
+                "The key of an action is a constant, count.index or each.key; nothing else can be calculated here.",
+            )
+            .at(key.range()))
+        }
     }
 }

@@ -347,7 +347,7 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
             {
                 diagnostics.push(
                     Diagnostic::error(
-                        "Invalid depends_on reference",
+                        "Invalid depends_on Action Reference",
                         "An action cannot be waited for: it belongs to the change that triggers it. Name the resource whose change \
                          that is.",
                     )

@@ -1,5 +1,6 @@
 //! Whole configurations, from text to diagnostics.
 
+mod actions;
 mod blocks;
 mod overrides;
 mod providers;

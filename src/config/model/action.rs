@@ -74,6 +74,8 @@ pub struct ActionRef {
     pub key: ActionKey,
     /// Where it stands.
     pub range: Range,
+    /// Where its key stands; that of the whole without a key that is calculated.
+    pub key_range: Range,
 }
 
 /// The key in a reference to an action.

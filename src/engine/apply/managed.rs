@@ -63,10 +63,13 @@ impl Applier<'_> {
             // Only sensitivity changes, or unknown values turned out to be unchanged: no call to the provider is needed.
             let value = with_marks(values.planned, &values.marks, s.schema);
             self.store(s, value.clone(), values.identity, values.private, false)?;
-            if s.change.before.paths_with_marks() != value.paths_with_marks() {
+            let invoked = self.invoke_triggered(s, instance, false, &value).await;
+            if self.triggered.begins(s.address) {
+                self.report_end(s, Action::Update, Instant::now(), invoked.ok().map(|()| &value));
+            } else if s.change.before.paths_with_marks() != value.paths_with_marks() {
                 self.report_mark_update(s, identity(&s.change.before), &value);
             }
-            self.invoke_triggered(s, instance, false, &value).await?;
+            invoked?;
             value
         } else {
             let value = self.apply_change(index, s, instance, values).await?;

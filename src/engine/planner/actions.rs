@@ -94,7 +94,9 @@ fn has_event(action: Action, event: ActionEvent) -> bool {
     match event {
         ActionEvent::BeforeCreate | ActionEvent::AfterCreate => action == Action::Create || action.is_replace(),
         ActionEvent::BeforeUpdate | ActionEvent::AfterUpdate => action == Action::Update,
-        ActionEvent::BeforeDestroy | ActionEvent::AfterDestroy => action == Action::Delete || action.is_replace(),
+        ActionEvent::BeforeDestroy | ActionEvent::AfterDestroy => {
+            action == Action::Delete || (action.is_replace() && !action.forgets())
+        }
     }
 }
 
@@ -278,28 +280,31 @@ impl Planner<'_> {
 
     /// Plans the invocations that the user asks for, after everything they refer to has been refreshed.
     pub(super) async fn plan_requested(&self, target: &AbsActionInstance) -> Result<(), Reported> {
-        let not_found = || Diagnostic::error(format!("invoke target {target} not found"), "");
-        let action = match self.context.inputs.config.action(&target.config()) {
-            Some(_) => self.configured(&target.config()).map_err(|d| self.context.fail(d))?,
-            None => return Err(self.context.fail(not_found())),
-        };
-        let modules = self.context.evaluator.module_instances(&target.module.module())?;
-        // A module without keys stands for all its instances.
-        let keyed = target.module.0.iter().any(|step| !step.key.is_none());
-        let selected = |m: &&ModuleInstance| !keyed || **m == target.module;
-        let modules: Vec<&ModuleInstance> = modules.iter().filter(selected).collect();
-        if modules.is_empty() {
-            return Err(self.context.fail(not_found()));
+        let not_found = |why: String| Diagnostic::error(format!("invoke target {target} not found"), why);
+        let address = target.config();
+        if self.context.inputs.config.action(&address).is_none() {
+            return Err(self
+                .context
+                .fail(not_found(format!("The configuration has no {address}."))));
+        }
+        let action = self.configured(&address).map_err(|d| self.context.fail(d))?;
+        let module = &target.module;
+        if !self
+            .context
+            .evaluator
+            .module_instances(&address.module)?
+            .contains(module)
+        {
+            let why = format!("There is no instance {module} of the module. If it has several, choose one by its key.");
+            return Err(self.context.fail(not_found(why)));
         }
         let callers = requested_callers(self.context.inputs.config, &action);
-        for module in modules {
-            if callers.is_empty() {
-                self.plan_requested_in(target, &action, module, None).await?;
-            }
-            for caller in &callers {
-                for caller in self.existing_callers(caller, module, target)? {
-                    self.plan_requested_in(target, &action, module, Some(&caller)).await?;
-                }
+        if callers.is_empty() {
+            return self.plan_requested_in(target, &action, module, None).await;
+        }
+        for caller in &callers {
+            for caller in self.existing_callers(caller, module, target)? {
+                self.plan_requested_in(target, &action, module, Some(&caller)).await?;
             }
         }
         Ok(())

@@ -45,7 +45,7 @@ fn state(names: &[&str]) -> State {
 
 fn intent(name: &str, action: IntentAction) -> Intent {
     Intent {
-        address: address(name),
+        address: address(name).to_string(),
         deposed: None,
         action,
         by: provider().to_string(),

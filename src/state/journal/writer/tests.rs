@@ -8,7 +8,7 @@ use crate::journal::replay::{Contents, Verdict};
 
 fn intent(name: &str) -> Intent {
     Intent {
-        address: addrs::parse::resource_instance(name).unwrap(),
+        address: name.to_owned(),
         deposed: None,
         action: IntentAction::Create,
         by: "p".into(),
