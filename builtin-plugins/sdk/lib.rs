@@ -57,6 +57,7 @@ pub mod model;
 mod modifier;
 pub mod plan;
 pub mod program;
+mod list;
 pub mod provider;
 pub mod provisioner;
 pub mod resource;
@@ -76,6 +77,7 @@ pub use async_trait::async_trait;
 pub use cty;
 
 pub use context::{Context, Stop};
+pub use list::{Found, ListResource};
 pub use data::{DataSource, EphemeralResource, Opened};
 pub use diag::{Diagnostic, Diagnostics, Result, Severity};
 pub use function::{Arguments, Function, FunctionError, Parameter};

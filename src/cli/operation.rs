@@ -252,6 +252,18 @@ impl<'s> Operation<'s> {
         Operation::with_project(session, arguments, project, Verb::Import, None)
     }
 
+    /// Gets everything ready for a query, with a configuration that was read already, and the warnings about it.
+    pub fn for_query(
+        session: &'s Session,
+        arguments: &OperationArguments<'_>,
+        project: Project,
+        warnings: Diagnostics,
+    ) -> Result<Operation<'s>, Status> {
+        let operation = Operation::with_project(session, arguments, project, Verb::Plan, None)?;
+        operation.warn_later(warnings);
+        Ok(operation)
+    }
+
     /// Finds the object that the options ask for; the prior state of what this gives has it.
     pub fn import(&self, options: &PlanOptions) -> Planning {
         self.session.show(&self.take_warnings(), &self.project.sources);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use config::files::Disk;
+use config::files::{Disk, FileSource};
 use config::manifest::Manifest;
 use config::model::Variable;
 use config::values::{self, ValueInputs, ValueSource, VariableFlag, VariableValue};
@@ -75,8 +75,29 @@ pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
     )
 }
 
+/// Reads the configuration in the working directory with its query files, as far as it can be understood.
+pub fn read_with_queries(session: &Session) -> (Project, Diagnostics) {
+    let (loaded, mut problems) = load_by(session, ".", config::load_with_queries);
+    problems.extend(loaded.diagnostics);
+    (
+        Project {
+            config: loaded.config,
+            sources: loaded.sources,
+        },
+        problems,
+    )
+}
+
 /// Reads the configuration in a directory, with what is missing of it. The second part is about the manifest.
 pub fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
+    load_by(session, dir, config::load)
+}
+
+fn load_by(
+    session: &Session,
+    dir: &str,
+    load: fn(&dyn FileSource, &str, &LoadOptions<'_>) -> Loaded,
+) -> (Loaded, Diagnostics) {
     let mut problems = Diagnostics::new();
     let manifest = match Manifest::read(&Disk, session.env.data_dir()) {
         Ok(manifest) => manifest,
@@ -89,12 +110,17 @@ pub fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
         tool_version: TERRAFORM_VERSION,
         manifest: &manifest,
     };
-    (config::load(&Disk, dir, &options), problems)
+    (load(&Disk, dir, &options), problems)
 }
 
 /// Whether the working directory has any configuration.
 pub fn has_configuration() -> bool {
     config::loader::has_configuration(&Disk, ".").unwrap_or(false)
+}
+
+/// Whether the working directory has query files.
+pub fn has_queries() -> bool {
+    config::loader::has_queries(&Disk, ".").unwrap_or(false)
 }
 
 /// The selected workspace.

@@ -29,5 +29,5 @@ pub mod version;
 #[cfg(test)]
 mod fixture_tests;
 
-pub use loader::{LoadOptions, Loaded, load};
+pub use loader::{LoadOptions, Loaded, load, load_with_queries};
 pub use model::*;

@@ -66,6 +66,15 @@ pub struct PlanOptions {
     /// The address and the identifier of an object to import. Then the plan does nothing else: the object is imported and
     /// refreshed, and is in the prior state of the plan; it is not compared with its configuration.
     pub import: Option<(AbsResourceInstance, Arc<str>)>,
+    /// Whether the plan is a query: the `list` blocks are evaluated, with what they depend on, and nothing else.
+    pub query: Option<QueryOptions>,
+}
+
+/// The options of a query.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct QueryOptions {
+    /// Whether to generate configuration for what is found.
+    pub generate_config: bool,
 }
 
 impl Default for PlanOptions {
@@ -78,6 +87,7 @@ impl Default for PlanOptions {
             force_replace: Vec::new(),
             generate_config: false,
             import: None,
+            query: None,
         }
     }
 }

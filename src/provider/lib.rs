@@ -13,7 +13,7 @@ pub mod state_store;
 
 pub use contract::{
     Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
-    Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic,
+    ListSchema, Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic,
     Provider, ProviderSchema, Provisioner, RawState, ReadRequest,
 };
 pub use schemas::Schemas;

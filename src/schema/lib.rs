@@ -7,6 +7,7 @@
 //!
 //! Where to begin: [`Schema`] and [`BlockSchema`].
 
+mod computed;
 mod identity;
 pub mod marking;
 mod shape;

@@ -19,6 +19,7 @@ pub(crate) enum Use {
     LenientResource,
     DataSource,
     Ephemeral,
+    List,
     Provisioner,
 }
 
@@ -29,6 +30,7 @@ impl Use {
             Use::Resource | Use::LenientResource => "resource",
             Use::DataSource => "data source",
             Use::Ephemeral => "ephemeral resource",
+            Use::List => "list resource",
             Use::Provisioner => "provisioner",
         }
     }

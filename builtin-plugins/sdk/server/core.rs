@@ -12,6 +12,7 @@ use super::state_store::ServedStore;
 use crate::client::ClientCell;
 use crate::context::Calls;
 use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
+use crate::list::AnyList;
 use crate::function::{Function, FunctionError};
 use crate::guard::{guarded, guarded_now};
 use crate::plan::{Planned, construct};
@@ -73,6 +74,7 @@ pub(crate) struct Core {
     pub resources: BTreeMap<&'static str, Box<dyn AnyResource>>,
     pub data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
+    pub lists: BTreeMap<&'static str, Box<dyn AnyList>>,
     pub functions: BTreeMap<&'static str, Function>,
     pub state_stores: BTreeMap<&'static str, ServedStore>,
     /// Why the provider cannot be served.
@@ -99,6 +101,7 @@ impl Core {
             resources: members.resources,
             data_sources: members.data_sources,
             ephemerals: members.ephemerals,
+            lists: members.lists,
             functions: members.functions,
             state_stores: members
                 .state_stores
@@ -137,6 +140,15 @@ impl Core {
         }
         for (name, ephemeral) in &self.ephemerals {
             found.extend(of_schema(Use::Ephemeral, name, &ephemeral.schema().schema, &[]));
+        }
+        for (name, list) in &self.lists {
+            found.extend(of_schema(Use::List, name, &list.schema().schema, &[]));
+            match self.resources.get(name) {
+                Some(resource) if !resource.identity().is_empty() => {}
+                _ => found.push(format!(
+                    "list resource {name}: there is no resource of this name that has an identity"
+                )),
+            }
         }
         for (name, store) in &self.state_stores {
             let problems = of_schema(Use::Provider, "", &store.store.schema().schema, &[]);
@@ -254,6 +266,27 @@ impl Core {
             Ok(wire) => (Some(wire), Diagnostics::new()),
             Err(errors) => (None, errors),
         }
+    }
+
+    /// The configuration that describes an object: what its resource says, without what cannot be set.
+    pub async fn generate_config(&self, name: &str, state: &Wire, stop: Stop) -> (Option<Wire>, Diagnostics) {
+        let generate = async {
+            let resource = self.resource(name)?;
+            let schema = resource.schema();
+            let state = decode(state, &schema.ty)?;
+            let answer = match present(&state) {
+                Some(state) => resource.generate_config(state, stop).await,
+                None => return Ok((Some(encode(&state, &schema.ty)?), Diagnostics::new())),
+            };
+            let config = answer.state.map(|config| encode(&schema.settable_only(config), &schema.ty));
+            Ok::<_, Diagnostics>((config.transpose()?, answer.diagnostics))
+        };
+        generate.await.unwrap_or_else(|diagnostics| (None, diagnostics))
+    }
+
+    /// Whether a resource generates configuration.
+    pub fn generates_config(&self) -> bool {
+        self.resources.values().any(|resource| resource.generates_config())
     }
 
     /// Turns an answer into what travels. Where the object's identity is not known yet, it is the one it had before.
@@ -539,7 +572,7 @@ impl Core {
 }
 
 /// The configuration of something that is never planned, with the defaults of its attributes, here and further in.
-fn with_defaults(schema: &Compiled, config: &Value) -> Value {
+pub(crate) fn with_defaults(schema: &Compiled, config: &Value) -> Value {
     fn walk(members: &[CompiledMember], object: &Value) -> Value {
         object.map_parts(|part, value| {
             let member = match part {

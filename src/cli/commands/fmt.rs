@@ -59,7 +59,7 @@ impl FromFlags for Arguments {
     }
 }
 
-const SUFFIXES: &[&str] = &[".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl"];
+const SUFFIXES: &[&str] = &[".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl", ".tfquery.hcl"];
 
 /// What standard input is called.
 const STDIN: &str = "<stdin>";

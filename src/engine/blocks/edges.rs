@@ -170,12 +170,20 @@ impl<'a> Edges<'a> {
         let nothing = BlockSchema::default();
         let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
         self.body(config, node, &resource.body, schema.map_or(&nothing, |s| &s.block));
+        if let Some(meta) = config.module.provider_meta.get(&provider.provider) {
+            let schema = schemas.providers.get(&provider.provider);
+            let schema = schema.and_then(|schema| schema.provider_meta.as_ref());
+            self.body(config, node, &meta.body, schema.map_or(&nothing, |s| &s.block));
+        }
         let provider = self.blocks.node(Block::Provider(provider));
         self.blocks.connect(provider, node);
         for reference in &resource.depends_on {
             self.depends_on(config, node, reference);
         }
         self.exprs(config, node, &resource.lifecycle.replace_triggered_by);
+        if let Some(list) = &resource.list {
+            self.exprs(config, node, list.include_resource.iter().chain(&list.limit));
+        }
         let conditions = resource
             .lifecycle
             .preconditions

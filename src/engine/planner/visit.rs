@@ -26,6 +26,7 @@ use crate::execgraph::Planned;
 use crate::inputs::{Inputs, PlanOptions};
 use crate::plan::{Action, ResourceChange};
 use crate::provider_opening;
+use crate::query::QueryInstance;
 use crate::removals::Removals;
 use crate::walk::Outcome;
 
@@ -136,6 +137,7 @@ pub(super) struct PlanResults {
     pub(super) changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     pub(super) drift: Vec<ResourceChange>,
     pub(super) generated: BTreeMap<AbsResourceInstance, String>,
+    pub(super) queries: Vec<Arc<QueryInstance>>,
     /// Checks whose data source could not be read.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
     /// Resources with an instance that will change.

@@ -23,6 +23,7 @@ mod order;
 mod outputs;
 mod providers;
 mod provisioners;
+mod queries;
 mod refresh;
 mod relevant;
 mod removed;

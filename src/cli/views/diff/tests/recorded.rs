@@ -319,6 +319,7 @@ pub(super) fn empty_plan() -> Plan {
         function_results: Default::default(),
         checks: Vec::new(),
         generated_config: BTreeMap::new(),
+        queries: Vec::new(),
         dropped_data: Vec::new(),
         errored: false,
         saved: false,
