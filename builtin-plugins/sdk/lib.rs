@@ -53,11 +53,11 @@ pub mod env;
 pub mod function;
 mod guard;
 pub mod lines;
+mod list;
 pub mod model;
 mod modifier;
 pub mod plan;
 pub mod program;
-mod list;
 pub mod provider;
 pub mod provisioner;
 pub mod resource;
@@ -77,10 +77,10 @@ pub use async_trait::async_trait;
 pub use cty;
 
 pub use context::{Context, Stop};
-pub use list::{Found, ListResource};
 pub use data::{DataSource, EphemeralResource, Opened};
 pub use diag::{Diagnostic, Diagnostics, Result, Severity};
 pub use function::{Arguments, Function, FunctionError, Parameter};
+pub use list::{Found, ListResource};
 /// Makes a struct with named fields a [`Model`](trait@Model): the schema of a block, and its value.
 ///
 /// ```

@@ -69,7 +69,7 @@ pub(crate) trait ToObject: Send {
 
 impl<M: Model> ToObject for M {
     fn to_object(&self, schema: &Compiled) -> Value {
-        schema.without_write_only(Cty::to_object(self, &schema.object))
+        schema.without_write_only(<M as Model>::to_object(self, &schema.object))
     }
 }
 

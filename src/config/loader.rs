@@ -146,7 +146,10 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, quer
 
 /// Whether a directory has configuration files.
 pub fn has_configuration(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
-    Ok(files.list(dir)?.iter().any(|name| FileKind::of(name).is_some_and(|kind| !kind.query)))
+    Ok(files
+        .list(dir)?
+        .iter()
+        .any(|name| FileKind::of(name).is_some_and(|kind| !kind.query)))
 }
 
 /// Whether a directory has query files.
@@ -371,7 +374,9 @@ impl Loader<'_> {
         let parsed = self.diagnostics.len();
         // Before anything else: a configuration written for another version need not make sense to this one.
         let asked = |overriding: bool| -> Vec<Constraint> {
-            let of_kind = bodies.iter().filter(|(kind, _)| !kind.query && kind.overriding == overriding);
+            let of_kind = bodies
+                .iter()
+                .filter(|(kind, _)| !kind.query && kind.overriding == overriding);
             of_kind.flat_map(|(_, body)| decode::required_versions(body)).collect()
         };
         let mut unmet = asked(true);

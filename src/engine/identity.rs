@@ -50,12 +50,11 @@ pub fn is_current(schema: &Schema, object: &Object) -> bool {
 ///
 /// # Errors
 /// It does not fit the schema.
-pub fn stored_identity(
-    schema: &Schema,
-    object: &Object,
-    address: &dyn Display,
-) -> Result<Option<Value>, Diagnostics> {
-    let (Some(of), Some(json)) = (&schema.identity, object.identity.as_ref().and_then(|i| i.value.as_ref())) else {
+pub fn stored_identity(schema: &Schema, object: &Object, address: &dyn Display) -> Result<Option<Value>, Diagnostics> {
+    let (Some(of), Some(json)) = (
+        &schema.identity,
+        object.identity.as_ref().and_then(|i| i.value.as_ref()),
+    ) else {
         return Ok(None);
     };
     let decoded = Attributes::Json(json.clone()).decode(&of.implied_type());
@@ -206,7 +205,11 @@ pub fn identity_text(identity: &Value) -> String {
         format!("{name}={text}")
     });
     let all: Vec<String> = parts.collect();
-    if all.is_empty() { "<empty>".into() } else { all.join(",") }
+    if all.is_empty() {
+        "<empty>".into()
+    } else {
+        all.join(",")
+    }
 }
 
 fn part_text(value: &Value) -> String {

@@ -41,7 +41,12 @@ pub(crate) const INVALID_IDENTITY: &str = "Invalid import identity argument";
 
 /// The identity for the value of an `identity` argument; none if it is not wholly known. Marks are dropped: it goes to the
 /// provider only.
-pub(crate) fn import_identity(value: Value, schema: &Schema, ty: &str, range: &Range) -> Result<Option<Value>, Diagnostics> {
+pub(crate) fn import_identity(
+    value: Value,
+    schema: &Schema,
+    ty: &str,
+    range: &Range,
+) -> Result<Option<Value>, Diagnostics> {
     let wrong = |summary: &str, detail: String| -> Diagnostics { Diagnostic::error(summary, detail).at(range).into() };
     let Some(identity) = &schema.identity else {
         let detail = format!(

@@ -46,8 +46,7 @@ impl ListSchema {
     #[must_use]
     pub fn new(config: Schema) -> ListSchema {
         let inner = &config.block;
-        let required =
-            inner.attributes.values().any(|a| a.required) || inner.blocks.values().any(|b| b.min_items > 0);
+        let required = inner.attributes.values().any(|a| a.required) || inner.blocks.values().any(|b| b.min_items > 0);
         let nested = NestedBlock {
             block: (**inner).clone(),
             nesting: Nesting::Single,
@@ -338,11 +337,7 @@ pub trait Provider: Send + Sync {
     /// Lists the existing objects of a resource type.
     async fn list(&self, ty: &str, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics>;
     /// Converts an object of another resource type to the target type; needs the capability.
-    async fn move_state(
-        &self,
-        target_type: &str,
-        request: MoveRequest<'_>,
-    ) -> Result<Answer<ObjectRead>, Diagnostics>;
+    async fn move_state(&self, target_type: &str, request: MoveRequest<'_>) -> Result<Answer<ObjectRead>, Diagnostics>;
     /// Reads a data source.
     async fn read_data(&self, ty: &str, config: Value, meta: Option<Value>) -> Result<Answer<Value>, Diagnostics>;
     /// Opens an ephemeral resource.

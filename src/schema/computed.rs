@@ -34,7 +34,9 @@ impl BlockSchema {
             } else if inner.computed && nested.min_items > 0 {
                 "a computed block cannot have a least number of blocks"
             } else {
-                return inner.problem_within().map(|problem| format!("block \"{name}\": {problem}"));
+                return inner
+                    .problem_within()
+                    .map(|problem| format!("block \"{name}\": {problem}"));
             };
             Some(format!("block \"{name}\": {what}"))
         })

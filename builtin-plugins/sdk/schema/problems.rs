@@ -57,6 +57,7 @@ impl Use {
                 "provider",
                 "provisioner",
             ],
+            Use::List => &[],
             Use::DataSource | Use::Ephemeral => &["count", "depends_on", "for_each", "lifecycle", "provider"],
             Use::Provisioner => &["connection", "on_failure", "when"],
         }

@@ -12,9 +12,9 @@ use super::state_store::ServedStore;
 use crate::client::ClientCell;
 use crate::context::Calls;
 use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
-use crate::list::AnyList;
 use crate::function::{Function, FunctionError};
 use crate::guard::{guarded, guarded_now};
+use crate::list::AnyList;
 use crate::plan::{Planned, construct};
 use crate::provider::{AnyProvider, Members, ProviderEntry};
 use crate::resource::{Answer, AnyResource, MoveSource, identity_of, identity_type};
@@ -278,7 +278,9 @@ impl Core {
                 Some(state) => resource.generate_config(state, stop).await,
                 None => return Ok((Some(encode(&state, &schema.ty)?), Diagnostics::new())),
             };
-            let config = answer.state.map(|config| encode(&schema.settable_only(config), &schema.ty));
+            let config = answer
+                .state
+                .map(|config| encode(&schema.settable_only(config), &schema.ty));
             Ok::<_, Diagnostics>((config.transpose()?, answer.diagnostics))
         };
         generate.await.unwrap_or_else(|diagnostics| (None, diagnostics))

@@ -71,7 +71,7 @@ impl Core {
                     () = events.closed(), if caller.is_some() => drop(caller.take()),
                 }
             };
-            if !diagnostics.is_empty() {
+            if !diagnostics.0.is_empty() {
                 let event = ListEvent {
                     diagnostics,
                     ..ListEvent::default()

@@ -19,7 +19,11 @@ use crate::views::wrap;
 #[must_use]
 pub fn lines(found: &QueryInstance) -> String {
     let identities: Vec<String> = found.results.iter().map(|r| identity_text(&r.identity)).collect();
-    let width = identities.iter().map(|text| text.chars().count()).max().unwrap_or_default();
+    let width = identities
+        .iter()
+        .map(|text| text.chars().count())
+        .max()
+        .unwrap_or_default();
     let mut out = String::new();
     for (identity, result) in identities.iter().zip(&found.results) {
         let name = &result.display_name;

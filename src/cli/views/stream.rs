@@ -313,7 +313,11 @@ impl OperationView for Stream {
             }
             Event::ListStart { address, config } => {
                 let message = format!("{address}: Starting query...");
-                self.info(&message, "list_start", [("list_start", query::started(address, config))]);
+                self.info(
+                    &message,
+                    "list_start",
+                    [("list_start", query::started(address, config))],
+                );
             }
             Event::ListComplete { found } => {
                 let address = &found.address;

@@ -24,7 +24,13 @@ const REMOVED_LIFECYCLE: BodySpec<'static> = BodySpec {
 };
 
 const IMPORT: BodySpec<'static> = BodySpec {
-    attributes: &[("provider", false), ("to", true), ("id", false), ("identity", false), ("for_each", false)],
+    attributes: &[
+        ("provider", false),
+        ("to", true),
+        ("id", false),
+        ("identity", false),
+        ("for_each", false),
+    ],
     blocks: &[],
 };
 
@@ -191,7 +197,8 @@ impl Decoder<'_> {
                          \"identity\"."
                     }
                 };
-                self.diagnostics.push(Diagnostic::error("Invalid import block", detail).at(&range));
+                self.diagnostics
+                    .push(Diagnostic::error("Invalid import block", detail).at(&range));
                 None
             }
         };

@@ -12,6 +12,7 @@ use schema::BlockSchema;
 use syntax::ast::{Body, Expr, TraversalStep};
 use syntax::{Diagnostic, Diagnostics};
 
+use super::list_steps::list_steps;
 use super::{Block, Blocks};
 use provider::Schemas;
 
@@ -301,7 +302,15 @@ impl<'a> Edges<'a> {
             (Repetition::Count | Repetition::ForEach, false, _) => None,
             _ => {
                 let provider = self.root.provider_for(&block.address.in_module(&config.path)).provider;
-                let schema = self.schemas.resource(&provider, block.address.mode, &block.address.ty);
+                let ty = &block.address.ty;
+                if block.address.mode == addrs::Mode::List {
+                    let listed = self.schemas.resource(&provider, addrs::Mode::Managed, ty);
+                    let listed = listed.map(|schema| &*schema.block);
+                    self.diagnostics
+                        .extend(list_steps(&reference.remaining, listed, &reference.range));
+                    return;
+                }
+                let schema = self.schemas.resource(&provider, block.address.mode, ty);
                 schema.and_then(|s| block_steps(&s.block, &reference.remaining).err())
             }
         };

@@ -4,6 +4,7 @@
 
 mod cycles;
 mod edges;
+mod list_steps;
 mod queries;
 mod resolve;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use addrs::{AbsResourceInstance, LocalProviderConfig};
 use config::{Config, Import, Resource};
 use cty::Value;
-use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
 use schema::marking::mark_sensitive;
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
 use state::State;
 use syntax::ast::Body;
 use syntax::{Diagnostics, Range, write};
@@ -136,7 +136,15 @@ pub(super) fn resource_text(
         Generated::ByProvider(value) => (value, false),
         Generated::FromObject(value) => (value, true),
     };
-    body(&mut inner, &schema.block, value, Guess { guessed, outermost: true });
+    body(
+        &mut inner,
+        &schema.block,
+        value,
+        Guess {
+            guessed,
+            outermost: true,
+        },
+    );
     let text = format!(
         "resource {} {} {{\n{inner}}}\n",
         addrs::text::quoted(&resource.ty),

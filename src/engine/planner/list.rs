@@ -15,8 +15,8 @@ use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
 use crate::identity::identity_problems;
 use crate::instance::{located, unanswered};
-use crate::object_config;
 use crate::objchange::empty_object;
+use crate::object_config;
 use crate::query::{GeneratedImport, QueryInstance, QueryResult, limit_of, list_argument};
 
 /// The most objects that are listed where the block does not say.
@@ -158,9 +158,7 @@ impl Planner<'_> {
             None => format!("{name}_{i}"),
         };
         let resource = addrs::Resource::managed(ty.clone(), name);
-        let config = self
-            .generated_config(p, ty, managed, &listed.object, address)
-            .await?;
+        let config = self.generated_config(p, ty, managed, &listed.object, address).await?;
         let local = addrs::LocalProviderConfig {
             name: p.provider_address.provider.ty.clone(),
             alias: p.provider_address.alias.clone(),
@@ -176,7 +174,11 @@ impl Planner<'_> {
         let schemas = self.context.providers.schemas();
         let provider = schemas.providers.get(&p.provider_address.provider).ok_or(Reported)?;
         let list = provider.lists.get(ty).ok_or(Reported)?;
-        match provider.resources.get(ty).filter(|resource| resource.identity.is_some()) {
+        match provider
+            .resources
+            .get(ty)
+            .filter(|resource| resource.identity.is_some())
+        {
             Some(resource) => Ok((&list.config, resource)),
             None => {
                 let detail = format!(

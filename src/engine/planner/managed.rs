@@ -116,7 +116,10 @@ impl Planner<'_> {
             private: decision.private,
             importing,
             identity: IdentityChange::new(
-                stored.as_ref().filter(|s| !s.is_tainted()).and_then(|s| s.identity.clone()),
+                stored
+                    .as_ref()
+                    .filter(|s| !s.is_tainted())
+                    .and_then(|s| s.identity.clone()),
                 decision.identity,
             ),
             config_known,
@@ -258,9 +261,7 @@ impl Planner<'_> {
     ) -> Result<config::Resource, Reported> {
         let like = p.block.ok_or(Reported)?;
         let ty = &address.resource.resource.ty;
-        let config = self
-            .generated_config(p, ty, p.schema, &stored.value, address)
-            .await?;
+        let config = self.generated_config(p, ty, p.schema, &stored.value, address).await?;
         let (text, block, problems) = super::generate::block(address, p.schema, like, &config);
         self.results().generated.insert(address.clone(), text);
         self.context.report(problems)?;

@@ -40,7 +40,12 @@ impl Validator<'_> {
         let (value, _) = value.unmark_deep();
         let mut config = value.get("config").cloned().unwrap_or_else(Value::dynamic);
         if config.is_null()
-            && let Some(list) = self.providers.schemas().providers.get(&provider).and_then(|p| p.lists.get(ty))
+            && let Some(list) = self
+                .providers
+                .schemas()
+                .providers
+                .get(&provider)
+                .and_then(|p| p.lists.get(ty))
         {
             config = empty_object(&list.config.block);
         }

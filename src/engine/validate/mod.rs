@@ -525,7 +525,10 @@ impl Validator<'_> {
             config::ImportBy::Identity(_) => {
                 let resource = &import.to_resource;
                 let provider = self.config.provider_for(resource).provider;
-                let schema = self.providers.schemas().resource(&provider, resource.resource.mode, &resource.resource.ty);
+                let schema =
+                    self.providers
+                        .schemas()
+                        .resource(&provider, resource.resource.mode, &resource.resource.ty);
                 // A resource without configuration or of an unknown type is reported elsewhere.
                 let Some(schema) = schema else { return Ok(()) };
                 import_identity(value, schema, &resource.resource.ty, range).map(|_| ())

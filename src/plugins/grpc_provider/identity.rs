@@ -70,8 +70,13 @@ impl GrpcProvider {
             let what = format!("it has an identity for the resource type \"{ty}\", which has no identity schema");
             return Err(self.fault(path, &what, reported));
         };
-        let value = convert::decode(Some(data), &of.implied_type())
-            .map_err(|error| self.fault(path, &format!("the identity does not fit its schema: {error}"), reported))?;
+        let value = convert::decode(Some(data), &of.implied_type()).map_err(|error| {
+            self.fault(
+                path,
+                &format!("the identity does not fit its schema: {error}"),
+                reported,
+            )
+        })?;
         Ok((!value.is_null()).then_some(value))
     }
 

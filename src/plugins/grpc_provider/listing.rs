@@ -117,7 +117,9 @@ impl GrpcProvider {
                  This is a defect of the provider; please report it to its maintainers.",
                 self.connection.title()
             );
-            return Err(Diagnostic::error(format!("missing identity data in ListResource event for {ty}"), detail).into());
+            return Err(
+                Diagnostic::error(format!("missing identity data in ListResource event for {ty}"), detail).into(),
+            );
         };
         let object = event.resource_object.filter(|_| request.include_object);
         let object = self.decode(path, object, &resource.implied_type(), &answer.diagnostics)?;

@@ -164,8 +164,8 @@ impl GrpcProvider {
                 "the schema comes with a warning"
             );
         }
-        let mut schema =
-            convert::provider_schema(response).map_err(|error| self.connection.fault(name(path), &error.to_string()))?;
+        let mut schema = convert::provider_schema(response)
+            .map_err(|error| self.connection.fault(name(path), &error.to_string()))?;
         schema.state_only = state_only;
         self.add_identity_schemas(&mut schema).await?;
         Ok(Arc::new(schema))

@@ -252,11 +252,7 @@ impl Provider for GrpcProvider {
         Ok(Answer { value, diagnostics })
     }
 
-    async fn move_state(
-        &self,
-        target_type: &str,
-        request: MoveRequest<'_>,
-    ) -> Result<Answer<ObjectRead>, Diagnostics> {
+    async fn move_state(&self, target_type: &str, request: MoveRequest<'_>) -> Result<Answer<ObjectRead>, Diagnostics> {
         let MoveRequest {
             source_provider,
             source_type,

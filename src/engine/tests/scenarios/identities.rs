@@ -62,12 +62,21 @@ fn unknown_identity_is_for_objects_to_come() {
     case.identities(0);
     case.remote.mutate("identity plan a", unknown);
     let plan = case.plan();
-    assert!(change(&plan, "fake_thing.a").planned_identity().unwrap().get("id").is_some_and(|id| !id.is_known()));
+    assert!(
+        change(&plan, "fake_thing.a")
+            .planned_identity()
+            .unwrap()
+            .get("id")
+            .is_some_and(|id| !id.is_known())
+    );
     case.apply();
     for call in ["identity read a", "identity plan a"] {
         case.remote.heal();
         case.remote.mutate(call, unknown);
-        assert!(case.plan_errors().contains("Provider produced invalid identity"), "{call}");
+        assert!(
+            case.plan_errors().contains("Provider produced invalid identity"),
+            "{call}"
+        );
     }
 }
 
@@ -200,7 +209,10 @@ fn import_by_identity_must_answer_with_an_identity() {
     case.remote
         .mutate("identity import existing", |_| Value::null(Type::empty_object()));
     let errors = case.plan_errors();
-    assert!(errors.contains("import of fake_thing.a didn't return an identity"), "{errors}");
+    assert!(
+        errors.contains("import of fake_thing.a didn't return an identity"),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -228,5 +240,9 @@ fn plan_call_of_apply_brings_the_private_data_of_the_plan() {
     case.remote.lock().notes = true;
     case.apply();
     let brought = case.remote.lock().planned_private.clone();
-    assert_eq!(brought.iter().filter(|p| &***p == b"planned ").count(), 1, "{brought:?}");
+    assert_eq!(
+        brought.iter().filter(|p| &***p == b"planned ").count(),
+        1,
+        "{brought:?}"
+    );
 }

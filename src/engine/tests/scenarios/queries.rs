@@ -45,7 +45,11 @@ fn list_block_finds_objects() {
     let plan = case.plan();
     assert_eq!(
         names(&plan),
-        ["list.fake_thing.all: ANNA", "list.fake_thing.all: BERT", "list.fake_thing.all: ASTRID"]
+        [
+            "list.fake_thing.all: ANNA",
+            "list.fake_thing.all: BERT",
+            "list.fake_thing.all: ASTRID"
+        ]
     );
     assert!(plan.changes.is_empty(), "managed resources are not planned");
     let first = &plan.queries[0];
@@ -72,7 +76,10 @@ fn arguments_of_a_list_block_reach_the_provider() {
     let mut case = case;
     case.variable("begin", Value::string("a"));
     let plan = case.plan();
-    assert_eq!(names(&plan), ["list.fake_thing.some: ANNA", "list.fake_thing.some: ASTRID"]);
+    assert_eq!(
+        names(&plan),
+        ["list.fake_thing.some: ANNA", "list.fake_thing.some: ASTRID"]
+    );
     assert!(plan.queries[0].results[0].object.is_present());
     let (_, included, limit) = case.remote.lock().listed[0].clone();
     assert!(included && limit == 2);
@@ -95,7 +102,10 @@ fn lists_refer_to_other_lists_and_to_data() {
         "#,
     );
     let plan = case.plan();
-    assert_eq!(names(&plan), ["list.fake_thing.first: BERT", "list.fake_thing.second[\"BERT\"]: ANNA"]);
+    assert_eq!(
+        names(&plan),
+        ["list.fake_thing.first: BERT", "list.fake_thing.second[\"BERT\"]: ANNA"]
+    );
 }
 
 #[test]

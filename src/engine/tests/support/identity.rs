@@ -78,7 +78,12 @@ pub async fn configuration(remote: &FakeRemote, object: &Value) -> Result<Answer
 
 /// The objects whose names begin with the prefix.
 pub async fn listed(remote: &FakeRemote, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics> {
-    let prefix = request.config.get("prefix").and_then(Value::as_str).unwrap_or("").to_owned();
+    let prefix = request
+        .config
+        .get("prefix")
+        .and_then(Value::as_str)
+        .unwrap_or("")
+        .to_owned();
     let failing = call(remote, &format!("list {prefix}")).await?;
     if failing {
         return Err(Diagnostic::error("Cannot list", "It is closed.").into());
@@ -86,7 +91,10 @@ pub async fn listed(remote: &FakeRemote, request: ListRequest) -> Result<Answer<
     let mut data = remote.lock();
     data.listed
         .push((request.config.clone(), request.include_object, request.limit));
-    let found = data.objects.iter().filter(|(_, o)| text(o, "name").starts_with(&prefix));
+    let found = data
+        .objects
+        .iter()
+        .filter(|(_, o)| text(o, "name").starts_with(&prefix));
     let found = found.take(usize::try_from(request.limit).unwrap());
     fine(
         found

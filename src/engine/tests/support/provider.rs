@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use cty::{Path, Type, Value};
 use provider::ProviderSource;
 use provider::{
-    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest, Listed,
-    MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic, ProviderSchema,
-    RawState, ReadRequest,
+    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
+    Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic,
+    ProviderSchema, RawState, ReadRequest,
 };
 use provider::{Provider, Provisioner};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
@@ -502,11 +502,7 @@ impl Provider for Fake {
         identity::listed(&self.remote, request).await
     }
 
-    async fn move_state(
-        &self,
-        target_type: &str,
-        request: MoveRequest<'_>,
-    ) -> Result<Answer<ObjectRead>, Diagnostics> {
+    async fn move_state(&self, target_type: &str, request: MoveRequest<'_>) -> Result<Answer<ObjectRead>, Diagnostics> {
         // All resource types have the same schema.
         let value = self
             .upgrade(target_type, request.source_version, request.source_state)
