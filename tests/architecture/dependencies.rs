@@ -13,7 +13,7 @@ fn rules() -> toml::Table {
 }
 
 /// The crates that are linked into the executable or run while it is built, on the usual platform.
-fn packages() -> Vec<Json> {
+pub fn packages() -> Vec<Json> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--offline"])
         .arg("--filter-platform=x86_64-unknown-linux-gnu")

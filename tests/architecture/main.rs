@@ -9,6 +9,7 @@
 )]
 
 mod dependencies;
+mod materials;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

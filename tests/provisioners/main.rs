@@ -64,6 +64,7 @@ fn main() {
         ),
         ("ways::bastions", SSHD, ANYBODY, ways::bastions),
         ("ways::proxies", SSHD, ANYBODY, ways::proxies),
+        ("ways::a_proxy_within_tls", SSHD, ANYBODY, ways::a_proxy_within_tls),
         (
             "ways::a_connection_that_is_cut",
             SSHD,

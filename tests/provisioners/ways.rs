@@ -1,6 +1,6 @@
 //! Getting to a machine: through others, late, and over a connection that breaks.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -268,6 +268,71 @@ pub fn proxies() {
     let more = format!("bastion_host = \"127.0.0.1\"\nbastion_port = {}", bastion.port);
     apply(&with("socks5", open, &more)).ok().shows(&[SAID]);
     assert!(bastion.log().contains("Accepted publickey"));
+}
+
+/// Takes TLS in front of another server of this machine. Its port, and its certificate.
+fn tls_before(port: u16) -> (u16, String) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .expect("a configuration");
+    let config = Arc::new(config);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let own = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let config = config.clone();
+            std::thread::spawn(move || {
+                let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the server");
+                let connection = rustls::ServerConnection::new(config).expect("a connection");
+                // One thread serves both directions, since a TLS connection cannot be split: neither may block for long.
+                for socket in [&client, &server] {
+                    socket
+                        .set_read_timeout(Some(Duration::from_millis(5)))
+                        .expect("a limit");
+                }
+                let mut outside = rustls::StreamOwned::new(connection, client);
+                let mut inside = server;
+                while copy_some(&mut outside, &mut inside) && copy_some(&mut inside, &mut outside) {}
+            });
+        }
+    });
+    (own, made.cert.pem())
+}
+
+/// Copies what is there, and waits a little if that is nothing. False at the end.
+fn copy_some(from: &mut impl Read, to: &mut impl Write) -> bool {
+    let mut buffer = [0; 16 * 1024];
+    match from.read(&mut buffer) {
+        Ok(0) => false,
+        Ok(n) => to.write_all(&buffer[..n]).and_then(|()| to.flush()).is_ok(),
+        Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+    }
+}
+
+pub fn a_proxy_within_tls() {
+    let server = Sshd::usual();
+    let (plain, asked) = proxy(Some(("me", "se cret")));
+    let (port, certificate) = tls_before(plain);
+    let more = format!(
+        "proxy_scheme = \"https\"\nproxy_host = \"127.0.0.1\"\nproxy_port = {port}\nproxy_user_name = \"me\"\n\
+         proxy_user_password = \"se cret\""
+    );
+    let w = saying(&by_key(&server, &more).replace("30s", "2s"));
+    w.write("ca.pem", &certificate);
+    let trusted = w.dir().join("ca.pem").display().to_string();
+    apply(&w.env("SSL_CERT_FILE", trusted)).ok().shows(&[SAID]);
+    let before = asked.lock().expect("a list").len();
+    assert!(before > 0);
+    // A proxy that nobody vouches for is told nothing.
+    let w = saying(&by_key(&server, &more).replace("30s", "2s"));
+    apply(&w).fails_with(&["Error connecting to proxy 127.0.0.1:", "certificate"]);
+    assert_eq!(asked.lock().expect("a list").len(), before);
 }
 
 pub fn a_connection_that_is_cut() {

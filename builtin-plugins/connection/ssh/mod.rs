@@ -12,6 +12,8 @@ pub(crate) mod keys;
 pub(crate) mod proxy;
 mod scp;
 mod sftp;
+#[cfg(test)]
+mod tests;
 
 use std::net::Ipv6Addr;
 use std::path::Path;
