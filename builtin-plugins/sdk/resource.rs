@@ -53,6 +53,10 @@ pub trait Resource: Send + Sync + 'static {
     /// Whether [`Resource::generate_config`] has something to say. If one resource of a provider has, all are asked.
     const GENERATES_CONFIG: bool = false;
 
+    /// Whether answers have the identity of the object. Without it the identity is in the schema only, for types whose provider
+    /// does that: their objects have none in the state.
+    const ANSWERS_IDENTITY: bool = true;
+
     /// Whether to ask for the leniency that the core has for resources of the old SDK: their plans may say more than the
     /// configuration does, and what becomes of them may differ from the plan. It is for types whose schema is fixed by a
     /// provider that was written with it.
@@ -219,6 +223,7 @@ pub(crate) trait AnyResource: Send + Sync {
     fn state_only(&self) -> bool;
     fn is_lenient(&self) -> bool;
     fn generates_config(&self) -> bool;
+    fn answers_identity(&self) -> bool;
     /// Why the upgraders cannot work.
     fn upgrade_problems(&self) -> Vec<String>;
     fn validate(&self, config: &Value) -> Diagnostics;
@@ -308,6 +313,10 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     fn generates_config(&self) -> bool {
         R::GENERATES_CONFIG
+    }
+
+    fn answers_identity(&self) -> bool {
+        R::ANSWERS_IDENTITY
     }
 
     fn upgrade_problems(&self) -> Vec<String> {

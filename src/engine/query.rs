@@ -41,7 +41,7 @@ pub struct GeneratedImport {
 pub(crate) fn list_argument(value: Value, name: &str, ty: &Type, range: &Range) -> Result<Option<Value>, Diagnostic> {
     let invalid = |what: &str| {
         let detail = format!("The argument \"{name}\" {what}.");
-        Diagnostic::error(format!("Invalid {name} argument"), detail).at(range)
+        Diagnostic::error(format!("Invalid \"{name}\" argument"), detail).at(range)
     };
     let (value, marks) = value.unmark_deep();
     if marks.is_sensitive() {

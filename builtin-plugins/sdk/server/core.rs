@@ -300,15 +300,20 @@ impl Core {
             ..Changed::default()
         };
         let state = answer.state.unwrap_or_else(|| Value::null(schema.ty.clone()));
-        let ty = || identity_type(schema, resource.identity());
-        if let Some(identity) = identity_of(resource.identity(), &state) {
+        let parts = if resource.answers_identity() {
+            resource.identity()
+        } else {
+            &[]
+        };
+        let ty = || identity_type(schema, parts);
+        if let Some(identity) = identity_of(parts, &state) {
             match encode(&identity, &ty()) {
                 Ok(wire) => changed.identity = Some(wire),
                 Err(errors) => changed.diagnostics.append(errors),
             }
         } else if let Some(wire) = before
             && !state.is_null()
-            && !resource.identity().is_empty()
+            && !parts.is_empty()
             && decode(&wire, &ty()).is_ok_and(|identity| identity.is_wholly_known() && !identity.is_null())
         {
             changed.identity = Some(wire);

@@ -137,3 +137,138 @@ impl Core {
         futures::join!(list.list(&config, asked, stop), send).0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use cty::Value;
+
+    use super::*;
+    use crate::schema::{computed, optional, required};
+    use crate::{Attr, Context, Found, IdentityAttribute, ListResource, Plain, Resource, model};
+
+    model! {
+        /// A thing.
+        pub struct Thing {
+            /// Its name.
+            pub name: Attr<String> = required(),
+            /// Its size.
+            pub size: Attr<i64> = computed(),
+        }
+    }
+
+    model! {
+        /// What to look for.
+        pub struct Search {
+            /// What the name begins with.
+            pub prefix: Attr<String> = optional(),
+        }
+    }
+
+    struct Things;
+
+    #[async_trait]
+    impl Resource for Things {
+        type Model = Thing;
+        type Client = ();
+        const GENERATES_CONFIG: bool = true;
+
+        fn identity(&self) -> Vec<IdentityAttribute> {
+            vec![IdentityAttribute {
+                name: "name",
+                required_for_import: true,
+                description: "The name.",
+            }]
+        }
+
+        async fn create(&self, plan: Thing, _cx: &mut Context<()>) -> Result<Thing> {
+            Ok(plan)
+        }
+    }
+
+    struct AllThings;
+
+    #[async_trait]
+    impl ListResource for AllThings {
+        type Config = Search;
+        type Model = Thing;
+        type Client = ();
+
+        async fn list(&self, config: Search, found: &mut Found<Thing>, _cx: &mut Context<()>) -> Result<()> {
+            for (size, name) in (1..).zip(["anna", "bert", "astrid"]) {
+                let thing = Thing {
+                    name: name.into(),
+                    size: size.into(),
+                };
+                if name.starts_with(config.prefix.text()) && !found.push(name.to_uppercase(), thing).await {
+                    return Ok(());
+                }
+            }
+            Err(Diagnostic::error("Out of things", "There are no more.").into())
+        }
+    }
+
+    fn core() -> Arc<Core> {
+        Arc::new(Core::new(Plain(|members| {
+            members.resource("x_thing", Things);
+            members.list("x_thing", AllThings);
+        })))
+    }
+
+    async fn listed(limit: i64, include_objects: bool) -> Vec<ListEvent> {
+        let core = core();
+        assert!(core.problems.is_empty(), "{:?}", core.problems);
+        let config = Value::object([("prefix", Value::string("a"))]);
+        let config = encode(&config, config.ty()).unwrap_or_else(|_| panic!("a value"));
+        let mut events = core.list(ListCall {
+            name: "x_thing".into(),
+            config,
+            include_objects,
+            limit,
+        });
+        let mut out = Vec::new();
+        while let Some(event) = events.recv().await {
+            out.push(event);
+        }
+        out
+    }
+
+    #[tokio::test]
+    async fn objects_have_their_identity_and_problems_come_last() {
+        let events = listed(10, false).await;
+        let names: Vec<&str> = events.iter().map(|e| &*e.display_name).collect();
+        assert_eq!(names, ["ANNA", "ASTRID", ""]);
+        assert!(events[0].identity.is_some() && events[0].object.is_none());
+        assert_eq!(events[2].diagnostics.0.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn list_ends_at_the_limit() {
+        let events = listed(1, true).await;
+        assert_eq!(events.len(), 1);
+        assert!(events[0].object.is_some());
+    }
+
+    #[tokio::test]
+    async fn generated_configuration_has_what_can_be_set() {
+        let core = core();
+        let ty = core.resources["x_thing"].schema().ty.clone();
+        let thing = Value::object([("name", Value::string("a")), ("size", Value::number(1))]);
+        let wire = encode(&thing, &ty).unwrap_or_else(|_| panic!("a value"));
+        let (config, problems) = core.generate_config("x_thing", &wire, Stop::never()).await;
+        assert!(problems.0.is_empty());
+        let config =
+            decode(&config.unwrap_or_else(|| panic!("a configuration")), &ty).unwrap_or_else(|_| panic!("a value"));
+        assert_eq!(config.get("name"), Some(&Value::string("a")));
+        assert!(config.get("size").is_some_and(Value::is_null));
+    }
+
+    #[test]
+    fn list_without_resource_is_a_problem() {
+        let core = Core::new(Plain(|members| members.list("x_thing", AllThings)));
+        assert_eq!(
+            core.problems,
+            ["list resource x_thing: there is no resource of this name that has an identity"]
+        );
+    }
+}

@@ -211,7 +211,7 @@ impl Planner<'_> {
         let value = list_argument(value, name, ty, expr.range()).map_err(|problem| self.context.fail(problem))?;
         value.ok_or_else(|| {
             let detail = format!("The argument \"{name}\" is known only after apply, and a query needs it now.");
-            let problem = Diagnostic::error(format!("Invalid {name} argument"), detail);
+            let problem = Diagnostic::error(format!("Invalid \"{name}\" argument"), detail);
             self.context.fail(problem.at(expr.range()))
         })
     }

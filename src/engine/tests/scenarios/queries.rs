@@ -156,9 +156,12 @@ fn mistakes_in_query_files() {
 fn arguments_that_cannot_be_used() {
     for (arguments, summary) in [
         ("limit = -1", "Invalid limit argument"),
-        ("limit = null", "Invalid limit argument"),
-        ("limit = \"many\"", "Invalid limit argument"),
-        ("include_resource = \"perhaps\"", "Invalid include_resource argument"),
+        ("limit = null", "Invalid \"limit\" argument"),
+        ("limit = \"many\"", "Invalid \"limit\" argument"),
+        (
+            "include_resource = \"perhaps\"",
+            "Invalid \"include_resource\" argument",
+        ),
         ("config { wrong = 1 }", "Unsupported argument"),
         ("config { prefix = fake_thing.n.id }", "config is not known"),
     ] {
