@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use cty::Value;
 
+use crate::action::{Action, ActionEntry, AnyAction};
 use crate::check::own_rules;
 use crate::client::ClientCell;
 use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, EphemeralEntry};
@@ -186,6 +187,7 @@ pub struct Members<C> {
     pub(crate) data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub(crate) ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
     pub(crate) lists: BTreeMap<&'static str, Box<dyn AnyList>>,
+    pub(crate) actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     pub(crate) functions: BTreeMap<&'static str, Function>,
     pub(crate) state_stores: BTreeMap<&'static str, AnyStateStore>,
     /// Duplicate names.
@@ -202,6 +204,7 @@ impl<C: Send + Sync + 'static> Members<C> {
             data_sources: BTreeMap::new(),
             ephemerals: BTreeMap::new(),
             lists: BTreeMap::new(),
+            actions: BTreeMap::new(),
             functions: BTreeMap::new(),
             state_stores: BTreeMap::new(),
             duplicates: Vec::new(),
@@ -218,6 +221,7 @@ impl<C: Send + Sync + 'static> Members<C> {
         add(&mut self.data_sources, members.data_sources, &mut self.duplicates);
         add(&mut self.ephemerals, members.ephemerals, &mut self.duplicates);
         add(&mut self.lists, members.lists, &mut self.duplicates);
+        add(&mut self.actions, members.actions, &mut self.duplicates);
         add(&mut self.functions, members.functions, &mut self.duplicates);
         add(&mut self.state_stores, members.state_stores, &mut self.duplicates);
     }
@@ -259,6 +263,13 @@ impl<C: Send + Sync + 'static> Members<C> {
         let schema = self.compile(list.schema());
         let entry: Box<dyn AnyList> = Box::new(ListEntry::new(list, schema, self.client.clone()));
         add(&mut self.lists, [(name, entry)], &mut self.duplicates);
+    }
+
+    /// Adds a type of action.
+    pub fn action(&mut self, name: &'static str, action: impl Action<Client = C>) {
+        let schema = self.compile(action.schema());
+        let entry: Box<dyn AnyAction> = Box::new(ActionEntry::new(action, schema, self.client.clone()));
+        add(&mut self.actions, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a function.

@@ -13,11 +13,11 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::args::groups::{LockFlags, StateFlags};
-use crate::backend::Source;
+use crate::backend::{self, Place, Source};
 use crate::journal;
 use crate::program;
 use crate::session::{Session, Status};
-use crate::workdir::{self, StatePlace};
+use crate::workdir::{self, Project, StatePlace};
 
 /// The summary of the error for a configuration that requires another version.
 const VERSION_REFUSED: &str = "Unsupported Terraform Core version";
@@ -73,6 +73,8 @@ pub struct Opening<'a> {
     pub lock: Option<Duration>,
     /// Asked while the lock is tried for: whether to give up.
     pub cancelled: &'a dyn Fn() -> bool,
+    /// A snapshot that is to take the place of the state.
+    pub replacement: Option<&'a State>,
 }
 
 impl<'a> Opening<'a> {
@@ -86,6 +88,7 @@ impl<'a> Opening<'a> {
             operation,
             lock,
             cancelled: &|| false,
+            replacement: None,
         }
     }
 
@@ -110,6 +113,10 @@ pub struct StateSession<'s> {
     pub state: Option<State>,
     /// The lineage and serial that were read.
     origin: (String, u64),
+    /// The operation, as the lock names it.
+    operation: String,
+    /// The state as it was read, for a command that changes it without planning.
+    before: State,
 }
 
 impl<'s> StateSession<'s> {
@@ -138,6 +145,9 @@ impl<'s> StateSession<'s> {
             let waiting = workdir::while_locking(session, opening.cancelled);
             store.lock(&info, timeout, &waiting).map_err(|e| problem(&e))?;
         }
+        if let Some(snapshot) = opening.replacement {
+            store.expect_snapshot(snapshot).map_err(|e| problem(&e))?;
+        }
         let state = store.read().map_err(|e| problem(&e))?;
         if let Some(recovery) = store.take_recovery() {
             let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
@@ -151,6 +161,8 @@ impl<'s> StateSession<'s> {
             is_file,
             state,
             origin: origin.unwrap_or_default(),
+            operation: opening.operation.to_owned(),
+            before: State::new(),
         })
     }
 
@@ -170,6 +182,25 @@ impl<'s> StateSession<'s> {
             backup,
             ..Opening::at(&place, files, operation, lock.timeout)
         };
+        let mut opened = StateSession::open(session, &opening).map_err(|problems| shown(session, &problems))?;
+        opened.before = opened.state.clone().unwrap_or_default();
+        Ok(opened)
+    }
+
+    /// Opens a state whose place is to be taken by a snapshot from elsewhere; problems have been shown when it fails.
+    ///
+    /// # Errors
+    /// The configuration refuses this version, or the state cannot be locked or read.
+    pub fn open_for_push(
+        session: &'s Session,
+        lock: LockFlags,
+        snapshot: &'s State,
+    ) -> Result<StateSession<'s>, Status> {
+        let place = place(session)?;
+        let opening = Opening {
+            replacement: Some(snapshot),
+            ..Opening::at(&place, &StateFlags::default(), "state-push", lock.timeout)
+        };
         StateSession::open(session, &opening).map_err(|problems| shown(session, &problems))
     }
 
@@ -179,12 +210,17 @@ impl<'s> StateSession<'s> {
         &self.store
     }
 
-    /// Writes the next snapshot if its content differs; problems have been shown when it fails.
+    /// Writes the next snapshot if its content differs; problems have been shown when it fails. If the write is cut short, the next
+    /// command makes up for it.
     ///
     /// # Errors
     /// The store cannot be written.
     pub fn write(&mut self, state: &State) -> Result<(), Status> {
+        journal::begin_edit(&self.store, &self.operation, &self.before, state);
         let result = self.lock_store().write(state, TERRAFORM_VERSION);
+        // What could not be written was not changed; the next command does not do it by itself.
+        let ended = journal::end(&self.store);
+        self.session.show(&ended, &SourceMap::default());
         result.map(drop).map_err(|e| self.not_written(&e))
     }
 
@@ -202,7 +238,6 @@ impl<'s> StateSession<'s> {
             return Diagnostics::new();
         };
         let mut problems: Diagnostics = Diagnostic::error("Failed to save state", format!("{error}")).into();
-        let copy = PathBuf::from(ERRORED_STATE);
         let (lineage, serial) = &self.origin;
         let snapshot = State {
             terraform_version: TERRAFORM_VERSION.into(),
@@ -214,6 +249,17 @@ impl<'s> StateSession<'s> {
             },
             ..state.clone()
         };
+        if let Err(e) = self.lock_store().announce_copy(&snapshot) {
+            tracing::warn!("{e}");
+        }
+        problems.extend(self.rescue(&snapshot));
+        problems
+    }
+
+    /// Keeps a state that cannot be written where it belongs: in the working directory, in that for temporary files, or else on
+    /// standard output.
+    fn rescue(&self, snapshot: &State) -> Diagnostics {
+        let copy = PathBuf::from(ERRORED_STATE);
         if copy.is_file() {
             // It may be the only record of what an earlier run created.
             let renamed = stamped_backup(&copy);
@@ -221,32 +267,46 @@ impl<'s> StateSession<'s> {
                 tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), renamed.display());
             }
         }
-        match write_copy(&copy, &snapshot) {
-            Ok(()) => problems.push(Diagnostic::error(
-                "Failed to persist state to backend",
-                format!(
-                    "The state could not be written where it belongs. To keep the objects that exist from being forgotten, it \
-                     is in the file \"{ERRORED_STATE}\" of the working directory. When the problem is solved, {}.",
-                    match self.is_file {
-                        true => "copy that file over the state file".to_owned(),
-                        false => format!("run \"{} state push {ERRORED_STATE}\"", program::command()),
-                    }
-                ),
-            )),
+        let first = match write_copy(&copy, snapshot) {
+            Ok(()) => return self.rescued(ERRORED_STATE, "of the working directory").into(),
+            Err(e) => e,
+        };
+        let elsewhere = std::env::temp_dir().join(format!("{}.{ERRORED_STATE}", uuid::Uuid::new_v4()));
+        match write_copy(&elsewhere, snapshot) {
+            Ok(()) => self
+                .rescued(
+                    &elsewhere.display().to_string(),
+                    "of the directory for temporary files, which may be emptied soon",
+                )
+                .into(),
             Err(e) => {
-                problems.push(Diagnostic::error(
-                    "Failed to create local state file",
-                    format!(
-                        "The state could not be written to \"{ERRORED_STATE}\" either: {e}. It is printed on standard output; \
-                         keep it, or the objects in it are forgotten."
-                    ),
-                ));
-                if let Ok(text) = state::document::encode(&snapshot) {
+                if let Ok(text) = state::document::encode(snapshot) {
                     self.session.ui.exact_line(String::from_utf8_lossy(&text));
                 }
+                Diagnostic::error(
+                    "Failed to create local state file",
+                    format!(
+                        "The state could not be written to \"{ERRORED_STATE}\" either: {first}. Nor elsewhere: {e}. It is printed \
+                         on standard output; keep it, or the objects in it are forgotten."
+                    ),
+                )
+                .into()
             }
         }
-        problems
+    }
+
+    fn rescued(&self, copy: &str, directory: &str) -> Diagnostic {
+        Diagnostic::error(
+            "Failed to persist state to backend",
+            format!(
+                "The state could not be written where it belongs. To keep the objects that exist from being forgotten, it is in \
+                 the file \"{copy}\" {directory}. When the problem is solved, {}.",
+                match self.is_file {
+                    true => "copy that file over the state file".to_owned(),
+                    false => format!("run \"{} state push {copy}\"", program::command()),
+                }
+            ),
+        )
     }
 
     /// Releases the lock.
@@ -329,13 +389,25 @@ pub fn read_source(source: &Source) -> Result<Option<State>, Diagnostics> {
 /// The backend or the workspace cannot be determined, or the state cannot be read.
 pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Status> {
     // Other problems of the configuration do not matter for the place of the state.
-    let (project, _) = workdir::read(session);
-    let found =
-        workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)));
-    found.map_err(|problems| {
+    let (project, problems) = workdir::read(session);
+    show_refusals(session, &project, problems)?;
+    read_of(session, &project, flag).map_err(|problems| {
         session.show(&problems, &project.sources);
         1
     })
+}
+
+/// The same, which shows nothing.
+///
+/// # Errors
+/// The same.
+pub fn read_or_problems(session: &Session, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
+    let (project, _) = workdir::read(session);
+    read_of(session, &project, flag)
+}
+
+fn read_of(session: &Session, project: &Project, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
+    workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)))
 }
 
 /// Where the state of the selected workspace is, for a configuration that accepts this version. Problems have been shown when it
@@ -345,13 +417,46 @@ pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Stat
 /// The configuration refuses this version, or the backend or the workspace cannot be determined.
 pub fn place(session: &Session) -> Result<StatePlace, Status> {
     let (project, problems) = workdir::read(session);
-    let wrong_version = |d: &Diagnostic| d.is_error() && d.summary == VERSION_REFUSED;
-    let refusals: Diagnostics = problems.into_iter().filter(wrong_version).collect();
-    if session.show(&refusals, &project.sources) {
-        return Err(1);
-    }
+    show_version_refusal(session, &project, &problems)?;
+    show_refusals(session, &project, problems)?;
     workdir::state_place(session, Some(&project.config)).map_err(|problems| {
         session.show(&problems, &project.sources);
         1
     })
+}
+
+/// Reports what is wrong with a configuration that variables were given for on the command line: they matter nowhere else.
+fn show_refusals(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Status> {
+    let errors: Diagnostics = problems.into_iter().filter(Diagnostic::is_error).collect();
+    if !session.variables.is_empty() && session.show(&errors, &project.sources) {
+        return Err(1);
+    }
+    Ok(())
+}
+
+/// Where the states of all workspaces are, even if the selected one cannot exist. Problems have been shown when it fails.
+///
+/// # Errors
+/// The configuration refuses this version, or the backend cannot be determined.
+pub fn place_of_all(session: &Session) -> Result<Place, Status> {
+    let (project, problems) = workdir::read(session);
+    show_version_refusal(session, &project, &problems)?;
+    backend::current(session, Some(&project.config)).map_err(|problems| {
+        session.show(&problems, &project.sources);
+        1
+    })
+}
+
+/// Whether a problem is that the configuration refuses this version.
+#[must_use]
+pub fn is_refusal(problem: &Diagnostic) -> bool {
+    problem.is_error() && problem.summary == VERSION_REFUSED
+}
+
+fn show_version_refusal(session: &Session, project: &Project, problems: &Diagnostics) -> Result<(), Status> {
+    let refusals: Diagnostics = problems.iter().filter(|d| is_refusal(d)).cloned().collect();
+    if session.show(&refusals, &project.sources) {
+        return Err(1);
+    }
+    Ok(())
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use addrs::AbsResourceInstance;
+use addrs::{AbsActionInstance, AbsResourceInstance};
 use cty::Value;
 use provider::ImportTarget;
 
+use crate::invocation::InvocationTrigger;
 use crate::plan::Action;
 use crate::query::QueryInstance;
 
@@ -104,6 +105,38 @@ pub enum Event {
         address: AbsResourceInstance,
         /// The type of the provisioner.
         provisioner: Arc<str>,
+    },
+    /// The invocation of an action starts.
+    ActionStart {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it is invoked.
+        trigger: Arc<InvocationTrigger>,
+    },
+    /// A message from an action that runs.
+    ActionProgress {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it is invoked.
+        trigger: Arc<InvocationTrigger>,
+        /// The message.
+        message: String,
+    },
+    /// The invocation of an action is complete.
+    ActionComplete {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it was invoked.
+        trigger: Arc<InvocationTrigger>,
+    },
+    /// The invocation of an action has failed.
+    ActionFailed {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it was invoked.
+        trigger: Arc<InvocationTrigger>,
+        /// Its errors.
+        error: String,
     },
     /// The opening of an ephemeral resource is deferred to apply, because its configuration is unknown.
     EphemeralDeferred {

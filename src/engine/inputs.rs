@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use addrs::{AbsResourceInstance, Target};
+use addrs::{AbsActionInstance, AbsResourceInstance, Target};
 use config::Config;
 use cty::Value;
 use lang::scope::FunctionSettings;
@@ -66,6 +66,9 @@ pub struct PlanOptions {
     /// The address and the identifier of an object to import. Then the plan does nothing else: the object is imported and
     /// refreshed, and is in the prior state of the plan; it is not compared with its configuration.
     pub import: Option<(AbsResourceInstance, Arc<str>)>,
+    /// The action to invoke, in a refresh-only plan. Without an instance key it means all instances. Targets select the resource
+    /// instances that call it.
+    pub invoke: Option<AbsActionInstance>,
     /// Whether the plan is a query: the `list` blocks are evaluated, with what they depend on, and nothing else.
     pub query: Option<QueryOptions>,
 }
@@ -88,6 +91,7 @@ impl Default for PlanOptions {
             generate_config: false,
             import: None,
             query: None,
+            invoke: None,
         }
     }
 }

@@ -5,10 +5,12 @@ pub use crate::identity::IdentityChange;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use addrs::{AbsProviderConfig, AbsResourceInstance, Target};
+use addrs::{AbsActionInstance, AbsProviderConfig, AbsResourceInstance, Target};
 use cty::{Path, Value};
 use provider::ImportTarget;
 use serde::{Deserialize, Serialize};
+
+use crate::invocation::ActionInvocation;
 
 /// The mode of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +144,10 @@ pub struct Plan {
     pub force_replace: Vec<AbsResourceInstance>,
     /// The changes of objects, no-ops included, sorted by address.
     pub changes: Vec<ResourceChange>,
+    /// The invocations of actions: those that the user asks for, then those of each resource instance, in order.
+    pub invocations: Vec<ActionInvocation>,
+    /// The action of `-invoke`.
+    pub invoke: Option<AbsActionInstance>,
     /// Drift: the differences between the stored objects and the refreshed ones, sorted by address.
     pub drift: Vec<ResourceChange>,
     /// The changes of root outputs.
@@ -223,7 +229,7 @@ impl Plan {
                 Mode::RefreshOnly => {
                     // Unknown outputs cannot be stored.
                     let news = |o: &OutputChange| o.action != Action::NoOp && o.after.is_wholly_known();
-                    self.refreshes() || self.outputs.values().any(news)
+                    self.refreshes() || !self.invocations.is_empty() || self.outputs.values().any(news)
                 }
                 _ => self.has_changes(),
             }

@@ -165,6 +165,8 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
         let converted = function(f).map_err(|error| error.within(format!("signature of the function \"{name}\"")))?;
         functions.insert(name.into(), converted);
     }
+    let actions = response.action_schemas.into_iter();
+    let actions = actions.map(|(name, action)| (name, action.schema.unwrap_or_default()));
     let capabilities = response.server_capabilities.unwrap_or_default();
     Ok(ProviderSchema {
         provider,
@@ -177,6 +179,7 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
             .map(|(ty, config)| (ty, ListSchema::new(config)))
             .collect(),
         functions,
+        actions: named(actions.collect(), "action type")?,
         capabilities: Capabilities {
             plan_destroy: capabilities.plan_destroy,
             schema_optional: capabilities.get_provider_schema_optional,
@@ -210,6 +213,7 @@ fn block(block: pb::schema::Block) -> Result<BlockSchema, MessageError> {
         blocks,
         description: description(block.description, block.description_kind),
         deprecated: block.deprecated,
+        deprecation_message: block.deprecation_message,
         computed: block.computed,
     })
 }
@@ -245,6 +249,7 @@ fn attributes(list: Vec<pb::schema::Attribute>) -> Result<BTreeMap<Arc<str>, Att
             sensitive: a.sensitive,
             write_only: a.write_only,
             deprecated: a.deprecated,
+            deprecation_message: a.deprecation_message,
             description: description(a.description, a.description_kind),
         };
         out.insert(a.name.into(), schema);

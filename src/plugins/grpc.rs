@@ -73,6 +73,12 @@ pub struct Methods {
     pub close_ephemeral: &'static str,
     /// Function.
     pub call_function: &'static str,
+    /// Check of an action's configuration.
+    pub validate_action: &'static str,
+    /// Whether an action can be invoked.
+    pub plan_action: &'static str,
+    /// Invocation of an action.
+    pub invoke_action: &'static str,
     /// Early end.
     pub stop: &'static str,
 }

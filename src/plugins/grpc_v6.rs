@@ -27,5 +27,8 @@ pub const METHODS: Methods = Methods {
     renew_ephemeral: "/tfplugin6.Provider/RenewEphemeralResource",
     close_ephemeral: "/tfplugin6.Provider/CloseEphemeralResource",
     call_function: "/tfplugin6.Provider/CallFunction",
+    validate_action: "/tfplugin6.Provider/ValidateActionConfig",
+    plan_action: "/tfplugin6.Provider/PlanAction",
+    invoke_action: "/tfplugin6.Provider/InvokeAction",
     stop: "/tfplugin6.Provider/StopProvider",
 };

@@ -25,6 +25,8 @@ pub struct ProviderSchema {
     pub lists: BTreeMap<Arc<str>, ListSchema>,
     /// Functions.
     pub functions: BTreeMap<Arc<str>, FunctionSchema>,
+    /// Action types: the configuration that each takes.
+    pub actions: BTreeMap<Arc<str>, Schema>,
     /// What it can do beyond the basics.
     pub capabilities: Capabilities,
     /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object
@@ -352,6 +354,10 @@ pub trait Provider: Send + Sync {
         name: &str,
         arguments: Vec<Value>,
     ) -> Result<Result<Value, FunctionError>, Diagnostics>;
+    /// Its actions; `None` if it has none, whatever its schema.
+    fn actions(&self) -> Option<&dyn crate::Actions> {
+        None
+    }
     /// Requests a graceful stop of the provider's running operations.
     async fn stop(&self) -> Result<(), Diagnostics>;
     /// Ends the plugin. Does nothing the second time.

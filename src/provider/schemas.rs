@@ -28,4 +28,10 @@ impl Schemas {
             addrs::Mode::List => provider.lists.get(ty).map(|list| &list.block),
         }
     }
+
+    /// The schema of an action type of a provider.
+    #[must_use]
+    pub fn action(&self, provider: &addrs::Provider, ty: &str) -> Option<&Schema> {
+        self.providers.get(provider)?.actions.get(ty)
+    }
 }

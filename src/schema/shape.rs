@@ -19,6 +19,8 @@ pub struct BlockSchema {
     pub description: Description,
     /// Whether using the block should be warned about.
     pub deprecated: bool,
+    /// What to use instead, if it is deprecated; often empty.
+    pub deprecation_message: String,
     /// Where the configuration has no block of this type, the provider may set them (protocol 6). Never for the
     /// outermost block.
     pub computed: bool,
@@ -41,6 +43,8 @@ pub struct AttributeSchema {
     pub write_only: bool,
     /// Whether using it should be warned about.
     pub deprecated: bool,
+    /// What to use instead, if it is deprecated; often empty.
+    pub deprecation_message: String,
     /// The description.
     pub description: Description,
 }
@@ -181,6 +185,14 @@ impl BlockSchema {
         self.attributes.values().any(AttributeSchema::contains_sensitive)
             || self.blocks.values().any(|b| b.block.contains_sensitive())
     }
+
+    /// Whether the block, or anything in it, is deprecated.
+    #[must_use]
+    pub fn contains_deprecated(&self) -> bool {
+        self.deprecated
+            || self.attributes.values().any(AttributeSchema::contains_deprecated)
+            || self.blocks.values().any(|b| b.block.contains_deprecated())
+    }
 }
 
 impl AttributeSchema {
@@ -200,6 +212,16 @@ impl AttributeSchema {
             || match &self.ty {
                 AttributeType::Plain(_) => false,
                 AttributeType::Nested(n) => n.attributes.values().any(AttributeSchema::contains_sensitive),
+            }
+    }
+
+    /// Whether this or a nested attribute is deprecated.
+    #[must_use]
+    pub fn contains_deprecated(&self) -> bool {
+        self.deprecated
+            || match &self.ty {
+                AttributeType::Plain(_) => false,
+                AttributeType::Nested(n) => n.attributes.values().any(AttributeSchema::contains_deprecated),
             }
     }
 }

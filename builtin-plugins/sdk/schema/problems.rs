@@ -21,6 +21,7 @@ pub(crate) enum Use {
     Ephemeral,
     List,
     Provisioner,
+    Action,
 }
 
 impl Use {
@@ -32,6 +33,7 @@ impl Use {
             Use::Ephemeral => "ephemeral resource",
             Use::List => "list resource",
             Use::Provisioner => "provisioner",
+            Use::Action => "action",
         }
     }
 
@@ -60,6 +62,7 @@ impl Use {
             Use::List => &[],
             Use::DataSource | Use::Ephemeral => &["count", "depends_on", "for_each", "lifecycle", "provider"],
             Use::Provisioner => &["connection", "on_failure", "when"],
+            Use::Action => &[],
         }
     }
 }
@@ -214,7 +217,7 @@ impl Problems<'_> {
     /// Steps of planning, where nothing is planned.
     fn unplanned(&mut self, path: &str, modifiers: &[Modifier]) {
         // The model of a data source is often that of a resource, too: there they are left out of account.
-        if matches!(self.used, Use::Provider | Use::Provisioner) && !modifiers.is_empty() {
+        if matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) && !modifiers.is_empty() {
             let word = self.used.word();
             self.add(
                 path,
@@ -235,7 +238,7 @@ impl Problems<'_> {
             }
             _ => {}
         }
-        if a.computed && matches!(self.used, Use::Provider | Use::Provisioner) {
+        if a.computed && matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) {
             let word = self.used.word();
             self.add(path, &format!("a {word} has no results: it cannot be computed"));
         }
@@ -280,7 +283,7 @@ impl Problems<'_> {
             }
             return;
         }
-        if !matches!(self.used, Use::Resource | Use::LenientResource) {
+        if !matches!(self.used, Use::Resource | Use::LenientResource | Use::Action) {
             let word = self.used.word();
             self.add(
                 path,

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use cty::{Path, Value};
 
 use super::state_store::ServedStore;
+use crate::action::AnyAction;
 use crate::client::ClientCell;
 use crate::context::Calls;
 use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
@@ -75,6 +76,7 @@ pub(crate) struct Core {
     pub data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
     pub lists: BTreeMap<&'static str, Box<dyn AnyList>>,
+    pub actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     pub functions: BTreeMap<&'static str, Function>,
     pub state_stores: BTreeMap<&'static str, ServedStore>,
     /// Why the provider cannot be served.
@@ -102,6 +104,7 @@ impl Core {
             data_sources: members.data_sources,
             ephemerals: members.ephemerals,
             lists: members.lists,
+            actions: members.actions,
             functions: members.functions,
             state_stores: members
                 .state_stores
@@ -150,6 +153,9 @@ impl Core {
                 )),
             }
         }
+        for (name, action) in &self.actions {
+            found.extend(of_schema(Use::Action, name, &action.schema().schema, &[]));
+        }
         for (name, store) in &self.state_stores {
             let problems = of_schema(Use::Provider, "", &store.store.schema().schema, &[]);
             found.extend(problems.into_iter().map(|p| format!("state store {name}: {p}")));
@@ -167,6 +173,7 @@ impl Core {
         let schemas = (self.resources.values().map(|r| r.schema()))
             .chain(self.data_sources.values().map(|d| d.schema()))
             .chain(self.ephemerals.values().map(|e| e.schema()))
+            .chain(self.actions.values().map(|a| a.schema()))
             .chain([&self.config]);
         if !self.state_stores.is_empty() || schemas.into_iter().any(|s| s.schema.root.has_nested_attributes()) {
             &[6]
@@ -598,7 +605,7 @@ pub(crate) fn with_defaults(schema: &Compiled, config: &Value) -> Value {
     walk(&schema.members, config)
 }
 
-fn unknown_type(kind: &str, name: &str) -> Diagnostics {
+pub(super) fn unknown_type(kind: &str, name: &str) -> Diagnostics {
     Diagnostic::error(
         "Unknown Type",
         format!(

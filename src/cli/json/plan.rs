@@ -12,6 +12,7 @@ use schema::Schema;
 use schema::marking::mark_sensitive;
 use serde_json::{Map, Value as Json, json};
 
+use super::actions::invocations;
 use super::checks::checks;
 use super::configuration::configuration;
 use super::state::{ModuleTree, state_document};
@@ -56,6 +57,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .with_content("resource_drift", changes(&plan.drift, None))
         .with_content("resource_changes", changes(&plan.changes, Some(plan)))
         .with_content("output_changes", outputs)
+        .with_content("action_invocations", invocations(plan))
         .with_content("prior_state", prior)
         .with("configuration", configuration(config, schemas))
         .with_content("relevant_attributes", relevant)
@@ -150,6 +152,7 @@ pub fn actions(action: Action) -> Json {
         Action::DeleteThenCreate => json!(["delete", "create"]),
         Action::CreateThenDelete => json!(["create", "delete"]),
         Action::Forget => json!(["forget"]),
+        Action::CreateThenForget => json!(["create", "forget"]),
     }
 }
 

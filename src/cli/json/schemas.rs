@@ -34,6 +34,7 @@ pub fn provider(schema: &ProviderSchema) -> Json {
         .with_content("ephemeral_resource_schemas", all(&schema.ephemeral))
         .with_content("list_resource_schemas", lists)
         .with_content("functions", functions)
+        .with_content("action_schemas", actions(&schema.actions))
         .with_content("resource_identity_schemas", identities)
         .into()
 }
@@ -43,6 +44,17 @@ fn all(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
         .iter()
         .map(|(name, schema)| (name.to_string(), versioned(schema)))
         .collect()
+}
+
+/// The schemas of actions, which have no versions.
+fn actions(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
+    let documents = schemas.iter().map(|(name, schema)| {
+        (
+            name.to_string(),
+            Object::default().with("block", block(&schema.block)).into(),
+        )
+    });
+    documents.collect()
 }
 
 fn versioned(schema: &Schema) -> Json {
@@ -108,6 +120,7 @@ fn block(schema: &BlockSchema) -> Json {
         .with_content("description", schema.description.text.clone())
         .with("description_kind", kind(&schema.description))
         .with_content("deprecated", schema.deprecated)
+        .with_content("deprecation_message", schema.deprecation_message.clone())
         .into()
 }
 
@@ -132,6 +145,7 @@ fn attribute(schema: &AttributeSchema) -> Json {
         .with_content("description", schema.description.text.clone())
         .with("description_kind", kind(&schema.description))
         .with_content("deprecated", schema.deprecated)
+        .with_content("deprecation_message", schema.deprecation_message.clone())
         .with_content("required", schema.required)
         .with_content("optional", schema.optional)
         .with_content("computed", schema.computed)

@@ -104,6 +104,17 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
         .into()
 }
 
+/// The document of the only object of a state.
+#[must_use]
+pub fn single_object(state: &State, schemas: &Schemas) -> Json {
+    let document = state_document(state, Some(schemas), "");
+    let mut module = &document["values"]["root_module"];
+    while module["resources"].is_null() && !module["child_modules"].is_null() {
+        module = &module["child_modules"][0];
+    }
+    module["resources"][0].clone()
+}
+
 /// The stored attributes of an object without its schema.
 fn plain(object: &StoredObject) -> (Json, Json) {
     let ::state::Attributes::Json(raw) = &object.attributes else {

@@ -1,5 +1,7 @@
 //! What happens in an operation, for programs: one JSON object a line (`-json` of plan, apply, destroy, refresh and init).
 
+mod actions;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,7 +105,7 @@ impl Stream {
             }
             imported += usize::from(change.importing.is_some());
             match change.action {
-                Action::Create => done.added += 1,
+                Action::Create | Action::CreateThenForget => done.added += 1,
                 Action::Delete => done.destroyed += 1,
                 Action::Update => done.changed += 1,
                 Action::DeleteThenCreate | Action::CreateThenDelete => {
@@ -122,9 +124,14 @@ impl Stream {
         } else {
             String::new()
         };
+        done.invoked = plan.invocations.len();
+        plan.invocations.iter().for_each(|i| self.planned_invocation(i));
         let message = format!(
-            "Plan: {import}{} to add, {} to change, {} to destroy.",
-            done.added, done.changed, done.destroyed
+            "Plan: {import}{} to add, {} to change, {} to destroy.{}",
+            done.added,
+            done.changed,
+            done.destroyed,
+            actions_to_invoke(done.invoked)
         );
         self.summary(&message, done, imported, "plan");
         if !plan.outputs.is_empty() {
@@ -157,13 +164,16 @@ impl Stream {
 
     /// How much was done, or will be.
     pub fn summary(&self, message: &str, done: Done, imported: usize, operation: &str) {
-        let changes = json!({
+        let mut changes = json!({
             "add": done.added,
             "change": done.changed,
             "import": imported,
             "remove": done.destroyed,
             "operation": operation,
         });
+        if let Some(changes) = changes.as_object_mut() {
+            json::actions::add_to_summary(changes, done.invoked, done.failed);
+        }
         self.info(message, "change_summary", [("changes", changes)]);
     }
 
@@ -329,6 +339,10 @@ impl OperationView for Stream {
                 let message = format!("{address}: List complete");
                 self.info(&message, "list_complete", [("list_complete", query::completed(found))]);
             }
+            Event::ActionStart { .. }
+            | Event::ActionProgress { .. }
+            | Event::ActionComplete { .. }
+            | Event::ActionFailed { .. } => self.action_event(event),
             Event::EphemeralDeferred { .. }
             | Event::ImportStart { .. }
             | Event::Imported { .. }
@@ -339,6 +353,14 @@ impl OperationView for Stream {
 
     fn still_running(&self, operations: &[StillRunning]) {
         operations.iter().for_each(|one| self.still(one));
+    }
+}
+
+/// The end of a plan's summary: how many actions will be invoked, if any.
+pub fn actions_to_invoke(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        count => format!(" Actions: {count} to invoke."),
     }
 }
 
@@ -391,7 +413,7 @@ fn action_name(action: Action) -> &'static str {
         Action::Read => "read",
         Action::Update => "update",
         Action::Delete => "delete",
-        Action::DeleteThenCreate | Action::CreateThenDelete => "replace",
+        Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
         Action::Forget => "remove",
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use config::ActionEvent;
 use cty::Value;
 use provider::{ApplyRequest, ObjectRead, PlanRequest};
 use state::DeposedKey;
@@ -81,10 +82,15 @@ impl Applier<'_> {
         if let (None, false, Some(provisioners)) = (deposed, stored.is_tainted(), provisioners)
             && !provisioners.is_empty()
         {
-            let repetition = self.repetition_of_existing(s);
+            let repetition = Repetition::of_existing(&s.address.resource.key);
             let value = stored.marked(s.schema);
             self.provision(provisioners, config::ProvisionerWhen::Destroy, s, &repetition, &value)
                 .await?;
+        }
+        // An object that an earlier run has deposed triggers nothing.
+        let triggers = s.change.deposed.is_none();
+        if triggers {
+            self.invoke_destroying(s, ActionEvent::BeforeDestroy).await?;
         }
         let null = Value::null(s.schema.implied_type());
         let (private, planned_identity) = if deposed.is_some() {
@@ -143,6 +149,9 @@ impl Applier<'_> {
                 }
             }
             self.results.sink.settled().await;
+            if triggers {
+                self.invoke_destroying(s, ActionEvent::AfterDestroy).await?;
+            }
             return Ok(());
         }
         let left = ObjectRead {
@@ -224,20 +233,5 @@ impl Applier<'_> {
         let problems = identity_problems(change.identity.as_ref(), s.schema, true, provider, s.address);
         self.context.report(problems)?;
         Ok((change.private, change.identity))
-    }
-
-    /// The values of `count.index` and `each.key` for an object that is destroyed, which the configuration may not have any more.
-    fn repetition_of_existing(&self, s: &ObjectOperation<'_>) -> Repetition {
-        match &s.address.resource.key {
-            addrs::InstanceKey::None => Repetition::default(),
-            addrs::InstanceKey::Int(i) => Repetition {
-                index: Some(Value::number(i64::try_from(*i).unwrap_or(i64::MAX))),
-                each: None,
-            },
-            addrs::InstanceKey::String(k) => Repetition {
-                index: None,
-                each: Some((Value::shared_string(k.clone()), Value::dynamic())),
-            },
-        }
     }
 }

@@ -58,6 +58,9 @@ impl Applier<'_> {
         evaluator.check_preconditions(instance, FailureSeverity::Error)?;
         let values = self.change_values(s, instance).await?;
         let update = s.change.action == Action::Update;
+        if self.triggered.begins(s.address) {
+            self.invoke_before(s, instance, &values).await?;
+        }
         let value = if update && values.planned == values.prior {
             // Only sensitivity changes, or unknown values turned out to be unchanged: no call to the provider is needed.
             let value = with_marks(values.planned, &values.marks, s.schema);
@@ -65,6 +68,7 @@ impl Applier<'_> {
             if s.change.before.paths_with_marks() != value.paths_with_marks() {
                 self.report_mark_update(s, identity(&s.change.before), &value);
             }
+            self.invoke_triggered(s, instance, false, &value).await?;
             value
         } else {
             let value = self.apply_change(index, s, instance, values).await?;
@@ -72,6 +76,23 @@ impl Applier<'_> {
             value
         };
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
+    }
+
+    /// Invokes the actions that are triggered before a change, which begins with them.
+    async fn invoke_before(
+        &self,
+        s: &ObjectOperation<'_>,
+        instance: ConfiguredInstance<'_>,
+        values: &ChangeValues,
+    ) -> Result<(), Reported> {
+        self.report_start(s);
+        let began = Instant::now();
+        let planned = with_marks(values.planned.clone(), &values.marks, s.schema);
+        let result = self.invoke_triggered(s, instance, true, &planned).await;
+        if result.is_err() {
+            self.report_end(s, applied_as(s), began, None);
+        }
+        result
     }
 
     /// The values of a change, planned again if the configuration was not wholly known.
@@ -112,9 +133,10 @@ impl Applier<'_> {
         values: ChangeValues,
     ) -> Result<Value, Reported> {
         let update = s.change.action == Action::Update;
-        let (action, intended) = match update {
-            true => (Action::Update, IntentAction::Update),
-            false => (Action::Create, IntentAction::Create),
+        let action = applied_as(s);
+        let intended = match update {
+            true => IntentAction::Update,
+            false => IntentAction::Create,
         };
         let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
         let deposed = self.depose(index, s);
@@ -127,12 +149,9 @@ impl Applier<'_> {
                 return Err(Reported);
             }
         };
-        self.context.inputs.events.event(Event::OperationStart {
-            address: s.address.clone(),
-            deposed: None,
-            action,
-            id: if update { identity(&s.change.before) } else { None },
-        });
+        if !self.triggered.begins(s.address) {
+            self.report_start(s);
+        }
         let began = Instant::now();
         let request = ApplyRequest {
             prior: values.prior.clone(),
@@ -153,18 +172,31 @@ impl Applier<'_> {
             Ok(value) => self.create_provisioners(s, instance, value).await,
             Err(Reported) => Err(Reported),
         };
-        if let (Err(Reported), Some(key)) = (&result, &deposed) {
-            self.restore_deposed(index, s, key);
+        let result = match result {
+            Ok(value) => {
+                let invoked = self.invoke_triggered(s, instance, false, &value).await;
+                invoked.map(|()| value)
+            }
+            Err(Reported) => Err(Reported),
+        };
+        match (&result, deposed) {
+            (Err(Reported), Some(key)) => self.restore_deposed(index, s, &key),
+            (Ok(_), Some(key)) if s.change.action == Action::CreateThenForget => {
+                self.update_deposed(s.change, key, None);
+            }
+            _ => {}
         }
         self.results.sink.settled().await;
         self.report_end(s, action, began, result.as_ref().ok());
         result
     }
 
-    /// Makes the current object of a create_before_destroy replacement a deposed one.
+    /// Makes the current object of a replacement that is created first a deposed one.
     fn depose(&self, index: u32, s: &ObjectOperation<'_>) -> Option<state::DeposedKey> {
         let deposed = match s.change.action {
-            Action::CreateThenDelete => self.update(s.change, Answers::Nothing, |state| state.depose(s.address)),
+            Action::CreateThenDelete | Action::CreateThenForget => {
+                self.update(s.change, Answers::Nothing, |state| state.depose(s.address))
+            }
             _ => None,
         };
         if let Some(key) = &deposed {
@@ -181,6 +213,17 @@ impl Applier<'_> {
         if restored {
             self.results.deposed().remove(&index);
         }
+    }
+
+    /// Sends the event for the start of an operation.
+    fn report_start(&self, s: &ObjectOperation<'_>) {
+        let action = applied_as(s);
+        self.context.inputs.events.event(Event::OperationStart {
+            address: s.address.clone(),
+            deposed: None,
+            action,
+            id: (action == Action::Update).then(|| identity(&s.change.before)).flatten(),
+        });
     }
 
     /// Sends the event for the end of an operation; without a value, it failed.
@@ -450,6 +493,14 @@ impl Applier<'_> {
             }
         }
         result.map(|()| value)
+    }
+}
+
+/// What is done to the new object: it is updated, or created, also to replace another one.
+fn applied_as(s: &ObjectOperation<'_>) -> Action {
+    match s.change.action {
+        Action::Update => Action::Update,
+        _ => Action::Create,
     }
 }
 

@@ -210,7 +210,7 @@ impl Planner<'_> {
         let answer = p.provider.read_data(ty, config.clone(), meta).await;
         let (value, mut problems) = match answer {
             Ok(answer) => (Some(answer.value), located(answer.diagnostics, written, address)),
-            Err(problems) => (None, problems),
+            Err(problems) => (None, unanswered(problems, written, address)),
         };
         if let Some(value) = &value
             && !problems.has_errors()

@@ -78,7 +78,11 @@ impl Planner<'_> {
         }
         if tainted {
             return Ok(Decision {
-                action: replace(create_before_destroy),
+                // Other replacements destroy the old object, as they do in Terraform.
+                action: match block.lifecycle.keeps_object() {
+                    true => Action::CreateThenForget,
+                    false => replace(create_before_destroy),
+                },
                 reason: because(Reason::ReplaceBecauseTainted),
                 planned: first.planned,
                 private: first.private,

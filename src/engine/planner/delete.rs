@@ -8,9 +8,10 @@ use cty::Value;
 use state::{DeposedKey, Object};
 use syntax::Diagnostic;
 
+use super::actions::TriggeringChange;
 use super::managed::Refreshed;
 use super::{PlannedResource, Planner};
-use crate::eval::Reported;
+use crate::eval::{Repetition, Reported};
 use crate::identity::IdentityChange;
 use crate::instance::{StoredObject, located, upgrade};
 use crate::plan::{Action, Reason, ResourceChange};
@@ -23,7 +24,8 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         reason: Reason,
     ) -> Result<(), Reported> {
-        if self.is_forgotten(p) {
+        let keeps = keeps_object(p);
+        if self.is_forgotten(p) || keeps && self.spec.kind.compares_with_configuration() {
             let object = self.context.inputs.state.current(address).cloned();
             return match object {
                 Some(object) => self.forget(p, address, &object, None, reason).await,
@@ -39,12 +41,32 @@ impl Planner<'_> {
             self.context.evaluator.set_object(address, stored.marked(p.schema));
             return Ok(());
         }
+        if keeps {
+            self.forget_stored(p, address, &stored, None, reason);
+            return Ok(());
+        }
         // The plan shows the stored object, and changes outside of it as drift, as Terraform does. A destroy plan shows the
         // refreshed object, as it has no drift.
         let shown = if self.spec.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
         // The change stays in the plan, so that users see what prevent_destroy forbids.
-        self.check_prevent_destroy(p, address)
+        self.check_prevent_destroy(p, address)?;
+        let triggers = p.block.is_some_and(|block| !block.lifecycle.action_triggers.is_empty());
+        if !(triggers && self.spec.kind.plans_actions()) {
+            return Ok(());
+        }
+        let change = TriggeringChange {
+            address,
+            action: Action::Delete,
+            before: &shown.marked(p.schema),
+            after: &Value::null(p.schema.implied_type()),
+            repetition: &Repetition::of_existing(&address.resource.key),
+        };
+        if self.spec.kind.is_destroy() {
+            return self.plan_triggers(p, change).await;
+        }
+        self.plan_triggers_of_orphan(p, change).await;
+        Ok(())
     }
 
     /// Plans the destruction of a deposed object.
@@ -62,7 +84,7 @@ impl Planner<'_> {
             .and_then(|i| i.deposed.get(&key))
             .cloned();
         let Some(object) = object else { return Ok(()) };
-        if self.is_forgotten(p) {
+        if self.is_forgotten(p) || keeps_object(p) && !self.spec.kind.is_refresh_only() {
             return self.forget(p, address, &object, Some(key), Reason::None).await;
         }
         let ty = &address.resource.resource.ty;
@@ -115,6 +137,18 @@ impl Planner<'_> {
         let stored = upgrade(&*p.provider, p.schema, ty, object, address)
             .await
             .map_err(|d| self.context.fail(d))?;
+        self.forget_stored(p, address, &stored, deposed, reason);
+        Ok(())
+    }
+
+    fn forget_stored(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        stored: &StoredObject,
+        deposed: Option<DeposedKey>,
+        reason: Reason,
+    ) {
         self.add(
             ResourceChange {
                 address: address.clone(),
@@ -134,7 +168,6 @@ impl Planner<'_> {
             false,
             stored.object.dependencies.clone(),
         );
-        Ok(())
     }
 
     async fn plan_delete(
@@ -215,4 +248,9 @@ impl Planner<'_> {
         );
         Ok(())
     }
+}
+
+/// Whether the configuration says that objects of the resource are not destroyed.
+fn keeps_object(p: &PlannedResource<'_>) -> bool {
+    p.block.is_some_and(|block| block.lifecycle.keeps_object())
 }

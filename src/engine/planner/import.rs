@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, InstanceKey, ModuleInstance};
-use config::{Import, ImportBy};
+use config::{Config, Import, ImportBy, ModuleNode};
 use cty::Value;
 use state::Object;
 use syntax::ast::{Expr, TraversalStep};
@@ -28,8 +28,9 @@ pub(super) struct Imported {
     pub(super) target: ImportTarget,
 }
 
-/// The instances of a resource that are to be imported, with their blocks and the value of `each` in them.
-pub(super) type Imports<'c> = HashMap<AbsResourceInstance, (&'c Import, Repetition)>;
+/// The instances of a resource that are to be imported, with their blocks, the module instances in which these are evaluated,
+/// and the value of `each` in them.
+pub(super) type Imports<'c> = HashMap<AbsResourceInstance, (&'c Import, ModuleInstance, Repetition)>;
 
 fn no_configuration(detail: String) -> Diagnostic {
     Diagnostic::error("Configuration for import target does not exist", detail)
@@ -45,75 +46,70 @@ pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
 }
 
 impl Planner<'_> {
-    /// The instances of a resource that are to be imported.
+    /// The instances of a resource that are to be imported. The block of an outer module goes before one of an inner module
+    /// for the same instance.
     pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Reported> {
         let mut out = Imports::new();
-        let blocks = &self.context.inputs.config.root.module.imports;
-        let mut blocks = blocks.iter().filter(|i| i.to_resource == *resource).peekable();
-        if blocks.peek().is_none() {
-            return Ok(out);
-        }
-        let modules: HashSet<ModuleInstance> = self
-            .context
-            .evaluator
-            .module_instances(&resource.module)?
-            .into_iter()
-            .collect();
-        for import in blocks {
-            for repetition in self.import_repetitions(import)? {
-                let target = self.import_target(import, &repetition)?;
-                let is_configured = modules.contains(&target.module)
-                    && self
-                        .context
-                        .evaluator
-                        .resource_expansion(&target.module, &resource.resource)?
-                        .has(&target.resource.key);
-                if !is_configured {
-                    let problem = no_configuration(format!(
-                        "There is no instance {target} in the configuration, which an import block names. Every object that \
-                         is imported needs an instance of a resource block."
-                    ));
-                    return Err(self.context.fail(problem.at(import.to.range())));
+        let mut modules: Option<HashSet<ModuleInstance>> = None;
+        let mut node = Some(&self.context.inputs.config.root);
+        let mut inner = resource.module.0.iter();
+        while let Some(declaring) = node {
+            node = inner.next().and_then(|name| declaring.children.get(name));
+            let blocks = declaring.module.imports.iter();
+            for import in blocks.filter(|i| i.imports_to(&declaring.path, resource)) {
+                let modules = match &modules {
+                    Some(modules) => modules,
+                    None => {
+                        let instances = self.context.evaluator.module_instances(&resource.module)?;
+                        modules.insert(instances.into_iter().collect())
+                    }
+                };
+                for module in self.context.evaluator.module_instances(&declaring.path)? {
+                    for repetition in self.import_repetitions(import, &module)? {
+                        let target = self.import_target(import, &module, &repetition)?;
+                        self.check_import_target(import, &target, modules)?;
+                        let import = (import, module.clone(), repetition);
+                        out.entry(target).or_insert(import);
+                    }
                 }
-                out.insert(target, (import, repetition));
             }
         }
         Ok(out)
     }
 
+    /// Checks that the target of an import is in the configuration.
+    fn check_import_target(
+        &self,
+        import: &Import,
+        target: &AbsResourceInstance,
+        modules: &HashSet<ModuleInstance>,
+    ) -> Result<(), Reported> {
+        let evaluator = self.context.evaluator;
+        if modules.contains(&target.module)
+            && evaluator
+                .resource_expansion(&target.module, &target.resource.resource)?
+                .has(&target.resource.key)
+        {
+            return Ok(());
+        }
+        let problem = no_configuration(format!(
+            "There is no instance {target} in the configuration, which an import block names. Every object that is imported \
+             needs an instance of a resource block."
+        ));
+        Err(self.context.fail(problem.at(import.to.range())))
+    }
+
     /// Reports imports of resources that are not in the configuration.
     pub(super) fn check_imports(&self) {
-        for import in &self.context.inputs.config.root.module.imports {
-            if self.context.inputs.config.resource(&import.to_resource).is_some() {
-                continue;
+        let config = self.context.inputs.config;
+        for node in config.nodes() {
+            for import in &node.module.imports {
+                let target = import.target(&node.path);
+                if config.resource(&target).is_none() {
+                    let problem = no_configuration(unconfigured(config, node, import, &target));
+                    self.context.evaluator.report([problem.at(import.to.range())]);
+                }
             }
-            let target = &import.to_resource;
-            let module = self.context.inputs.config.node(&target.module);
-            let detail = if module.is_none() {
-                format!(
-                    "There is no configuration for {target}, which an import block names: its module is not called. Every \
-                     object that is imported needs a resource block."
-                )
-            } else if !target.module.is_root() {
-                format!(
-                    "There is no configuration for {target}, which an import block names. Write a resource block for it: \
-                     configuration can be generated for resources of the root module only."
-                )
-            } else if super::generate::subject(import).is_none() {
-                format!(
-                    "There is no configuration for {target}, which an import block names. Write a resource block for it: \
-                     configuration cannot be generated (-generate-config-out) for import blocks with for_each, nor for \
-                     resources with count or for_each."
-                )
-            } else {
-                format!(
-                    "There is no configuration for {target}, which an import block names. Write a resource block for it, or \
-                     let one be generated from the object:\n\n  monoform plan -generate-config-out=generated.tf"
-                )
-            };
-            self.context
-                .evaluator
-                .report([no_configuration(detail).at(import.to.range())]);
         }
     }
 
@@ -123,36 +119,42 @@ impl Planner<'_> {
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
     ) -> Result<Option<ImportTarget>, Reported> {
-        let Some((import, repetition)) = p.imports.get(address) else {
+        let Some((import, module, repetition)) = p.imports.get(address) else {
             return Ok(None);
         };
-        self.evaluate_by(p, import, repetition.clone()).map(Some)
+        self.evaluate_by(p, import, module, repetition.clone()).map(Some)
     }
 
-    fn import_repetitions(&self, import: &Import) -> Result<Vec<Repetition>, Reported> {
+    fn import_repetitions(&self, import: &Import, module: &ModuleInstance) -> Result<Vec<Repetition>, Reported> {
         let Some(expr) = &import.for_each else {
             return Ok(vec![Repetition::default()]);
         };
-        let scope = self.context.evaluator.scope(&ModuleInstance::root()).ok_or(Reported)?;
+        let scope = self.context.evaluator.scope(module).ok_or(Reported)?;
         let expansion = self.context.evaluator.for_each(expr, &scope)?;
         Ok(expansion.keys().iter().map(|key| expansion.repetition(key)).collect())
     }
 
-    fn import_target(&self, import: &Import, repetition: &Repetition) -> Result<AbsResourceInstance, Reported> {
+    fn import_target(
+        &self,
+        import: &Import,
+        module: &ModuleInstance,
+        repetition: &Repetition,
+    ) -> Result<AbsResourceInstance, Reported> {
         if let Some(address) = &import.to_instance {
-            return Ok(address.clone());
+            return Ok(within(module, address.clone()));
         }
         let scope = self
             .context
             .evaluator
-            .scope_with(&ModuleInstance::root(), repetition.clone(), None)
+            .scope_with(module, repetition.clone(), None)
             .ok_or(Reported)?;
         let mut text = String::new();
         self.address_text(&import.to, &scope, &mut text)?;
-        addrs::parse::resource_instance(&text).map_err(|e| {
+        let address = addrs::parse::resource_instance(&text).map_err(|e| {
             self.context
                 .fail(Diagnostic::error(e.summary, e.detail).at(import.to.range()))
-        })
+        })?;
+        Ok(within(module, address))
     }
 
     /// Writes the text of an address whose keys may be expressions.
@@ -212,12 +214,13 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         import: &Import,
+        module: &ModuleInstance,
         repetition: Repetition,
     ) -> Result<ImportTarget, Reported> {
         let scope = self
             .context
             .evaluator
-            .scope_with(&ModuleInstance::root(), repetition, None)
+            .scope_with(module, repetition, None)
             .ok_or(Reported)?;
         let expr = import.by.expr();
         let value = self.context.evaluator.evaluate(expr, &scope)?;
@@ -406,6 +409,37 @@ impl Planner<'_> {
             .collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()
+    }
+}
+
+/// An address that is relative to a module instance.
+fn within(module: &ModuleInstance, mut address: AbsResourceInstance) -> AbsResourceInstance {
+    let mut outer = module.clone();
+    for step in address.module.0.iter() {
+        outer = outer.child(step.name.clone(), step.key.clone());
+    }
+    address.module = outer;
+    address
+}
+
+/// Why the target of an import is not in the configuration, and what to do.
+fn unconfigured(config: &Config, node: &ModuleNode, import: &Import, target: &ConfigResource) -> String {
+    let missing = format!("There is no configuration for {target}, which an import block names");
+    if config.node(&target.module).is_none() {
+        return format!("{missing}: its module is not called. Every object that is imported needs a resource block.");
+    }
+    let missing = format!("{missing}. Write a resource block for it");
+    if !target.module.is_root() || !node.path.is_root() {
+        format!("{missing}: configuration can be generated for resources of the root module only.")
+    } else if super::generate::subject(import).is_none() {
+        format!(
+            "{missing}: configuration cannot be generated (-generate-config-out) for import blocks with for_each, nor for \
+             resources with count or for_each."
+        )
+    } else {
+        format!(
+            "{missing}, or let one be generated from the object:\n\n  monoform plan -generate-config-out=generated.tf"
+        )
     }
 }
 

@@ -10,6 +10,7 @@ use schema::Schema;
 use state::Object;
 use syntax::Diagnostic;
 
+use super::actions::TriggeringChange;
 use super::{PlannedResource, Planner};
 use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{ModuleScope, Repetition, Reported};
@@ -124,18 +125,30 @@ impl Planner<'_> {
             ),
             config_known,
         };
-        self.add_change(p, address, stored.as_ref(), change)?;
-        evaluator.check_postconditions(instance, Some(after), severity)
+        let before = change.before.clone();
+        let action = self.add_change(p, address, stored.as_ref(), change)?;
+        evaluator.check_postconditions(instance, Some(after.clone()), severity)?;
+        if block.lifecycle.action_triggers.is_empty() || !self.spec.kind.plans_actions() {
+            return Ok(());
+        }
+        let change = TriggeringChange {
+            address,
+            action,
+            before: &before,
+            after: &after,
+            repetition: &repetition,
+        };
+        self.plan_triggers(p, change).await
     }
 
-    /// Adds the change of an object. An error means that `prevent_destroy` forbids it; the change is in the plan nevertheless.
+    /// Adds the change of an object, and returns its action. An error means that `prevent_destroy` forbids it; the change is in the plan nevertheless.
     fn add_change(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         stored: Option<&StoredObject>,
         mut change: ResourceChange,
-    ) -> Result<(), Reported> {
+    ) -> Result<Action, Reported> {
         if change.action == Action::NoOp && change.before.paths_with_marks() != change.after.paths_with_marks() {
             // Only sensitivity changes: apply must write the state.
             change.action = Action::Update;
@@ -151,7 +164,7 @@ impl Planner<'_> {
         if action.is_replace() {
             self.check_prevent_destroy(p, address)?;
         }
-        Ok(())
+        Ok(action)
     }
 
     /// The part of planning that a refresh-only plan has: sets the refreshed object in the evaluator and evaluates the

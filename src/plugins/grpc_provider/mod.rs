@@ -1,6 +1,7 @@
 //! A provider over gRPC, in either protocol: see [`crate::grpc`] for how one client speaks both. What is asked of it, one
 //! request after the other, is in `requests`; what concerns identities in `identity`, and the stream of listed objects in `listing`.
 
+mod actions;
 mod identity;
 mod listing;
 mod requests;

@@ -12,8 +12,8 @@ use super::{GrpcProvider, capabilities};
 use crate::convert;
 use crate::grpc::{encode, name, shut_down};
 use provider::{
-    Answer, Applied, ApplyRequest, FunctionError, ImportTarget, Imported, ListRequest, Listed, MoveRequest, ObjectRead,
-    Opened, PlanRequest, PlannedChange, Provider, ProviderSchema, RawState, ReadRequest,
+    Actions, Answer, Applied, ApplyRequest, FunctionError, ImportTarget, Imported, ListRequest, Listed, MoveRequest,
+    ObjectRead, Opened, PlanRequest, PlannedChange, Provider, ProviderSchema, RawState, ReadRequest,
 };
 
 #[async_trait]
@@ -427,6 +427,10 @@ impl Provider for GrpcProvider {
         }
         let result = signature.result.as_ref().unwrap_or(&Type::Dynamic);
         self.decode(path, response.result, result, &[]).map(Ok)
+    }
+
+    fn actions(&self) -> Option<&dyn Actions> {
+        Some(self)
     }
 
     async fn stop(&self) -> Result<(), Diagnostics> {

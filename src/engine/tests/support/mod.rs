@@ -57,10 +57,7 @@ pub struct Case {
 pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     let files: MemoryFiles = files.iter().copied().collect();
     let manifest = Manifest::default();
-    let options = config::LoadOptions {
-        tool_version: "1.11.4",
-        manifest: &manifest,
-    };
+    let options = config::LoadOptions::new("1.11.4", &manifest);
     let loaded = config::load(&files, ".", &options);
     (loaded.config, loaded.diagnostics)
 }
@@ -313,6 +310,7 @@ pub fn actions(plan: &Plan) -> Vec<String> {
             Action::DeleteThenCreate => "-/+",
             Action::CreateThenDelete => "+/-",
             Action::Forget => ".",
+            Action::CreateThenForget => "+/.",
         })
     };
     let deposed = |c: &ResourceChange| if c.deposed.is_some() { " (deposed)" } else { "" };

@@ -177,6 +177,7 @@ fn action(json: &Json) -> Action {
         ["delete", "create"] => Action::DeleteThenCreate,
         ["create", "delete"] => Action::CreateThenDelete,
         ["forget"] => Action::Forget,
+        ["create", "forget"] => Action::CreateThenForget,
         _ => Action::NoOp,
     }
 }
@@ -320,6 +321,8 @@ pub(super) fn empty_plan() -> Plan {
         checks: Vec::new(),
         generated_config: BTreeMap::new(),
         queries: Vec::new(),
+        invocations: Vec::new(),
+        invoke: None,
         dropped_data: Vec::new(),
         errored: false,
         saved: false,
