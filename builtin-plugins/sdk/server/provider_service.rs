@@ -66,12 +66,6 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
 
 
         type Answer<T> = Result<Response<T>, Status>;
-        /// The stream of a call that this service does not have.
-        type NoStream<T> = futures::stream::Empty<Result<T, Status>>;
-
-        fn absent<T>() -> Answer<T> {
-            Err(Status::unimplemented("this plugin has no such operation"))
-        }
 
         fn time(at: SystemTime) -> prost_types::Timestamp {
             // Times before 1970 cannot mean anything here.

@@ -66,10 +66,7 @@ pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
 pub fn load_with_queries(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     let files: MemoryFiles = files.iter().copied().collect();
     let manifest = Manifest::default();
-    let options = config::LoadOptions {
-        tool_version: "1.11.4",
-        manifest: &manifest,
-    };
+    let options = config::LoadOptions::new("1.11.4", &manifest);
     let loaded = config::load_with_queries(&files, ".", &options);
     (loaded.config, loaded.diagnostics)
 }
