@@ -41,6 +41,8 @@ impl Resource for TerraformData {
     type Client = ();
 
     const STATE_ONLY: bool = true;
+    // Terraform has the schema, and no more.
+    const ANSWERS_IDENTITY: bool = false;
 
     fn schema(&self) -> Schema {
         Schema::of::<Model>()

@@ -54,6 +54,7 @@ pub mod env;
 pub mod function;
 mod guard;
 pub mod lines;
+mod list;
 pub mod model;
 mod modifier;
 pub mod plan;
@@ -81,6 +82,7 @@ pub use context::{Context, Stop};
 pub use data::{DataSource, EphemeralResource, Opened};
 pub use diag::{Diagnostic, Diagnostics, Result, Severity};
 pub use function::{Arguments, Function, FunctionError, Parameter};
+pub use list::{Found, ListResource};
 /// Makes a struct with named fields a [`Model`](trait@Model): the schema of a block, and its value.
 ///
 /// ```

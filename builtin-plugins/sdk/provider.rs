@@ -10,10 +10,11 @@ use crate::check::own_rules;
 use crate::client::ClientCell;
 use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, EphemeralEntry};
 use crate::function::Function;
+use crate::list::{AnyList, ListEntry};
 use crate::model::{Cty, Empty, Model};
 use crate::resource::{AnyResource, Entry};
 use crate::schema::{Compiled, Schema};
-use crate::{AnyStateStore, DataSource, Diagnostics, EphemeralResource, Resource, Result, StateStore};
+use crate::{AnyStateStore, DataSource, Diagnostics, EphemeralResource, ListResource, Resource, Result, StateStore};
 
 /// A provider.
 #[async_trait]
@@ -185,6 +186,7 @@ pub struct Members<C> {
     pub(crate) resources: BTreeMap<&'static str, Box<dyn AnyResource>>,
     pub(crate) data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub(crate) ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
+    pub(crate) lists: BTreeMap<&'static str, Box<dyn AnyList>>,
     pub(crate) actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     pub(crate) functions: BTreeMap<&'static str, Function>,
     pub(crate) state_stores: BTreeMap<&'static str, AnyStateStore>,
@@ -201,6 +203,7 @@ impl<C: Send + Sync + 'static> Members<C> {
             resources: BTreeMap::new(),
             data_sources: BTreeMap::new(),
             ephemerals: BTreeMap::new(),
+            lists: BTreeMap::new(),
             actions: BTreeMap::new(),
             functions: BTreeMap::new(),
             state_stores: BTreeMap::new(),
@@ -217,6 +220,7 @@ impl<C: Send + Sync + 'static> Members<C> {
         add(&mut self.resources, members.resources, &mut self.duplicates);
         add(&mut self.data_sources, members.data_sources, &mut self.duplicates);
         add(&mut self.ephemerals, members.ephemerals, &mut self.duplicates);
+        add(&mut self.lists, members.lists, &mut self.duplicates);
         add(&mut self.actions, members.actions, &mut self.duplicates);
         add(&mut self.functions, members.functions, &mut self.duplicates);
         add(&mut self.state_stores, members.state_stores, &mut self.duplicates);
@@ -252,6 +256,13 @@ impl<C: Send + Sync + 'static> Members<C> {
         let schema = self.compile(resource.schema());
         let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, schema, self.client.clone()));
         add(&mut self.ephemerals, [(name, entry)], &mut self.duplicates);
+    }
+
+    /// Adds a list resource, for the resource type of this name.
+    pub fn list(&mut self, name: &'static str, list: impl ListResource<Client = C>) {
+        let schema = self.compile(list.schema());
+        let entry: Box<dyn AnyList> = Box::new(ListEntry::new(list, schema, self.client.clone()));
+        add(&mut self.lists, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a type of action.

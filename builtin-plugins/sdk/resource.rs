@@ -50,6 +50,13 @@ pub trait Resource: Send + Sync + 'static {
     /// protocol; a host that understands it need not call.
     const STATE_ONLY: bool = false;
 
+    /// Whether [`Resource::generate_config`] has something to say. If one resource of a provider has, all are asked.
+    const GENERATES_CONFIG: bool = false;
+
+    /// Whether answers have the identity of the object. Without it the identity is in the schema only, for types whose provider
+    /// does that: their objects have none in the state.
+    const ANSWERS_IDENTITY: bool = true;
+
     /// Whether to ask for the leniency that the core has for resources of the old SDK: their plans may say more than the
     /// configuration does, and what becomes of them may differ from the plan. It is for types whose schema is fixed by a
     /// provider that was written with it.
@@ -133,6 +140,12 @@ pub trait Resource: Send + Sync + 'static {
         .into())
     }
 
+    /// The configuration that describes an object, for objects that are imported without one. What cannot be set is taken
+    /// out of it afterwards; what need not be said may be made null here.
+    async fn generate_config(&self, state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<Self::Model> {
+        Ok(state)
+    }
+
     /// Takes over the state of a resource of another type; `None` if this type is not one it knows.
     async fn move_from(&self, _source: MoveSource, _cx: &mut Context<Self::Client>) -> Result<Option<Self::Model>> {
         Ok(None)
@@ -209,6 +222,8 @@ pub(crate) trait AnyResource: Send + Sync {
     fn plans_destroy(&self) -> bool;
     fn state_only(&self) -> bool;
     fn is_lenient(&self) -> bool;
+    fn generates_config(&self) -> bool;
+    fn answers_identity(&self) -> bool;
     /// Why the upgraders cannot work.
     fn upgrade_problems(&self) -> Vec<String>;
     fn validate(&self, config: &Value) -> Diagnostics;
@@ -229,6 +244,7 @@ pub(crate) trait AnyResource: Send + Sync {
     async fn import(&self, id: &str, stop: Stop) -> Answer;
     async fn import_identity(&self, identity: &Value, stop: Stop) -> Answer;
     async fn move_from(&self, source: MoveSource, private: Vec<u8>, stop: Stop) -> Answer;
+    async fn generate_config(&self, state: &Value, stop: Stop) -> Answer;
 }
 
 pub(crate) struct Entry<R: Resource> {
@@ -293,6 +309,14 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     fn is_lenient(&self) -> bool {
         R::LENIENT
+    }
+
+    fn generates_config(&self) -> bool {
+        R::GENERATES_CONFIG
+    }
+
+    fn answers_identity(&self) -> bool {
+        R::ANSWERS_IDENTITY
     }
 
     fn upgrade_problems(&self) -> Vec<String> {
@@ -438,6 +462,15 @@ impl<R: Resource> AnyResource for Entry<R> {
                 .await
                 .map(Some),
             Err(error) => Err(error.of_configuration()),
+        };
+        self.answer(result, cx)
+    }
+
+    async fn generate_config(&self, state: &Value, stop: Stop) -> Answer {
+        let mut cx = self.context(Vec::new(), stop);
+        let result = match R::Model::from_cty(state) {
+            Ok(state) => guarded(self.resource.generate_config(state, &mut cx)).await.map(Some),
+            Err(error) => Err(error.into()),
         };
         self.answer(result, cx)
     }

@@ -14,16 +14,19 @@ pub enum Mode {
     Managed,
     /// An `ephemeral` block: opened and closed, never stored.
     Ephemeral,
+    /// A `list` block of a query: existing objects of a type, listed and never stored.
+    List,
 }
 
 impl Mode {
-    /// `managed`, `data`, `ephemeral`: as in the state file and in JSON.
+    /// `managed`, `data`, `ephemeral`, `list`: as in the state file and in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Mode::Managed => "managed",
             Mode::Data => "data",
             Mode::Ephemeral => "ephemeral",
+            Mode::List => "list",
         }
     }
 }
@@ -98,6 +101,7 @@ impl fmt::Display for Resource {
             Mode::Managed => {}
             Mode::Data => f.write_str("data.")?,
             Mode::Ephemeral => f.write_str("ephemeral.")?,
+            Mode::List => f.write_str("list.")?,
         }
         write!(f, "{}.{}", self.ty, self.name)
     }

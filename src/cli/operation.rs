@@ -290,6 +290,18 @@ impl<'s> Operation<'s> {
         Operation::with_project(session, arguments, project, Verb::Import, None)
     }
 
+    /// Gets everything ready for a query, with a configuration that was read already, and the warnings about it.
+    pub fn for_query(
+        session: &'s Session,
+        arguments: &OperationArguments<'_>,
+        project: Project,
+        warnings: Diagnostics,
+    ) -> Result<Operation<'s>, Status> {
+        let operation = Operation::with_project(session, arguments, project, Verb::Plan, None)?;
+        operation.warn_later(warnings);
+        Ok(operation)
+    }
+
     /// Finds the object that the options ask for; the prior state of what this gives has it. What comes of it goes to the journal.
     pub fn import(&self, options: &PlanOptions) -> (Planning, Option<Writer>) {
         let journal = options.import.as_ref().and_then(|(address, _)| {

@@ -76,8 +76,29 @@ pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
     )
 }
 
+/// Reads the configuration in the working directory with its query files, as far as it can be understood.
+pub fn read_with_queries(session: &Session) -> (Project, Diagnostics) {
+    let (loaded, mut problems) = load_by(session, ".", config::load_with_queries);
+    problems.extend(loaded.diagnostics);
+    (
+        Project {
+            config: loaded.config,
+            sources: loaded.sources,
+        },
+        problems,
+    )
+}
+
 /// Reads the configuration in a directory, with what is missing of it. The second part is about the manifest.
 pub fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
+    load_by(session, dir, config::load)
+}
+
+fn load_by(
+    session: &Session,
+    dir: &str,
+    load: fn(&dyn FileSource, &str, &LoadOptions<'_>) -> Loaded,
+) -> (Loaded, Diagnostics) {
     let mut problems = Diagnostics::new();
     let manifest = match Manifest::read(&Disk, session.env.data_dir()) {
         Ok(manifest) => manifest,
@@ -88,7 +109,7 @@ pub fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
     };
     let environment = session.env.variables();
     let options = load_options(session, &manifest, &environment);
-    (config::load(&Disk, dir, &options), problems)
+    (load(&Disk, dir, &options), problems)
 }
 
 /// How the configuration of the working directory is loaded: its const variables have the values that flags, files and the
@@ -127,6 +148,11 @@ pub fn load_planned(session: &Session, saved: &SavedPlan) -> Loaded {
 /// Whether the working directory has any configuration.
 pub fn has_configuration() -> bool {
     config::loader::has_configuration(&Disk, ".").unwrap_or(false)
+}
+
+/// Whether the working directory has query files.
+pub fn has_queries() -> bool {
+    config::loader::has_queries(&Disk, ".").unwrap_or(false)
 }
 
 /// The selected workspace.

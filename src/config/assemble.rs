@@ -239,6 +239,7 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
                     addrs::Mode::Managed => "resource",
                     addrs::Mode::Data => "data",
                     addrs::Mode::Ephemeral => "ephemeral",
+                    addrs::Mode::List => "list",
                 };
                 (
                     format!("Duplicate {kind} \"{}\" configuration", key.ty),

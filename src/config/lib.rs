@@ -31,5 +31,5 @@ pub mod version;
 mod fixture_tests;
 
 pub use early::ConstValues;
-pub use loader::{LoadOptions, Loaded, RootVariables, load};
+pub use loader::{LoadOptions, Loaded, RootVariables, load, load_with_queries};
 pub use model::*;

@@ -108,6 +108,16 @@ impl Loaded {
 /// [`Module::files`] of the root is empty then.
 #[must_use]
 pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
+    load_files(files, dir, options, false)
+}
+
+/// As [`load`], with the query files of the directory: their `list` blocks are resources of the root module.
+#[must_use]
+pub fn load_with_queries(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
+    load_files(files, dir, options, true)
+}
+
+fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, queries: bool) -> Loaded {
     let mut loader = Loader {
         files,
         options,
@@ -118,6 +128,7 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
         missing: Vec::new(),
         unavailable: Diagnostics::new(),
         providers_in_doubt: false,
+        queries: queries.then(|| clean(dir)),
     };
     let dir = clean(dir);
     let module = loader.directory(&dir).unwrap_or_else(|error| {
@@ -168,7 +179,16 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
 
 /// Whether a directory has configuration files.
 pub fn has_configuration(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
-    Ok(files.list(dir)?.iter().any(|name| FileKind::of(name).is_some()))
+    Ok(files
+        .list(dir)?
+        .iter()
+        .any(|name| FileKind::of(name).is_some_and(|kind| !kind.query)))
+}
+
+/// Whether a directory has query files.
+pub fn has_queries(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
+    let is_query = |name: &String| FileKind::of(name).is_some_and(|kind| kind.query);
+    Ok(files.list(dir)?.iter().any(is_query))
 }
 
 struct Loader<'l> {
@@ -185,6 +205,8 @@ struct Loader<'l> {
     unavailable: Diagnostics,
     /// Whether there are errors in the provider configurations of modules.
     providers_in_doubt: bool,
+    /// The directory whose query files are read, too.
+    queries: Option<String>,
 }
 
 impl Loader<'_> {
@@ -387,6 +409,7 @@ impl Loader<'_> {
             .list(dir)?
             .into_iter()
             .filter_map(|n| FileKind::of(&n).map(|k| (k, n)))
+            .filter(|(kind, _)| !kind.query || self.queries.as_deref() == Some(dir))
             .collect();
         names.sort_by(|(_, a), (_, b)| a.cmp(b));
 
@@ -410,7 +433,12 @@ impl Loader<'_> {
                 .insert(path.as_str(), String::from_utf8_lossy(&content).as_ref());
             let (body, problems) = if kind.json {
                 let (body, mut problems) = syntax::json::parse_file(&path, &content);
-                (decode::resolve(body, &mut problems), problems)
+                let body = if kind.query {
+                    decode::resolve_query(body, &mut problems)
+                } else {
+                    decode::resolve(body, &mut problems)
+                };
+                (body, problems)
             } else {
                 parse::file(&path, &content)
             };
@@ -419,7 +447,7 @@ impl Loader<'_> {
                 names_in_text(&String::from_utf8_lossy(&content), &mut losses.names);
             }
             self.diagnostics.extend(problems);
-            bodies.push((kind.overriding, body));
+            bodies.push((kind, body));
             kept.push(ModuleFile {
                 name: name.into(),
                 content,
@@ -429,7 +457,9 @@ impl Loader<'_> {
         let parsed = self.diagnostics.len();
         // Before anything else: a configuration written for another version need not make sense to this one.
         let asked = |overriding: bool| -> Vec<Constraint> {
-            let of_kind = bodies.iter().filter(|(is_override, _)| *is_override == overriding);
+            let of_kind = bodies
+                .iter()
+                .filter(|(kind, _)| !kind.query && kind.overriding == overriding);
             of_kind.flat_map(|(_, body)| decode::required_versions(body)).collect()
         };
         let mut unmet = asked(true);
@@ -440,9 +470,13 @@ impl Loader<'_> {
         let mut module = if unmet.is_empty() {
             let (mut primary, mut overriding) = (Vec::new(), Vec::new());
             let headers: Vec<Header> = bodies.iter().flat_map(|(_, body)| headers(body)).collect();
-            for (is_override, body) in bodies {
-                let blocks = decode::file(body, is_override, &mut self.diagnostics);
-                if is_override {
+            for (kind, body) in bodies {
+                if kind.query {
+                    primary.push(decode::query_file(body, &mut self.diagnostics));
+                    continue;
+                }
+                let blocks = decode::file(body, kind.overriding, &mut self.diagnostics);
+                if kind.overriding {
                     overriding.push(blocks)
                 } else {
                     primary.push(blocks)
@@ -590,6 +624,7 @@ fn surrounds(outer: &Range, inner: &Range) -> bool {
 struct FileKind {
     json: bool,
     overriding: bool,
+    query: bool,
 }
 
 impl FileKind {
@@ -598,6 +633,17 @@ impl FileKind {
         if is_ignored(name) {
             return None;
         }
+        let query = |json| FileKind {
+            json,
+            overriding: false,
+            query: true,
+        };
+        if name.ends_with(".tfquery.hcl") {
+            return Some(query(false));
+        }
+        if name.ends_with(".tfquery.json") {
+            return Some(query(true));
+        }
         let (stem, json) = match name.strip_suffix(".tf.json") {
             Some(stem) => (stem, true),
             None => (name.strip_suffix(".tf")?, false),
@@ -605,6 +651,7 @@ impl FileKind {
         Some(FileKind {
             json,
             overriding: stem == "override" || stem.ends_with("_override"),
+            query: false,
         })
     }
 }

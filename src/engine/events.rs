@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use addrs::{AbsActionInstance, AbsResourceInstance};
+use cty::Value;
 use provider::ImportTarget;
 
 use crate::invocation::InvocationTrigger;
 use crate::plan::Action;
+use crate::query::QueryInstance;
 
 /// An event.
 #[derive(Clone, Debug)]
@@ -165,6 +167,18 @@ pub enum Event {
         action: EphemeralAction,
         /// The duration.
         elapsed: std::time::Duration,
+    },
+    /// The listing of existing objects starts.
+    ListStart {
+        /// The instance of the list block.
+        address: AbsResourceInstance,
+        /// The value of its `config` block, with marks; null without one.
+        config: Value,
+    },
+    /// Existing objects were listed.
+    ListComplete {
+        /// What was found.
+        found: Arc<QueryInstance>,
     },
     /// The number of planned instances or completed operations, for a progress display.
     Progress {

@@ -69,6 +69,15 @@ pub struct PlanOptions {
     /// The action to invoke, in a refresh-only plan. Without an instance key it means all instances. Targets select the resource
     /// instances that call it.
     pub invoke: Option<AbsActionInstance>,
+    /// Whether the plan is a query: the `list` blocks are evaluated, with what they depend on, and nothing else.
+    pub query: Option<QueryOptions>,
+}
+
+/// The options of a query.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct QueryOptions {
+    /// Whether to generate configuration for what is found.
+    pub generate_config: bool,
 }
 
 impl Default for PlanOptions {
@@ -81,6 +90,7 @@ impl Default for PlanOptions {
             force_replace: Vec::new(),
             generate_config: false,
             import: None,
+            query: None,
             invoke: None,
         }
     }

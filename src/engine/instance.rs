@@ -371,7 +371,7 @@ pub fn without_ephemeral_marks(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> 
 pub fn recorded_version(mode: addrs::Mode, schema: &Schema) -> u64 {
     match mode {
         addrs::Mode::Managed => schema.version,
-        addrs::Mode::Data | addrs::Mode::Ephemeral => 0,
+        addrs::Mode::Data | addrs::Mode::Ephemeral | addrs::Mode::List => 0,
     }
 }
 

@@ -29,6 +29,7 @@ pub fn resource_schema<'s>(
         (None, _) => ("resource type", "Invalid resource type", Vec::new()),
         (Some(p), Mode::Managed) => ("resource type", "Invalid resource type", p.resources.keys().collect()),
         (Some(p), Mode::Data) => ("data source", "Invalid data source", p.data_sources.keys().collect()),
+        (Some(p), Mode::List) => ("list resource", "Invalid list resource", p.lists.keys().collect()),
         (Some(p), Mode::Ephemeral) => (
             "ephemeral resource",
             "Invalid ephemeral resource",
@@ -37,6 +38,7 @@ pub fn resource_schema<'s>(
     };
     let other_mode = schemas.providers.get(provider).is_some_and(|p| match resource.mode {
         Mode::Managed => p.data_sources.contains_key(&resource.ty),
+        Mode::List => false,
         _ => p.resources.contains_key(&resource.ty),
     });
     let hint = if other_mode {

@@ -166,6 +166,8 @@ pub struct Plan {
     pub checks: Vec<state::CheckResult>,
     /// The generated blocks of imported objects.
     pub generated_config: BTreeMap<AbsResourceInstance, String>,
+    /// In a query: what was found, by the addresses of the list blocks. Not part of a saved plan.
+    pub queries: Vec<Arc<crate::query::QueryInstance>>,
     /// In a destroy plan: the data sources of the state, which apply drops when no object depends on them.
     pub dropped_data: Vec<AbsResourceInstance>,
     /// Whether planning failed: the plan is incomplete and must not be applied.

@@ -123,6 +123,7 @@ pub fn whole_reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
         "action" => action(traversal),
         "data" => prefixed_resource(traversal, Mode::Data, "the data source type"),
         "ephemeral" => prefixed_resource(traversal, Mode::Ephemeral, "the ephemeral resource type"),
+        "list" => prefixed_resource(traversal, Mode::List, "the resource type"),
         "resource" => prefixed_resource(traversal, Mode::Managed, "the resource type"),
         word if RESERVED.contains(&word) => Err(Diagnostic::error(
             "Reserved symbol name",
@@ -188,6 +189,7 @@ fn resource(traversal: &Traversal, mode: Mode, ty: Arc<str>, steps: &[TraversalS
     let what = match mode {
         Mode::Data => "a data source",
         Mode::Ephemeral => "an ephemeral resource type",
+        Mode::List => "a list of resources",
         Mode::Managed => "a resource type",
     };
     let detail = format!("A reference to {what} has two names, with a dot between them; the second one is missing.");

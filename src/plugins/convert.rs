@@ -11,7 +11,7 @@ use proto::tfplugin6 as pb;
 use schema::{AttributeSchema, AttributeType, BlockSchema, Description, NestedBlock, NestedObject, Nesting, Schema};
 use syntax::Diagnostic;
 
-use provider::{Capabilities, FunctionSchema, ParameterSchema, PluginDiagnostic, ProviderSchema, RawState};
+use provider::{Capabilities, FunctionSchema, ListSchema, ParameterSchema, PluginDiagnostic, ProviderSchema, RawState};
 
 /// Why a value or a schema in a message cannot be converted.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +36,9 @@ pub enum MessageError {
         /// Why.
         reason: String,
     },
+    /// A computed block that breaks the rules for those.
+    #[error("{0}")]
+    ComputedBlock(String),
     /// An error within a part of a schema.
     #[error("{part}: {source}")]
     Within {
@@ -171,7 +174,10 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
         resources: named(response.resource_schemas, "resource type")?,
         data_sources: named(response.data_source_schemas, "data source")?,
         ephemeral: named(response.ephemeral_resource_schemas, "ephemeral resource type")?,
-        lists: named(response.list_resource_schemas, "list resource")?,
+        lists: named(response.list_resource_schemas, "list resource")?
+            .into_iter()
+            .map(|(ty, config)| (ty, ListSchema::new(config)))
+            .collect(),
         functions,
         actions: named(actions.collect(), "action type")?,
         capabilities: Capabilities {
@@ -187,7 +193,11 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
 /// A schema with its version.
 pub fn schema(schema: pb::Schema) -> Result<Schema, MessageError> {
     let version = u64::try_from(schema.version).map_err(|_| MessageError::Version(schema.version))?;
-    Ok(Schema::new(version, block(schema.block.unwrap_or_default())?))
+    let block = block(schema.block.unwrap_or_default())?;
+    match block.computed_problem() {
+        Some(problem) => Err(MessageError::ComputedBlock(problem)),
+        None => Ok(Schema::new(version, block)),
+    }
 }
 
 // Recursion is bounded: messages nested more than a hundred deep are refused while decoding.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cty::{Path, Type, Value};
-use schema::Schema;
+use schema::{BlockSchema, NestedBlock, Nesting, Schema};
 use syntax::{Diagnostic, Diagnostics};
 
 /// The schemas and capabilities of a provider.
@@ -21,8 +21,8 @@ pub struct ProviderSchema {
     pub data_sources: BTreeMap<Arc<str>, Schema>,
     /// Ephemeral resource types.
     pub ephemeral: BTreeMap<Arc<str>, Schema>,
-    /// List resources: the schema of the `config` block of a `list` block, by the resource type whose objects are listed.
-    pub lists: BTreeMap<Arc<str>, Schema>,
+    /// List resources, by the resource type whose objects are listed.
+    pub lists: BTreeMap<Arc<str>, ListSchema>,
     /// Functions.
     pub functions: BTreeMap<Arc<str>, FunctionSchema>,
     /// Action types: the configuration that each takes.
@@ -32,6 +32,38 @@ pub struct ProviderSchema {
     /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object
     /// of the current schema version is the object as it stands. Announced by plugins written against our SDK.
     pub state_only: BTreeSet<Arc<str>>,
+}
+
+/// The schemas of a list resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListSchema {
+    /// That of the `config` block, which the provider describes.
+    pub config: Schema,
+    /// That of a `list` block: the `config` block alone.
+    pub block: Schema,
+}
+
+impl ListSchema {
+    /// The schemas for this `config` block. It is required if something in it is.
+    #[must_use]
+    pub fn new(config: Schema) -> ListSchema {
+        let inner = &config.block;
+        let required = inner.attributes.values().any(|a| a.required) || inner.blocks.values().any(|b| b.min_items > 0);
+        let nested = NestedBlock {
+            block: (**inner).clone(),
+            nesting: Nesting::Single,
+            min_items: u64::from(required),
+            max_items: 1,
+        };
+        let block = BlockSchema {
+            blocks: BTreeMap::from([(Arc::from("config"), nested)]),
+            ..BlockSchema::default()
+        };
+        ListSchema {
+            block: Schema::new(config.version, block),
+            config,
+        }
+    }
 }
 
 /// What a provider can do beyond the basics; all false if it does not say.

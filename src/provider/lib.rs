@@ -15,8 +15,8 @@ pub mod state_store;
 pub use action::Actions;
 pub use contract::{
     Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
-    Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic,
-    Provider, ProviderSchema, Provisioner, RawState, ReadRequest,
+    ListSchema, Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange,
+    PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState, ReadRequest,
 };
 pub use schemas::Schemas;
 pub use source::ProviderSource;

@@ -25,6 +25,7 @@ impl Schemas {
             addrs::Mode::Managed => provider.resources.get(ty),
             addrs::Mode::Data => provider.data_sources.get(ty),
             addrs::Mode::Ephemeral => provider.ephemeral.get(ty),
+            addrs::Mode::List => provider.lists.get(ty).map(|list| &list.block),
         }
     }
 

@@ -7,6 +7,7 @@
 //!
 //! Where to begin: [`Schema`] and [`BlockSchema`].
 
+mod computed;
 pub mod deprecation;
 mod identity;
 pub mod marking;

@@ -127,6 +127,8 @@ pub struct Schema {
     pub block: Arc<BlockSchema>,
     /// The type of an object of this shape, computed once.
     pub ty: ImpliedType,
+    /// Whether there are computed blocks in it.
+    pub has_computed_blocks: bool,
     /// The schema of the identities of a managed resource type, if its objects have them.
     pub identity: Option<Arc<IdentitySchema>>,
 }
@@ -142,6 +144,7 @@ impl Schema {
         let ty = ImpliedType(block.implied_object());
         Schema {
             version,
+            has_computed_blocks: block.has_computed_blocks(),
             block: Arc::new(block),
             ty,
             identity: None,

@@ -30,7 +30,7 @@ output "title" {
 "#;
 
 /// The example, built.
-fn notes() -> &'static Path {
+pub fn notes() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let built = Command::new(env!("CARGO"))

@@ -1,6 +1,7 @@
 //! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and our plugins used by Terraform.
 //!
-//! [`actions`]: actions of a Go provider, beside Terraform 1.16. [`authors`]: a provider that somebody else wrote with our SDK. [`certificates`]: what OpenSSL and OpenSSH say to our keys and
+//! [`actions`]: actions of a Go provider, beside Terraform 1.16. [`authors`]: a provider that somebody else wrote with our SDK.
+//! [`catalog`]: identities, queries and generated configuration, beside Terraform 1.16. [`certificates`]: what OpenSSL and OpenSSH say to our keys and
 //! certificates. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`kinds`]:
 //! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
 //! configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other left off.
@@ -17,6 +18,7 @@
 
 mod actions;
 mod authors;
+mod catalog;
 mod certificates;
 mod framework;
 mod kinds;
@@ -91,6 +93,26 @@ fn main() {
             "authors::it_waits_for_terraform",
             &["kill", "terraform"],
             authors::it_waits_for_terraform,
+        ),
+        (
+            "catalog::identities_as_in_terraform_1_16",
+            &["go", "terraform-1.16"],
+            catalog::identities_as_in_terraform_1_16,
+        ),
+        (
+            "catalog::identities_over_protocol_5",
+            &["go", "terraform-1.16"],
+            catalog::identities_over_protocol_5,
+        ),
+        (
+            "catalog::queries_as_in_terraform_1_16",
+            &["go", "terraform-1.16"],
+            catalog::queries_as_in_terraform_1_16,
+        ),
+        (
+            "catalog::notes_as_in_terraform_1_16",
+            &["terraform-1.16"],
+            catalog::notes_as_in_terraform_1_16,
         ),
         (
             "certificates::openssl_reads_every_form_of_a_key",
@@ -247,6 +269,12 @@ fn shelf() -> &'static Path {
 fn shed() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| build("sdkv2", "shed"))
+}
+
+/// The provider `catalog`, on the plugin framework.
+fn catalog_provider() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build("catalog", "catalog"))
 }
 
 /// Builds a provider. Go rebuilds only what has changed.

@@ -88,7 +88,8 @@ pub fn a_crash() {
 pub fn put_off() {
     raw("later").run(&["plan", "-no-color"]).fails_with(&[
         "with raw6_thing.a, on main.tf line 1",
-        "put off the answer to a later run, which was not allowed (RESOURCE_CONFIG_UNKNOWN)",
+        "Provider deferred changes when Terraform did not allow deferrals",
+        "to a later run, which was not allowed (RESOURCE_CONFIG_UNKNOWN)",
     ]);
 }
 

@@ -30,8 +30,9 @@ use std::process::ExitCode;
 
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{
-    Action, Arguments, Attr, Check, Context, Diagnostic, Diagnostics, Function, Members, Model, Parameter, Progress,
-    Provider, Resource, Result, Validator, async_trait, debug_provider, serve_provider,
+    Action, Arguments, Attr, Check, Context, Diagnostic, Diagnostics, Found, Function, IdentityAttribute, ListResource,
+    Members, Model, Parameter, Progress, Provider, Resource, Result, Validator, async_trait, debug_provider,
+    serve_provider,
 };
 
 fn main() -> ExitCode {
@@ -60,6 +61,7 @@ impl Provider for Notes {
 
     fn members(&self, members: &mut Members<PathBuf>) {
         members.resource("notes_note", NoteResource);
+        members.list("notes_note", NoteList);
         members.action("notes_copy", CopyAction);
         members.function("title", title());
     }
@@ -100,6 +102,16 @@ struct NoteResource;
 impl Resource for NoteResource {
     type Model = Note;
     type Client = PathBuf;
+    const GENERATES_CONFIG: bool = true;
+
+    /// A note is known by its name.
+    fn identity(&self) -> Vec<IdentityAttribute> {
+        vec![IdentityAttribute {
+            name: "name",
+            required_for_import: true,
+            description: "The name of the note.",
+        }]
+    }
 
     async fn create(&self, plan: Note, cx: &mut Context<PathBuf>) -> Result<Note> {
         let path = cx.client()?.join(plan.name.text());
@@ -139,6 +151,57 @@ impl Resource for NoteResource {
         };
         let missing = || Diagnostic::error("No Such Note", format!("There is no note {id:?}.")).into();
         self.read(note, cx).await?.ok_or_else(missing)
+    }
+}
+
+/// What to look for.
+#[derive(Clone, Default, Model)]
+struct Search {
+    /// What the names of the notes begin with.
+    #[member(optional())]
+    prefix: Attr<String>,
+}
+
+/// The notes that exist, for queries:
+///
+/// ```hcl
+/// list "notes_note" "all" {
+///   provider = notes
+/// }
+/// ```
+struct NoteList;
+
+#[async_trait]
+impl ListResource for NoteList {
+    type Config = Search;
+    type Model = Note;
+    type Client = PathBuf;
+
+    async fn list(&self, config: Search, found: &mut Found<Note>, cx: &mut Context<PathBuf>) -> Result<()> {
+        let directory = cx.client()?.clone();
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&directory).map_err(|e| failed(&directory, &e))? {
+            let entry = entry.map_err(|e| failed(&directory, &e))?;
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+        names.sort();
+        names.retain(|name| name.starts_with(config.prefix.text()));
+        for name in names {
+            let note = Note {
+                name: name.as_str().into(),
+                ..Note::default()
+            };
+            let note = match found.wants_objects() {
+                true => NoteResource.read(note, cx).await?,
+                false => Some(note),
+            };
+            if let Some(note) = note
+                && !found.push(format!("the note {name}"), note).await
+            {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

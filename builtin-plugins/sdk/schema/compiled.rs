@@ -130,6 +130,27 @@ impl Compiled {
             false => object,
         }
     }
+
+    /// The object as a configuration: without what a configuration cannot set, and without what is deprecated.
+    pub(crate) fn settable_only(&self, object: Value) -> Value {
+        settable_only(&self.members, &object)
+    }
+}
+
+fn settable_only(members: &[CompiledMember], object: &Value) -> Value {
+    object.map_parts(|part, value| {
+        let member = match part {
+            cty::value::Part::Attribute(name) => members.iter().find(|m| m.name() == &**name),
+            _ => None,
+        };
+        let settable = |a: &Attribute| (a.required || a.optional) && !a.write_only;
+        match member.map(|m| (m, m.inside())) {
+            Some((m, _)) if m.attribute().is_some_and(|a| !settable(a)) => Value::null(value.ty().clone()),
+            Some((_, Some((Nesting::Single | Nesting::Group, members)))) => settable_only(members, value),
+            Some((_, Some((_, members)))) => value.map_parts(|_, item| settable_only(members, item)),
+            _ => value.clone(),
+        }
+    })
 }
 
 fn compile(block: &Block) -> Vec<CompiledMember> {

@@ -19,6 +19,7 @@ pub(crate) enum Use {
     LenientResource,
     DataSource,
     Ephemeral,
+    List,
     Provisioner,
     Action,
 }
@@ -30,6 +31,7 @@ impl Use {
             Use::Resource | Use::LenientResource => "resource",
             Use::DataSource => "data source",
             Use::Ephemeral => "ephemeral resource",
+            Use::List => "list resource",
             Use::Provisioner => "provisioner",
             Use::Action => "action",
         }
@@ -57,6 +59,7 @@ impl Use {
                 "provider",
                 "provisioner",
             ],
+            Use::List => &[],
             Use::DataSource | Use::Ephemeral => &["count", "depends_on", "for_each", "lifecycle", "provider"],
             Use::Provisioner => &["connection", "on_failure", "when"],
             Use::Action => &[],

@@ -15,6 +15,7 @@ use crate::context::Calls;
 use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
 use crate::function::{Function, FunctionError};
 use crate::guard::{guarded, guarded_now};
+use crate::list::AnyList;
 use crate::plan::{Planned, construct};
 use crate::provider::{AnyProvider, Members, ProviderEntry};
 use crate::resource::{Answer, AnyResource, MoveSource, identity_of, identity_type};
@@ -74,6 +75,7 @@ pub(crate) struct Core {
     pub resources: BTreeMap<&'static str, Box<dyn AnyResource>>,
     pub data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
+    pub lists: BTreeMap<&'static str, Box<dyn AnyList>>,
     pub actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     pub functions: BTreeMap<&'static str, Function>,
     pub state_stores: BTreeMap<&'static str, ServedStore>,
@@ -101,6 +103,7 @@ impl Core {
             resources: members.resources,
             data_sources: members.data_sources,
             ephemerals: members.ephemerals,
+            lists: members.lists,
             actions: members.actions,
             functions: members.functions,
             state_stores: members
@@ -140,6 +143,15 @@ impl Core {
         }
         for (name, ephemeral) in &self.ephemerals {
             found.extend(of_schema(Use::Ephemeral, name, &ephemeral.schema().schema, &[]));
+        }
+        for (name, list) in &self.lists {
+            found.extend(of_schema(Use::List, name, &list.schema().schema, &[]));
+            match self.resources.get(name) {
+                Some(resource) if !resource.identity().is_empty() => {}
+                _ => found.push(format!(
+                    "list resource {name}: there is no resource of this name that has an identity"
+                )),
+            }
         }
         for (name, action) in &self.actions {
             found.extend(of_schema(Use::Action, name, &action.schema().schema, &[]));
@@ -263,6 +275,29 @@ impl Core {
         }
     }
 
+    /// The configuration that describes an object: what its resource says, without what cannot be set.
+    pub async fn generate_config(&self, name: &str, state: &Wire, stop: Stop) -> (Option<Wire>, Diagnostics) {
+        let generate = async {
+            let resource = self.resource(name)?;
+            let schema = resource.schema();
+            let state = decode(state, &schema.ty)?;
+            let answer = match present(&state) {
+                Some(state) => resource.generate_config(state, stop).await,
+                None => return Ok((Some(encode(&state, &schema.ty)?), Diagnostics::new())),
+            };
+            let config = answer
+                .state
+                .map(|config| encode(&schema.settable_only(config), &schema.ty));
+            Ok::<_, Diagnostics>((config.transpose()?, answer.diagnostics))
+        };
+        generate.await.unwrap_or_else(|diagnostics| (None, diagnostics))
+    }
+
+    /// Whether a resource generates configuration.
+    pub fn generates_config(&self) -> bool {
+        self.resources.values().any(|resource| resource.generates_config())
+    }
+
     /// Turns an answer into what travels. Where the object's identity is not known yet, it is the one it had before.
     fn changed(&self, resource: &dyn AnyResource, answer: Answer, before: Option<Wire>) -> Changed {
         let schema = resource.schema();
@@ -272,15 +307,20 @@ impl Core {
             ..Changed::default()
         };
         let state = answer.state.unwrap_or_else(|| Value::null(schema.ty.clone()));
-        let ty = || identity_type(schema, resource.identity());
-        if let Some(identity) = identity_of(resource.identity(), &state) {
+        let parts = if resource.answers_identity() {
+            resource.identity()
+        } else {
+            &[]
+        };
+        let ty = || identity_type(schema, parts);
+        if let Some(identity) = identity_of(parts, &state) {
             match encode(&identity, &ty()) {
                 Ok(wire) => changed.identity = Some(wire),
                 Err(errors) => changed.diagnostics.append(errors),
             }
         } else if let Some(wire) = before
             && !state.is_null()
-            && !resource.identity().is_empty()
+            && !parts.is_empty()
             && decode(&wire, &ty()).is_ok_and(|identity| identity.is_wholly_known() && !identity.is_null())
         {
             changed.identity = Some(wire);
@@ -546,7 +586,7 @@ impl Core {
 }
 
 /// The configuration of something that is never planned, with the defaults of its attributes, here and further in.
-fn with_defaults(schema: &Compiled, config: &Value) -> Value {
+pub(crate) fn with_defaults(schema: &Compiled, config: &Value) -> Value {
     fn walk(members: &[CompiledMember], object: &Value) -> Value {
         object.map_parts(|part, value| {
             let member = match part {

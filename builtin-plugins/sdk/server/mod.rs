@@ -5,6 +5,7 @@ pub(crate) mod auxiliary;
 pub(crate) mod core;
 mod debug;
 mod handshake;
+mod list;
 mod listen;
 mod log;
 mod messages;

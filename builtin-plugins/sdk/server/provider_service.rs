@@ -49,12 +49,16 @@ macro_rules! provider_service {
         use std::time::{SystemTime, UNIX_EPOCH};
 
         use async_trait::async_trait;
+        use futures::StreamExt as _;
+        use futures::stream::BoxStream;
+        use tokio_stream::wrappers::ReceiverStream;
         use tonic::{Request, Response, Status};
 
         use super::Service;
         use crate::resource::identity_type;
         use crate::server::actions::{self, ActionEvent};
 use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
+        use crate::server::list::ListCall;
         use crate::wire::Wire;
         use crate::server::messages::$version::{
             diagnostics, dynamic, function, path, pb, raw_state, schema, type_bytes, wire,
@@ -62,12 +66,6 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
 
 
         type Answer<T> = Result<Response<T>, Status>;
-        /// The stream of a call that this service does not have.
-        type NoStream<T> = futures::stream::Empty<Result<T, Status>>;
-
-        fn absent<T>() -> Answer<T> {
-            Err(Status::unimplemented("this plugin has no such operation"))
-        }
 
         fn time(at: SystemTime) -> prost_types::Timestamp {
             // Times before 1970 cannot mean anything here.
@@ -87,7 +85,7 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 plan_destroy: service.0.plans_destroy(),
                 get_provider_schema_optional: true,
                 move_resource_state: true,
-                ..Default::default()
+                generate_resource_config: service.0.generates_config(),
             }
         }
 
@@ -105,6 +103,7 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                     data_sources: self.0.data_sources.keys().map(|n| m::DataSourceMetadata { type_name: name(n) }).collect(),
                     ephemeral_resources: self.0.ephemerals.keys().map(|n| m::EphemeralMetadata { type_name: name(n) }).collect(),
                     functions: self.0.functions.keys().map(|n| m::FunctionMetadata { name: name(n) }).collect(),
+                    list_resources: self.0.lists.keys().map(|n| m::ListResourceMetadata { type_name: name(n) }).collect(),
                     actions: self.0.actions.keys().map(|n| m::ActionMetadata { type_name: name(n) }).collect(),
                     ..Default::default()
                 }))
@@ -121,6 +120,7 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                     resource_schemas: self.0.resources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
                     data_source_schemas: self.0.data_sources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
                     ephemeral_resource_schemas: self.0.ephemerals.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
+                    list_resource_schemas: self.0.lists.iter().map(|(n, l)| (name(n), schema(l.schema()))).collect(),
                     functions: self.0.functions.iter().map(|(n, f)| (name(n), function(f))).collect(),
                     action_schemas: self.0.actions.iter().map(|(n, a)| {
                         (name(n), pb::ActionSchema { schema: Some(schema(a.schema())) })
@@ -376,9 +376,16 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
 
             async fn generate_resource_config(
                 &self,
-                _: Request<pb::generate_resource_config::Request>,
+                request: Request<pb::generate_resource_config::Request>,
             ) -> Answer<pb::generate_resource_config::Response> {
-                absent()
+                let r = request.into_inner();
+                let (config, found) = self
+                    .run(|core, stop| async move { core.generate_config(&r.type_name, &wire(r.state), stop).await })
+                    .await?;
+                Ok(Response::new(pb::generate_resource_config::Response {
+                    config: config.map(dynamic),
+                    diagnostics: diagnostics(found),
+                }))
             }
 
             async fn validate_ephemeral_resource_config(
@@ -435,20 +442,37 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 Ok(Response::new(pb::close_ephemeral_resource::Response { diagnostics: diagnostics(found) }))
             }
 
-            type ListResourceStream = NoStream<pb::list_resource::Event>;
+            type ListResourceStream = BoxStream<'static, Result<pb::list_resource::Event, Status>>;
 
             async fn list_resource(
                 &self,
-                _: Request<pb::list_resource::Request>,
+                request: Request<pb::list_resource::Request>,
             ) -> Answer<Self::ListResourceStream> {
-                absent()
+                let r = request.into_inner();
+                let events = self.0.clone().list(ListCall {
+                    name: r.type_name,
+                    config: wire(r.config),
+                    include_objects: r.include_resource_object,
+                    limit: r.limit,
+                });
+                let events = ReceiverStream::new(events).map(|event| {
+                    Ok(pb::list_resource::Event {
+                        identity: identity(event.identity),
+                        display_name: event.display_name,
+                        resource_object: event.object.map(dynamic),
+                        diagnostic: diagnostics(event.diagnostics),
+                    })
+                });
+                Ok(Response::new(events.boxed()))
             }
 
             async fn validate_list_resource_config(
                 &self,
-                _: Request<pb::validate_list_resource_config::Request>,
+                request: Request<pb::validate_list_resource_config::Request>,
             ) -> Answer<pb::validate_list_resource_config::Response> {
-                absent()
+                let r = request.into_inner();
+                let found = self.run_now(move |core| core.validate_list(&r.type_name, &wire(r.config))).await?;
+                Ok(Response::new(pb::validate_list_resource_config::Response { diagnostics: diagnostics(found) }))
             }
 
             async fn get_functions(

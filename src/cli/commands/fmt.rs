@@ -17,8 +17,8 @@ pub const COMMAND: Command = Command {
     path: "fmt",
     about: "Reformat your configuration in the standard style",
     positional: "[target...]",
-    details: "Rewrites configuration files (.tf), files of variable values (.tfvars), test files (.tftest.hcl) and mock files \
-      (.tfmock.hcl) in the canonical style. A target is a file, a directory, or - for standard input; without one it \
+    details: "Rewrites configuration files (.tf), files of variable values (.tfvars), test files (.tftest.hcl), mock files \
+      (.tfmock.hcl) and query files (.tfquery.hcl) in the canonical style. A target is a file, a directory, or - for standard input; without one it \
       is the working directory. Files in the JSON syntax are left alone.",
     declare: flags::declare::<Arguments>,
     refused: &[],
@@ -59,7 +59,7 @@ impl FromFlags for Arguments {
     }
 }
 
-const SUFFIXES: &[&str] = &[".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl"];
+const SUFFIXES: &[&str] = &[".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl", ".tfquery.hcl"];
 
 /// What standard input is called.
 const STDIN: &str = "<stdin>";

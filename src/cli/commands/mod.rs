@@ -15,6 +15,7 @@ mod output;
 mod overview;
 mod plan;
 mod providers;
+mod query;
 mod refresh;
 mod show;
 mod state;
@@ -73,7 +74,7 @@ impl Command {
 }
 
 /// The commands whose `-json` is a stream of events.
-const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init"];
+const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init", "query"];
 
 /// Whether the stream is selected. This is known before the arguments are parsed, since usage errors go there, too.
 fn json_asked(arguments: &[String]) -> bool {
@@ -107,6 +108,7 @@ const COMMANDS: &[&Command] = &[
     &providers::LOCK,
     &providers::MIRROR,
     &providers::SCHEMA,
+    &query::COMMAND,
     &refresh::COMMAND,
     &show::COMMAND,
     &state::IDENTITIES,

@@ -80,13 +80,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                  -refresh-only nothing is imported.",
             ));
         }
-        // A pipe or a device is written into; an existing file of another kind is not replaced.
-        if files::is_replaceable(path.as_ref()) && std::path::Path::new(path).exists() {
-            return Ok(session.fail(
-                "Target generated file already exists",
-                "Generated configuration goes to a new file only. Choose another path, or move what is in this file elsewhere \
-                 and delete it.",
-            ));
+        if let Some(problem) = target_exists(path) {
+            session.show(&problem.into(), &syntax::SourceMap::default());
+            return Ok(1);
         }
     }
     let files = StateFlags {
@@ -179,8 +175,12 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
         text.push_str(block);
         text.push('\n');
     }
+    write_new(path, &text)
+}
+
+/// Writes generated configuration to a new file: an existing one is not replaced.
+pub fn write_new(path: &std::path::Path, text: &str) -> Result<(), Diagnostic> {
     let write = || {
-        // An existing file is not replaced.
         if files::is_replaceable(path) && path.exists() {
             return Err(std::io::ErrorKind::AlreadyExists.into());
         }
@@ -194,6 +194,18 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
                 path.display(),
                 files::io_reason(&e)
             ),
+        )
+    })
+}
+
+/// The error for a file that exists already, where generated configuration should go. A pipe or a device is written into.
+pub fn target_exists(path: &str) -> Option<Diagnostic> {
+    let exists = files::is_replaceable(path.as_ref()) && std::path::Path::new(path).exists();
+    exists.then(|| {
+        Diagnostic::error(
+            "Target generated file already exists",
+            "Generated configuration goes to a new file only. Choose another path, or move what is in this file elsewhere \
+             and delete it.",
         )
     })
 }

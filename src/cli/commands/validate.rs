@@ -24,7 +24,7 @@ pub const COMMAND: Command = Command {
     positional: "",
     details: "Checks the configuration files of a directory, without looking at state, variables or any object.",
     declare: flags::declare::<Arguments>,
-    refused: &[("query", "query files are not read.")],
+    refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
 };
 
@@ -33,6 +33,7 @@ struct Arguments {
     json: bool,
     no_tests: bool,
     test_directory: Option<String>,
+    query: bool,
 }
 
 impl FromFlags for Arguments {
@@ -41,6 +42,7 @@ impl FromFlags for Arguments {
         Arguments {
             positional: flags.positional(),
             json: flags.switch("json", false, "Produce output in a machine-readable JSON format."),
+            query: flags.switch("query", false, "Check the query files (.tfquery.hcl), too."),
             no_tests: flags.switch("no-tests", false, "Do not check test files."),
             test_directory: flags.value(
                 "test-directory",
@@ -67,7 +69,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             format!("The directory {dir} cannot be used: {}.", io_reason(&e)),
         ));
     }
-    let (mut project, mut problems) = workdir::read(session);
+    let (mut project, mut problems) = if arguments.query {
+        workdir::read_with_queries(session)
+    } else {
+        workdir::read(session)
+    };
     problems.extend(beyond_loading(session, &project, &problems));
     problems.extend(backend::check_type(session, &project.config));
     if !arguments.no_tests {

@@ -42,7 +42,7 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
     let lasting = module_of
         .resources
         .values()
-        .filter(|r| r.address.mode != Mode::Ephemeral);
+        .filter(|r| !matches!(r.address.mode, Mode::Ephemeral | Mode::List));
     let mut sorted: Vec<&Resource> = lasting.collect();
     sorted.sort_by_key(|r| {
         (

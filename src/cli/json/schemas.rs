@@ -17,6 +17,11 @@ pub fn provider(schema: &ProviderSchema) -> Json {
         .iter()
         .map(|(n, f)| (n.to_string(), function(f)))
         .collect();
+    let lists: Map<String, Json> = schema
+        .lists
+        .iter()
+        .map(|(name, list)| (name.to_string(), versioned(&list.config)))
+        .collect();
     let identities: Map<String, Json> = schema
         .resources
         .iter()
@@ -27,7 +32,7 @@ pub fn provider(schema: &ProviderSchema) -> Json {
         .with_content("resource_schemas", all(&schema.resources))
         .with_content("data_source_schemas", all(&schema.data_sources))
         .with_content("ephemeral_resource_schemas", all(&schema.ephemeral))
-        .with_content("list_resource_schemas", all(&schema.lists))
+        .with_content("list_resource_schemas", lists)
         .with_content("functions", functions)
         .with_content("action_schemas", actions(&schema.actions))
         .with_content("resource_identity_schemas", identities)

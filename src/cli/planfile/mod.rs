@@ -377,6 +377,7 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .iter()
             .map(|(address, text)| Ok::<_, String>((load_address(address)?, text.clone())))
             .collect::<Result<_, _>>()?,
+        queries: Vec::new(),
         dropped_data: document
             .dropped_data
             .iter()
@@ -507,6 +508,7 @@ mod tests {
                 function_results: BTreeMap::new(),
                 checks: Vec::new(),
                 generated_config: BTreeMap::new(),
+                queries: Vec::new(),
                 dropped_data: Vec::new(),
                 errored: false,
                 saved: false,

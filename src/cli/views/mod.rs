@@ -6,6 +6,7 @@ pub mod diff;
 pub mod downloads;
 pub mod plan;
 pub mod progress;
+pub mod query;
 pub mod reporter;
 pub mod snippet;
 pub mod stream;

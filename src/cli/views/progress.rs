@@ -10,6 +10,7 @@ use engine::plan::Action;
 use provider::ImportTarget;
 
 use crate::ui::Ui;
+use crate::views::query;
 use crate::views::reporter::{Extent, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 
 /// From so many instances on there is a status line.
@@ -119,6 +120,7 @@ impl OperationView for Progress {
                 self.about(&format!("{address}: Importing... [{target}]"));
                 self.about(&format!("{address}: Import complete [{target}]"));
             }
+            Event::ListComplete { found } if !found.results.is_empty() => self.line(query::lines(found)),
             Event::RefreshStart { address, id } => self.refresh_start(address, id.as_ref()),
             Event::OperationStart {
                 address,
@@ -176,6 +178,8 @@ impl OperationView for Progress {
             | Event::ActionFailed { .. } => self.action(event),
             Event::OperationFailed { .. }
             | Event::EphemeralFailed { .. }
+            | Event::ListStart { .. }
+            | Event::ListComplete { .. }
             | Event::Progress { .. }
             | Event::RefreshComplete { .. }
             | Event::ProvisionComplete { .. }

@@ -17,6 +17,7 @@ use syntax::{Diagnostic, SourceMap};
 use crate::TERRAFORM_VERSION;
 use crate::json::{self, Object, instance_key};
 use crate::ui::Ui;
+use crate::views::query;
 use crate::views::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 
 /// The version of the form of these objects.
@@ -319,6 +320,24 @@ impl OperationView for Stream {
                 let message = format!("{address}: {work} errored after {}", seconds(*elapsed));
                 let hook = timed(ephemeral(address, *action), *elapsed);
                 self.hook(&message, "ephemeral_op_errored", hook);
+            }
+            Event::ListStart { address, config } => {
+                let message = format!("{address}: Starting query...");
+                self.info(
+                    &message,
+                    "list_start",
+                    [("list_start", query::started(address, config))],
+                );
+            }
+            Event::ListComplete { found } => {
+                let address = &found.address;
+                for result in &found.results {
+                    let message = format!("{address}: Result found");
+                    let ty = "list_resource_found";
+                    self.info(&message, ty, [(ty, query::result(found, result))]);
+                }
+                let message = format!("{address}: List complete");
+                self.info(&message, "list_complete", [("list_complete", query::completed(found))]);
             }
             Event::ActionStart { .. }
             | Event::ActionProgress { .. }

@@ -12,11 +12,13 @@ mod moved;
 pub(crate) mod parts;
 mod provider;
 mod provisioner;
+mod query;
 mod resource;
 mod terraform;
 mod variable;
 
 pub(crate) use module_call::{call_address, literal_address};
+pub(crate) use query::{query_file, resolve_query};
 pub(crate) use variable::convert_default;
 
 use std::sync::Arc;

@@ -55,11 +55,13 @@ impl Decoder<'_> {
             Mode::Managed => "resource",
             Mode::Data => "data",
             Mode::Ephemeral => "ephemeral",
+            Mode::List => "list",
         };
         let (invalid_type, invalid_name) = match mode {
             Mode::Managed => ("Invalid resource type name", "Invalid resource name"),
             Mode::Data => ("Invalid data source name", "Invalid data resource name"),
             Mode::Ephemeral => ("Invalid ephemeral resource type", "Invalid ephemeral resource name"),
+            Mode::List => ("Invalid list resource type", "Invalid list block name"),
         };
         let valid_type = parts::check_name(&ty, invalid_type, self.diagnostics);
         parts::check_name(&name, invalid_name, self.diagnostics);
@@ -97,6 +99,7 @@ impl Decoder<'_> {
             provisioners: Vec::new(),
             connection: None,
             check: None,
+            list: None,
             range,
             type_range: ty.range,
         };

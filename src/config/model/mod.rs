@@ -20,7 +20,7 @@ pub use module_call::{CallAddress, LiteralAddress, ModuleCall, PassedProvider};
 pub use moved::{Import, ImportBy, MoveEndpoint, MoveSubject, Moved, Removed};
 pub use provider::{ProviderConfig, ProviderMeta, RequiredProvider};
 pub use resource::{
-    Connection, IgnoreChanges, Lifecycle, OnFailure, ProviderRef, Provisioner, ProvisionerWhen, Resource,
+    Connection, IgnoreChanges, Lifecycle, ListArguments, OnFailure, ProviderRef, Provisioner, ProvisionerWhen, Resource,
 };
 pub use settings::{Backend, Cloud};
 pub use variable::{DeprecationNotice, Local, Output, Variable};

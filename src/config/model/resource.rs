@@ -10,7 +10,7 @@ use crate::model::Reference;
 use crate::model::action::ActionTrigger;
 use crate::model::check::CheckRule;
 
-/// A `resource`, `data` or `ephemeral` block.
+/// A `resource`, `data` or `ephemeral` block, or a `list` block of a query.
 #[derive(Clone, Debug)]
 pub struct Resource {
     /// Its address in the module: mode, type and name.
@@ -35,10 +35,21 @@ pub struct Resource {
     pub connection: Option<Connection>,
     /// The `check` block that a data source stands in.
     pub check: Option<Arc<str>>,
+    /// What a `list` block says beside its `config` block.
+    pub list: Option<Box<ListArguments>>,
     /// The header of the block.
     pub range: Range,
     /// Where the type label stands.
     pub type_range: Range,
+}
+
+/// The arguments of a `list` block that say how objects are listed.
+#[derive(Clone, Debug, Default)]
+pub struct ListArguments {
+    /// Whether the objects themselves are requested, beside their identities.
+    pub include_resource: Option<Expr>,
+    /// At most so many.
+    pub limit: Option<Expr>,
 }
 
 impl Resource {

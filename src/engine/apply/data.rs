@@ -88,7 +88,8 @@ impl Applier<'_> {
         body: &syntax::ast::Body,
         check: Option<&Arc<str>>,
     ) -> Result<cty::Value, Reported> {
-        let answer = s.provider.read_data(s.ty, config, None).await;
+        let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
+        let answer = s.provider.read_data(s.ty, config, meta).await;
         let (value, mut problems) = match answer {
             Ok(answer) => (
                 Some(answer.value),

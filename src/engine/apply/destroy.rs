@@ -101,6 +101,7 @@ impl Applier<'_> {
         } else {
             (stored.private.clone(), None)
         };
+        let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
         let intent = self.intend(s, deposed, IntentAction::Delete, None).await?;
         let answer = s
             .provider
@@ -112,7 +113,7 @@ impl Applier<'_> {
                     config: null,
                     planned_private: private,
                     planned_identity,
-                    meta: None,
+                    meta,
                 },
             )
             .await
@@ -219,7 +220,7 @@ impl Applier<'_> {
                     prior_private: private,
                     prior_identity: stored.identity.clone(),
                     planned_private: Vec::new(),
-                    meta: None,
+                    meta: self.context.provider_meta(s.address, &s.change.provider.provider)?,
                 },
             )
             .await;

@@ -20,7 +20,9 @@ use crate::instance::{
     decode, encode, identity, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
     without_ephemeral_marks,
 };
-use crate::objchange::{Problem, applied_problems, plan_problems, proposed_new, with_ignored_changes};
+use crate::objchange::{
+    Problem, applied_problems, plan_problems, proposed_new, with_ignored_changes, with_null_blocks,
+};
 use crate::object_config;
 use crate::plan::Action;
 
@@ -140,6 +142,7 @@ impl Applier<'_> {
             true => IntentAction::Update,
             false => IntentAction::Create,
         };
+        let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
         let deposed = self.depose(index, s);
         let intent = match self.intend(s, None, intended, Some(&values.planned)).await {
             Ok(intent) => intent,
@@ -160,7 +163,7 @@ impl Applier<'_> {
             config: values.config.clone(),
             planned_private: values.private.clone(),
             planned_identity: values.identity.clone(),
-            meta: None,
+            meta,
         };
         let answer = s.provider.apply(s.ty, request).await.unwrap_or_else(|diagnostics| {
             let null = Value::null(s.schema.implied_type());
@@ -314,6 +317,7 @@ impl Applier<'_> {
             prior, config, planned, ..
         } = values;
         let effective = with_ignored_changes(&s.schema.block, prior, config, ignore);
+        let effective = with_null_blocks(s.schema, &effective);
         let proposed = proposed_new(&s.schema.block, prior, &effective);
         let stored = self.state().current(s.address).filter(|_| !prior.is_null()).cloned();
         let prior_identity = match &stored {
@@ -332,7 +336,7 @@ impl Applier<'_> {
                     prior_private: private,
                     prior_identity,
                     planned_private: values.private.clone(),
-                    meta: None,
+                    meta: self.context.provider_meta(s.address, &s.change.provider.provider)?,
                 },
             )
             .await

@@ -12,6 +12,7 @@ use schema::BlockSchema;
 use syntax::ast::{Body, Expr, TraversalStep};
 use syntax::{Diagnostic, Diagnostics};
 
+use super::list_steps::list_steps;
 use super::{Block, Blocks};
 use provider::Schemas;
 
@@ -180,12 +181,20 @@ impl<'a> Edges<'a> {
         let nothing = BlockSchema::default();
         let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
         self.body(config, node, &resource.body, schema.map_or(&nothing, |s| &s.block));
+        if let Some(meta) = config.module.provider_meta.get(&provider.provider) {
+            let schema = schemas.providers.get(&provider.provider);
+            let schema = schema.and_then(|schema| schema.provider_meta.as_ref());
+            self.body(config, node, &meta.body, schema.map_or(&nothing, |s| &s.block));
+        }
         let provider = self.blocks.node(Block::Provider(provider));
         self.blocks.connect(provider, node);
         for reference in &resource.depends_on {
             self.depends_on(config, node, reference);
         }
         self.exprs(config, node, &resource.lifecycle.replace_triggered_by);
+        if let Some(list) = &resource.list {
+            self.exprs(config, node, list.include_resource.iter().chain(&list.limit));
+        }
         let conditions = resource
             .lifecycle
             .preconditions
@@ -309,7 +318,15 @@ impl<'a> Edges<'a> {
             (Repetition::Count | Repetition::ForEach, false, _) => None,
             _ => {
                 let provider = self.root.provider_for(&block.address.in_module(&config.path)).provider;
-                let schema = self.schemas.resource(&provider, block.address.mode, &block.address.ty);
+                let ty = &block.address.ty;
+                if block.address.mode == addrs::Mode::List {
+                    let listed = self.schemas.resource(&provider, addrs::Mode::Managed, ty);
+                    let listed = listed.map(|schema| &*schema.block);
+                    self.diagnostics
+                        .extend(list_steps(&reference.remaining, listed, &reference.range));
+                    return;
+                }
+                let schema = self.schemas.resource(&provider, block.address.mode, ty);
                 schema.and_then(|s| block_steps(&s.block, &reference.remaining).err())
             }
         };

@@ -5,6 +5,7 @@
 pub(crate) mod actions;
 mod cycles;
 mod edges;
+mod list_steps;
 mod queries;
 mod resolve;
 

@@ -154,6 +154,7 @@ impl Edges<'_> {
             Mode::Managed => ("managed resource", "A"),
             Mode::Data => ("data resource", "A"),
             Mode::Ephemeral => ("ephemeral resource", "An"),
+            Mode::List => ("list resource", "A"),
         };
         let addrs::Resource { ty, name, .. } = resource;
         let declared = config.module.resources.values();

@@ -1,7 +1,7 @@
 //! The rules for the result of apply: every known part of the planned object must be unchanged.
 
 use cty::{Kind, Path, Type, Value};
-use schema::BlockSchema;
+use schema::{BlockSchema, Nesting};
 
 use super::{Problem, at_index, at_key};
 
@@ -19,6 +19,12 @@ pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -
                 out.push(Problem::new(&path, "attribute is missing"));
                 continue;
             };
+            // Where the provider has set computed blocks, the collection of them is never null.
+            let computed = schema.blocks.get(name).filter(|nested| nested.block.computed);
+            if computed.is_some_and(|nested| nested.nesting != Nesting::Single) && a.is_null() {
+                out.push(Problem::new(&path, "null block value after apply"));
+                continue;
+            }
             let sensitive = schema.attributes.get(name).is_some_and(|s| s.sensitive);
             let mut comparison = Comparison {
                 sensitive,

@@ -2,11 +2,13 @@
 //! providers here, and no addresses. Values have no marks: callers remove them.
 
 mod compatible;
+mod computed_blocks;
 mod ignore;
 mod plan_valid;
 mod proposed;
 
 pub use compatible::applied_problems;
+pub use computed_blocks::with_null_blocks;
 pub use ignore::with_ignored_changes;
 pub use plan_valid::plan_problems;
 pub use proposed::proposed_new;

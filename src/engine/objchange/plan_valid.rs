@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cty::{Path, Type, Value};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
+use super::computed_blocks::is_set_by_provider;
 use super::{Problem, at_index, at_key, attribute};
 
 /// The rules that a planned object breaks, for the prior object and the configuration: configured arguments are planned as
@@ -41,6 +42,11 @@ fn block(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value, p
             attribute(config, name),
             attribute(planned, name),
         );
+        // A collection must be empty, not null, also where the provider sets it.
+        let in_place = nested.nesting == Nesting::Single || !n.is_null();
+        if in_place && is_set_by_provider(schema, name, config) {
+            continue;
+        }
         nested_block(nested, &p, &c, &n, &path.attribute(name.clone()), out);
     }
 }

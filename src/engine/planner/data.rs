@@ -197,6 +197,7 @@ impl Planner<'_> {
         check: Option<&Arc<str>>,
     ) -> Result<Option<Value>, Reported> {
         let written = p.block.map(|block| (&*block.body, p.schema));
+        let meta = self.context.provider_meta(address, &p.provider_address.provider)?;
         let start = |event: fn(AbsResourceInstance) -> Event| self.context.inputs.events.event(event(address.clone()));
         start(|address| Event::OperationStart {
             address,
@@ -206,7 +207,7 @@ impl Planner<'_> {
         });
         let began = Instant::now();
         let ty = &address.resource.resource.ty;
-        let answer = p.provider.read_data(ty, config.clone(), None).await;
+        let answer = p.provider.read_data(ty, config.clone(), meta).await;
         let (value, mut problems) = match answer {
             Ok(answer) => (Some(answer.value), located(answer.diagnostics, written, address)),
             Err(problems) => (None, unanswered(problems, written, address)),

@@ -13,7 +13,7 @@ use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
 use crate::identity::identity_problems;
 use crate::instance::{PROVIDER_BUG, StoredObject, located, unanswered};
-use crate::objchange::{Problem, plan_problems, proposed_new, with_ignored_changes};
+use crate::objchange::{Problem, plan_problems, proposed_new, with_ignored_changes, with_null_blocks};
 use crate::plan::{Action, Reason};
 
 /// The result of a planning call, with the action that follows from it.
@@ -45,6 +45,8 @@ impl Planner<'_> {
             _ => null.clone(),
         };
         let effective = with_ignored_changes(&p.schema.block, &prior, config, &block.lifecycle.ignore_changes);
+        let effective = with_null_blocks(p.schema, &effective);
+        let config = &with_null_blocks(p.schema, config);
         let private = stored
             .filter(|_| !tainted)
             .map(|s| s.private.clone())
@@ -249,7 +251,7 @@ impl Planner<'_> {
                     prior_private: private,
                     prior_identity: identity,
                     planned_private: Vec::new(),
-                    meta: None,
+                    meta: self.context.provider_meta(address, &p.provider_address.provider)?,
                 },
             )
             .await

@@ -100,7 +100,7 @@ impl Planner<'_> {
                         current: stored.value.clone(),
                         private: stored.private.clone(),
                         identity: stored.identity.clone(),
-                        meta: None,
+                        meta: self.context.provider_meta(address, &p.provider_address.provider)?,
                     },
                 )
                 .await
@@ -201,7 +201,7 @@ impl Planner<'_> {
                         prior_private: private.clone(),
                         prior_identity: stored.identity.clone(),
                         planned_private: Vec::new(),
-                        meta: None,
+                        meta: self.context.provider_meta(address, &p.provider_address.provider)?,
                     },
                 )
                 .await

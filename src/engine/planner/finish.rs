@@ -123,6 +123,11 @@ impl Planner<'_> {
             function_results: self.context.providers.functions().take_results(),
             checks: self.check_results(skipped),
             generated_config: results.generated,
+            queries: {
+                let mut queries = results.queries;
+                queries.sort_by(|a, b| a.address.cmp(&b.address));
+                queries
+            },
             dropped_data,
             errored,
             saved: false,

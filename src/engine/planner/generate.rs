@@ -5,13 +5,18 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use addrs::AbsResourceInstance;
+use addrs::{AbsResourceInstance, LocalProviderConfig};
 use config::{Config, Import, Resource};
 use cty::Value;
+use schema::marking::mark_sensitive;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
 use state::State;
 use syntax::ast::Body;
 use syntax::{Diagnostics, Range, write};
+
+use super::{PlannedResource, Planner};
+use crate::eval::Reported;
+use crate::instance::located;
 
 /// The address of the resource that a block can be generated for to satisfy an import.
 pub(super) fn subject(import: &Import) -> Option<&AbsResourceInstance> {
@@ -51,6 +56,7 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
             provisioners: Vec::new(),
             connection: None,
             check: None,
+            list: None,
             type_range: range.clone(),
             range,
         };
@@ -61,31 +67,16 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
     out
 }
 
-/// The generated block of an object: its text, and the parsed block.
+/// The generated block of an object with this configuration: its text, and the parsed block.
 pub(super) fn block(
     address: &AbsResourceInstance,
     schema: &Schema,
     like: &Resource,
-    value: &Value,
+    config: &Generated,
 ) -> (String, Resource, Diagnostics) {
-    let mut inner = String::new();
-    if let Some(provider) = &like.provider_ref
-        && (&*provider.config.name != like.address.implied_provider() || provider.config.alias.is_some())
-    {
-        let _ = write!(inner, "provider = {}", provider.config.name);
-        if let Some(alias) = &provider.config.alias {
-            let _ = write!(inner, ".{alias}");
-        }
-        inner.push('\n');
-    }
-    body(&mut inner, &schema.block, value, true);
-    let resource = &address.resource.resource;
-    let text = format!(
-        "resource {} {} {{\n{inner}}}\n",
-        addrs::text::quoted(&resource.ty),
-        addrs::text::quoted(&resource.name)
-    );
-    let text = write::formatted(text);
+    let named = like.provider_ref.as_ref().map(|provider| &provider.config);
+    let named = named.filter(|p| &*p.name != like.address.implied_provider() || p.alias.is_some());
+    let text = resource_text(&address.resource.resource, named, schema, config);
     let (file, problems) = syntax::parser::parse_file("generated configuration", text.as_bytes());
     let body = file.blocks.first().map(|b| {
         let mut body = b.body.clone();
@@ -96,43 +87,153 @@ pub(super) fn block(
         body: body.map_or_else(|| like.body.clone(), Arc::new),
         ..like.clone()
     };
-    (text.trim_end().to_owned(), block, problems)
+    (text, block, problems)
 }
 
-/// Whether an attribute is left out: providers set it, or it is deprecated.
-fn left_out(attribute: &AttributeSchema) -> bool {
-    !(attribute.required || attribute.optional) || attribute.deprecated
+/// The configuration that describes an object.
+pub(super) enum Generated {
+    /// As the provider gives it.
+    ByProvider(Value),
+    /// The object itself, from which the arguments are guessed.
+    FromObject(Value),
+}
+
+impl Planner<'_> {
+    /// The configuration that describes an object: of the provider, if it generates configuration.
+    pub(super) async fn generated_config(
+        &self,
+        p: &PlannedResource<'_>,
+        ty: &str,
+        schema: &Schema,
+        object: &Value,
+        address: &AbsResourceInstance,
+    ) -> Result<Generated, Reported> {
+        let (object, _) = object.clone().unmark_deep();
+        let schemas = self.context.providers.schemas();
+        let provider = schemas.providers.get(&p.provider_address.provider);
+        if !provider.is_some_and(|p| p.capabilities.generate_resource_config) {
+            return Ok(Generated::FromObject(mark_sensitive(&schema.block, object)));
+        }
+        let answer = p.provider.generate_config(ty, object).await;
+        let answer = answer.map_err(|d| self.context.fail(d))?;
+        self.context.report(located(answer.diagnostics, None, address))?;
+        Ok(Generated::ByProvider(mark_sensitive(&schema.block, answer.value)))
+    }
+}
+
+/// The text of a resource block, without a line break at its end.
+pub(super) fn resource_text(
+    resource: &addrs::Resource,
+    provider: Option<&LocalProviderConfig>,
+    schema: &Schema,
+    config: &Generated,
+) -> String {
+    let mut inner = String::new();
+    if let Some(provider) = provider {
+        let _ = writeln!(inner, "provider = {}", local_name(provider));
+    }
+    let (value, guessed) = match config {
+        Generated::ByProvider(value) => (value, false),
+        Generated::FromObject(value) => (value, true),
+    };
+    body(
+        &mut inner,
+        &schema.block,
+        value,
+        Guess {
+            guessed,
+            outermost: true,
+        },
+    );
+    let text = format!(
+        "resource {} {} {{\n{inner}}}\n",
+        addrs::text::quoted(&resource.ty),
+        addrs::text::quoted(&resource.name)
+    );
+    write::formatted(text).trim_end().to_owned()
+}
+
+/// The text of an import block by identity, without a line break at its end.
+pub(super) fn import_text(resource: &addrs::Resource, provider: &LocalProviderConfig, identity: &Value) -> String {
+    let mut inner = String::new();
+    for (name, value) in identity.entries().into_iter().flatten() {
+        let _ = write!(inner, "{name} = ");
+        write::push_expression(&mut inner, value);
+        inner.push('\n');
+    }
+    let text = format!(
+        "import {{\nto = {resource}\nprovider = {}\nidentity = {{\n{inner}}}\n}}\n",
+        local_name(provider)
+    );
+    write::formatted(text).trim_end().to_owned()
+}
+
+fn local_name(provider: &LocalProviderConfig) -> String {
+    match &provider.alias {
+        Some(alias) => format!("{}.{alias}", provider.name),
+        None => provider.name.to_string(),
+    }
+}
+
+/// How a part of a configuration is written.
+#[derive(Clone, Copy)]
+struct Guess {
+    /// Whether the value is an object, whose arguments are guessed, and not a configuration.
+    guessed: bool,
+    /// Whether this is the outermost block.
+    outermost: bool,
+}
+
+impl Guess {
+    fn inner(self) -> Guess {
+        Guess {
+            outermost: false,
+            ..self
+        }
+    }
+
+    /// The value of an argument. Of an object, what only the provider sets is no argument; the legacy SDK has an optional `id`
+    /// that must not be set, and no null strings.
+    fn argument<'v>(self, name: &str, schema: &AttributeSchema, value: Option<&'v Value>) -> Option<&'v Value> {
+        let value = value.filter(|value| !value.is_null())?;
+        let settable = schema.required || schema.optional;
+        let implied = self.outermost && name == "id" && schema.optional && schema.computed;
+        let empty = schema.optional && value.as_str() == Some("");
+        (!self.guessed || (settable && !implied && !empty)).then_some(value)
+    }
+}
+
+/// Whether an argument is left out: it is deprecated, or it has no value and the provider sets it.
+fn left_out(schema: &AttributeSchema, value: Option<&Value>) -> bool {
+    schema.deprecated || (value.is_none() && (schema.computed || !(schema.required || schema.optional)))
 }
 
 fn part<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     value.get(name)
 }
 
-fn body(out: &mut String, schema: &BlockSchema, value: &Value, outermost: bool) {
+fn body(out: &mut String, schema: &BlockSchema, value: &Value, guess: Guess) {
     for (name, attribute) in &schema.attributes {
-        // In the legacy SDK `id` is optional, but must not be set.
-        let implied = outermost && &**name == "id" && attribute.optional && attribute.computed;
-        if left_out(attribute) || implied {
-            continue;
+        let value = guess.argument(name, attribute, part(value, name));
+        if !left_out(attribute, value) {
+            write_attribute(out, name, attribute, value, guess.inner());
         }
-        write_attribute(out, name, attribute, part(value, name));
     }
     for (name, nested) in &schema.blocks {
-        if let Some(value) = part(value, name).filter(|_| !nested.block.deprecated) {
-            blocks(out, name, nested, value);
+        if let Some(value) = part(value, name).filter(|_| !(guess.guessed && nested.block.deprecated)) {
+            blocks(out, name, nested, value, guess.inner());
         }
     }
 }
 
-fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value: Option<&Value>) {
+fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value: Option<&Value>, guess: Guess) {
     if let AttributeType::Nested(nested) = &schema.ty {
-        return nested_attribute(out, name, schema, nested, value);
+        return nested_attribute(out, name, schema, nested, value, guess);
     }
     let _ = write!(out, "{name} = ");
     match value {
-        Some(value) if schema.sensitive || !value.marks().is_empty() => out.push_str("null # sensitive"),
-        // The legacy SDK has no null strings.
-        Some(value) if schema.optional && value.as_str() == Some("") => out.push_str("null"),
+        _ if schema.sensitive => out.push_str("null # sensitive"),
+        Some(value) if !value.marks().is_empty() => out.push_str("null # sensitive"),
         Some(value) => match value.as_str().and_then(structure) {
             Some(structure) => {
                 out.push_str("jsonencode(");
@@ -161,8 +262,12 @@ fn nested_attribute(
     schema: &AttributeSchema,
     nested: &NestedObject,
     value: Option<&Value>,
+    guess: Guess,
 ) {
-    let Some(value) = value else { return };
+    let Some(value) = value else {
+        let _ = writeln!(out, "{name} = null");
+        return;
+    };
     let single = matches!(nested.nesting, Nesting::Single | Nesting::Group);
     let (open, close) = match nested.nesting {
         Nesting::List | Nesting::Set => ("[", "]"),
@@ -177,8 +282,11 @@ fn nested_attribute(
         return;
     }
     let object = |out: &mut String, value: &Value| {
-        for (name, attribute) in nested.attributes.iter().filter(|(_, a)| !left_out(a)) {
-            write_attribute(out, name, attribute, part(value, name));
+        for (name, attribute) in &nested.attributes {
+            let value = guess.argument(name, attribute, part(value, name));
+            if !left_out(attribute, value) {
+                write_attribute(out, name, attribute, value, guess);
+            }
         }
     };
     let _ = writeln!(out, "{name} = {open}");
@@ -210,7 +318,7 @@ fn nested_attribute(
     out.push('\n');
 }
 
-fn blocks(out: &mut String, name: &str, nested: &NestedBlock, value: &Value) {
+fn blocks(out: &mut String, name: &str, nested: &NestedBlock, value: &Value, guess: Guess) {
     if !value.marks().is_empty() {
         let _ = writeln!(out, "{name} {{}} # sensitive");
         return;
@@ -221,7 +329,7 @@ fn blocks(out: &mut String, name: &str, nested: &NestedBlock, value: &Value) {
     let mut one = |header: String, value: &Value| {
         if value.marks().is_empty() {
             let _ = writeln!(out, "{header} {{");
-            body(out, &nested.block, value, false);
+            body(out, &nested.block, value, guess);
             out.push_str("}\n");
         } else {
             let _ = writeln!(out, "{header} {{}} # sensitive");
@@ -321,7 +429,11 @@ mod tests {
             ("rule", Value::tuple(vec![rule(80), rule(443)])),
         ]);
         let mut out = String::new();
-        body(&mut out, &schema, &value, true);
+        let guess = Guess {
+            guessed: true,
+            outermost: true,
+        };
+        body(&mut out, &schema, &value, guess);
         let expected = r#"empty       = null
 list        = [1, 2]
 long_secret = null # sensitive

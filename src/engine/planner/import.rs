@@ -342,7 +342,7 @@ impl Planner<'_> {
                     current: first.state,
                     private: first.private,
                     identity: first.identity,
-                    meta: None,
+                    meta: self.context.provider_meta(address, &p.provider_address.provider)?,
                 },
             )
             .await

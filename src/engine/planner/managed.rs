@@ -74,7 +74,7 @@ impl Planner<'_> {
         }
         let generated = match &stored {
             Some(stored) if importing.is_some() && self.spec.written.resource(p.address).is_none() => {
-                Some(self.generate(p, address, stored)?)
+                Some(self.generate(p, address, stored).await?)
             }
             _ => None,
         };
@@ -266,14 +266,16 @@ impl Planner<'_> {
     }
 
     /// Generates the block of an imported object.
-    fn generate(
+    async fn generate(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         stored: &StoredObject,
     ) -> Result<config::Resource, Reported> {
         let like = p.block.ok_or(Reported)?;
-        let (text, block, problems) = super::generate::block(address, p.schema, like, &stored.marked(p.schema));
+        let ty = &address.resource.resource.ty;
+        let config = self.generated_config(p, ty, p.schema, &stored.value, address).await?;
+        let (text, block, problems) = super::generate::block(address, p.schema, like, &config);
         self.results().generated.insert(address.clone(), text);
         self.context.report(problems)?;
         Ok(block)
@@ -336,7 +338,7 @@ impl Planner<'_> {
                         current: stored.value.clone(),
                         private: stored.private.clone(),
                         identity: stored.identity.clone(),
-                        meta: None,
+                        meta: self.context.provider_meta(address, &p.provider_address.provider)?,
                     },
                 )
                 .await

@@ -13,6 +13,7 @@ mod finish;
 mod generate;
 pub(crate) mod import;
 mod kind;
+mod list;
 mod managed;
 mod moves;
 mod objects;
@@ -310,11 +311,12 @@ fn evaluator<'a>(
 async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<Plan>, Diagnostics) {
     let (inputs, kind) = (planner.context.inputs, planner.spec.kind);
     let blocks = planner.context.blocks;
+    let query = planner.spec.options.query.is_some();
     let unmatched = planner.unmatched_blocks();
     if unmatched.has_errors() {
         return (None, unmatched);
     }
-    if kind.imports() {
+    if kind.imports() && !query {
         planner.check_imports();
     }
     let visit = |node| planner.visit(&blocks.graph[node]);
@@ -332,7 +334,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
     }
-    if !kind.is_destroy() {
+    if !kind.is_destroy() && !query {
         let problems = moves::validate(statements, planner.context.evaluator);
         // The walk has reported failures of expansion.
         planner.context.evaluator.take_diagnostics();
@@ -341,7 +343,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<
             return (None, problems);
         }
     }
-    if !diagnostics.has_errors() {
+    if !diagnostics.has_errors() && !query {
         diagnostics.extend(planner.unmatched_instances());
     }
     if !diagnostics.has_errors() && outcomes.contains(&Outcome::Failed) {
@@ -355,7 +357,12 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<
         let outcome = blocks.find(block).and_then(|n| outcomes.get(n.index()));
         outcome.is_some_and(|o| *o != Outcome::Done)
     };
-    let outputs = outputs::changes(planner, skipped);
+    // A query shows and stores no outputs.
+    let outputs = if query {
+        std::collections::BTreeMap::new()
+    } else {
+        outputs::changes(planner, skipped)
+    };
     planner.ephemerals.close_all().await;
     diagnostics.extend(planner.context.evaluator.take_diagnostics());
     let plan = planner.finish(outputs, diagnostics.has_errors(), skipped);

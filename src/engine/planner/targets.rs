@@ -25,6 +25,15 @@ pub(super) struct Selection {
     providers: HashSet<AbsProviderConfig>,
 }
 
+/// The list blocks as targets.
+fn lists(blocks: &Blocks) -> Vec<Target> {
+    let resources = blocks.graph.node_weights().filter_map(|block| match block {
+        Block::Resource(r) if r.resource.mode == ResourceMode::List => Some(Target::ConfigResource(r.clone())),
+        _ => None,
+    });
+    resources.collect()
+}
+
 impl Selection {
     pub(super) fn new(blocks: &Blocks, options: &PlanOptions, state: &State, actions: &ActionSelection) -> Selection {
         let mut selection = Selection {
@@ -34,7 +43,10 @@ impl Selection {
             whole: HashSet::new(),
             providers: HashSet::new(),
         };
-        if actions.invoked.is_some() || !options.targets.is_empty() {
+        if options.query.is_some() {
+            selection.targets = lists(blocks);
+            selection.select(blocks, options.mode, state, actions);
+        } else if actions.invoked.is_some() || !options.targets.is_empty() {
             selection.select(blocks, options.mode, state, actions);
         } else if !options.excludes.is_empty() {
             selection.exclude(blocks, options.mode);

@@ -115,6 +115,7 @@ impl Planner<'_> {
             (Task::Desired(address, repetition), ResourceMode::Data) => self.data(planning, &address, repetition).await,
             // Ephemeral resources are visited by `ephemeral`.
             (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
+            (Task::Desired(address, repetition), ResourceMode::List) => self.list(planning, &address, repetition).await,
             (Task::Orphan(address, reason), ResourceMode::Managed) => self.delete(planning, &address, reason).await,
             (Task::Orphan(address, _), _) => {
                 // A destroy plan drops it at the end: destroyed objects may depend on it.

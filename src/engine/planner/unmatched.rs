@@ -102,6 +102,7 @@ impl Planner<'_> {
             addrs::Mode::Managed => "resource",
             addrs::Mode::Data => "data source",
             addrs::Mode::Ephemeral => "ephemeral resource",
+            addrs::Mode::List => "list resource",
         };
         out.push(no_match(flag, &address_text, what, near));
     }

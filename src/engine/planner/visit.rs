@@ -27,6 +27,7 @@ use crate::inputs::{Inputs, PlanOptions};
 use crate::invocation::ActionInvocation;
 use crate::plan::{Action, ResourceChange};
 use crate::provider_opening;
+use crate::query::QueryInstance;
 use crate::removals::Removals;
 use crate::walk::Outcome;
 
@@ -139,6 +140,7 @@ pub(super) struct PlanResults {
     /// The invocations of actions.
     pub(super) invocations: Vec<ActionInvocation>,
     pub(super) generated: BTreeMap<AbsResourceInstance, String>,
+    pub(super) queries: Vec<Arc<QueryInstance>>,
     /// Checks whose data source could not be read.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
     /// Resources with an instance that will change.

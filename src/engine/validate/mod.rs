@@ -1,6 +1,7 @@
 //! Validation of a configuration, without values of variables, a state, or objects.
 
 mod actions;
+mod lists;
 mod overlap;
 
 use std::collections::{BTreeSet, HashSet};
@@ -57,6 +58,7 @@ impl ObjectSource for UnknownObjects<'_> {
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
         Ok(match resource.address().resource.mode {
             Mode::Ephemeral => Value::dynamic().with_marks(Marks::EPHEMERAL),
+            Mode::List => Value::dynamic(),
             Mode::Managed | Mode::Data => resource.without_objects(self.0),
         })
     }
@@ -203,6 +205,7 @@ fn own_of(mode: Mode) -> Own {
         blocks: match mode {
             Mode::Managed => &["lifecycle", "connection", "provisioner"],
             Mode::Data | Mode::Ephemeral => &["lifecycle"],
+            Mode::List => &[],
         },
     }
 }
@@ -396,6 +399,9 @@ impl Validator<'_> {
         if failed {
             return Err(Reported);
         }
+        if address.resource.mode == Mode::List {
+            return self.list(address, block, schema, &scope, value).await;
+        }
         if address.resource.mode != Mode::Ephemeral {
             self.evaluator
                 .report(forbidden_ephemeral(&value, schema, &block.body, address));
@@ -407,6 +413,7 @@ impl Validator<'_> {
             Mode::Managed => running.validate_resource(ty, value).await,
             Mode::Data => running.validate_data(ty, value).await,
             Mode::Ephemeral => running.validate_ephemeral(ty, value).await,
+            Mode::List => return Ok(()),
         };
         let problems = answer.map_err(|d| self.fail(d))?.diagnostics;
         self.evaluator
@@ -437,7 +444,7 @@ impl Validator<'_> {
         let answer = match mode {
             Mode::Managed => running.validate_resource(ty, value).await,
             Mode::Data => running.validate_data(ty, value).await,
-            Mode::Ephemeral => return None,
+            Mode::Ephemeral | Mode::List => return None,
         };
         let problems = answer.ok()?.diagnostics;
         Some(located(problems, Some((&block.body, schema)), address))

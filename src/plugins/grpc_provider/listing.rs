@@ -2,7 +2,7 @@
 
 use cty::{Step, Value};
 use proto::tfplugin6 as pb;
-use provider::{Answer, ListRequest, Listed};
+use provider::{Answer, ListRequest, Listed, PluginDiagnostic};
 use schema::Schema;
 use syntax::{Diagnostic, Diagnostics};
 use tonic::codegen::http::uri::PathAndQuery;
@@ -18,7 +18,7 @@ impl GrpcProvider {
         schema
             .lists
             .get(ty)
-            .cloned()
+            .map(|list| list.config.clone())
             .ok_or_else(|| self.connection.lacks("list resource type", ty))
     }
 
@@ -34,7 +34,7 @@ impl GrpcProvider {
         let response: pb::validate_list_resource_config::Response = self.call(path, request).await?;
         Ok(Answer {
             value: (),
-            diagnostics: convert::diagnostics(response.diagnostics),
+            diagnostics: in_config(convert::diagnostics(response.diagnostics)),
         })
     }
 
@@ -101,11 +101,7 @@ impl GrpcProvider {
         answer: &mut Answer<Vec<Listed>>,
     ) -> Result<bool, Diagnostics> {
         let path = self.methods.list;
-        let mut problems = convert::diagnostics(event.diagnostic);
-        for problem in &mut problems {
-            // The provider knows the inside of the `config` block.
-            problem.attribute.0.insert(0, Step::Attribute("config".into()));
-        }
+        let problems = in_config(convert::diagnostics(event.diagnostic));
         let failed = convert::has_errors(&problems);
         answer.diagnostics.extend(problems);
         if failed {
@@ -134,4 +130,12 @@ impl GrpcProvider {
         });
         Ok(true)
     }
+}
+
+/// The provider knows the inside of the `config` block, which the paths of its problems begin in.
+fn in_config(mut problems: Vec<PluginDiagnostic>) -> Vec<PluginDiagnostic> {
+    for problem in &mut problems {
+        problem.attribute.0.insert(0, Step::Attribute("config".into()));
+    }
+    problems
 }

@@ -13,7 +13,7 @@ use crate::launch::attach;
 use cty::{Path, Type, Value};
 use prost::Message;
 use provider::RawState;
-use provider::{ApplyRequest, MoveRequest, PlanRequest, Provider, ReadRequest};
+use provider::{ApplyRequest, ImportTarget, MoveRequest, PlanRequest, Provider, ReadRequest};
 use schema::{AttributeType, Nesting};
 use tonic::Status;
 
@@ -391,12 +391,20 @@ macro_rules! tests_of {
                         ReadRequest {
                             current: object("a".into()),
                             private: vec![1],
+                            identity: None,
                             meta: Some(object("meta".into())),
                         },
                     )
                     .await
                     .unwrap();
-                assert_eq!(answer.value, (Value::null(object_type()), vec![2]));
+                assert_eq!(
+                    (
+                        &answer.value.object,
+                        &answer.value.private,
+                        &answer.value.identity
+                    ),
+                    (&Value::null(object_type()), &vec![2], &None)
+                );
                 let null = Value::null(object_type());
                 let unknown = object(Value::unknown(Type::String));
                 let config = object(Value::null(Type::String));
@@ -408,6 +416,8 @@ macro_rules! tests_of {
                             proposed: unknown.clone(),
                             config: config.clone(),
                             prior_private: vec![3],
+                            prior_identity: None,
+                            planned_private: vec![],
                             meta: None,
                         },
                     )
@@ -427,6 +437,7 @@ macro_rules! tests_of {
                             planned: unknown,
                             config: config.clone(),
                             planned_private: vec![4],
+                            planned_identity: None,
                             meta: None,
                         },
                     )
@@ -437,7 +448,10 @@ macro_rules! tests_of {
                     (object("half".into()), vec![5])
                 );
                 assert!(answer.diagnostics[0].diagnostic.is_error());
-                let answer = provider.import(ty, "the-id").await.unwrap();
+                let answer = provider
+                    .import(ty, &ImportTarget::Id("the-id".into()))
+                    .await
+                    .unwrap();
                 assert_eq!(
                     (&answer.value[0].state, &*answer.value[0].ty),
                     (&object("i".into()), ty)
@@ -452,13 +466,100 @@ macro_rules! tests_of {
                             source_version: 7,
                             source_state: raw,
                             source_private: vec![8],
+                            source_identity: None,
                         },
                     )
                     .await
                     .unwrap();
-                assert_eq!(answer.value, (object("m".into()), vec![9]));
+                assert_eq!(
+                    (answer.value.object, answer.value.private),
+                    (object("m".into()), vec![9])
+                );
                 let answer = provider.read_data(ty, config, None).await.unwrap();
                 assert_eq!(answer.value, object("json".into()));
+            }
+
+            #[tokio::test]
+            async fn identities_go_both_ways() {
+                let fake = fake()
+                    .on(
+                        &path("GetResourceIdentitySchemas"),
+                        |_: pb::get_resource_identity_schemas::Request| {
+                            let id = pb::resource_identity_schema::IdentityAttribute {
+                                name: "id".into(),
+                                r#type: b"\"string\"".to_vec(),
+                                required_for_import: true,
+                                ..Default::default()
+                            };
+                            let schema = pb::ResourceIdentitySchema {
+                                version: 4,
+                                identity_attributes: vec![id],
+                            };
+                            Ok(pb::get_resource_identity_schemas::Response {
+                                identity_schemas: [("fake_thing".to_owned(), schema)].into(),
+                                ..Default::default()
+                            })
+                        },
+                    )
+                    .on(&path("ReadResource"), |q: pb::read_resource::Request| {
+                        Ok(pb::read_resource::Response {
+                            new_state: q.current_state,
+                            new_identity: q.current_identity,
+                            ..Default::default()
+                        })
+                    })
+                    .on(
+                        &path("UpgradeResourceIdentity"),
+                        |q: pb::upgrade_resource_identity::Request| {
+                            let json = q.raw_identity.unwrap_or_default().json;
+                            assert_eq!((q.version, &*json), (3, &b"{\"id\":\"old\"}"[..]));
+                            Ok(pb::upgrade_resource_identity::Response {
+                                upgraded_identity: Some(pb::ResourceIdentityData {
+                                    identity_data: Some(pb::DynamicValue {
+                                        json,
+                                        ..Default::default()
+                                    }),
+                                }),
+                                ..Default::default()
+                            })
+                        },
+                    )
+                    .on(
+                        &path("ImportResourceState"),
+                        |q: pb::import_resource_state::Request| {
+                            assert!(q.id.is_empty());
+                            Ok(pb::import_resource_state::Response {
+                                imported_resources: vec![pb::import_resource_state::ImportedResource {
+                                    type_name: q.type_name,
+                                    identity: q.identity,
+                                    ..Default::default()
+                                }],
+                                ..Default::default()
+                            })
+                        },
+                    )
+                    .serve();
+                let provider = provider(&fake, $number);
+                let ty = "fake_thing";
+                let identity = Value::object([("id", Value::string("x"))]);
+                let schema = provider.schema().await.unwrap();
+                let of_thing = schema.resources[ty].identity.clone().unwrap();
+                assert!(of_thing.version == 4 && of_thing.attributes["id"].required_for_import);
+                let request = ReadRequest {
+                    current: object("a".into()),
+                    private: vec![],
+                    identity: Some(identity.clone()),
+                    meta: None,
+                };
+                let answer = provider.read(ty, request).await.unwrap();
+                assert_eq!(answer.value.identity, Some(identity.clone()));
+                let old = b"{\"id\":\"old\"}"[..].into();
+                let answer = provider.upgrade_identity(ty, 3, old).await.unwrap();
+                assert_eq!(answer.value, Some(Value::object([("id", Value::string("old"))])));
+                let target = ImportTarget::Identity(identity.clone());
+                let answer = provider.import(ty, &target).await.unwrap();
+                assert!(answer.value[0].state.is_null());
+                assert_eq!(answer.value[0].identity, Some(identity));
             }
 
             #[tokio::test]
@@ -625,13 +726,17 @@ macro_rules! tests_of {
                         ReadRequest {
                             current: config.clone(),
                             private: vec![],
+                            identity: None,
                             meta: None,
                         },
                     )
                     .await
                     .unwrap_err();
                 assert!(errors.0[0].detail.contains("put off"));
-                let errors = provider.import(ty, "i").await.unwrap_err();
+                let errors = provider
+                    .import(ty, &ImportTarget::Id("i".into()))
+                    .await
+                    .unwrap_err();
                 assert_eq!(errors.0[0].summary, "Request cancelled");
                 let errors = provider
                     .plan(
@@ -641,6 +746,8 @@ macro_rules! tests_of {
                             proposed: config.clone(),
                             config: config.clone(),
                             prior_private: vec![],
+                            prior_identity: None,
+                            planned_private: vec![],
                             meta: None,
                         },
                     )
@@ -657,6 +764,7 @@ macro_rules! tests_of {
                             source_version: 0,
                             source_state: raw(),
                             source_private: vec![],
+                            source_identity: None,
                         },
                     )
                     .await

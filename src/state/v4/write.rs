@@ -77,7 +77,7 @@ fn write_resources(state: &State, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> R
     let mut first = true;
     for (module, address, resource) in resources {
         // Ephemeral resources leave no trace.
-        if address.resource.mode == Mode::Ephemeral {
+        if matches!(address.resource.mode, Mode::Ephemeral | Mode::List) {
             continue;
         }
         if !std::mem::take(&mut first) {

@@ -192,6 +192,7 @@ pub(super) fn block_header(text: &mut Text, resource: &addrs::Resource) {
         Mode::Managed => "resource",
         Mode::Data => "data",
         Mode::Ephemeral => "ephemeral",
+        Mode::List => "list",
     };
     text.push(keyword)
         .push(" ")

@@ -25,6 +25,7 @@ mod order;
 mod outputs;
 mod providers;
 mod provisioners;
+mod queries;
 mod refresh;
 mod relevant;
 mod removed;

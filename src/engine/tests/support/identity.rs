@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cty::{Type, Value};
-use provider::{Answer, ListRequest, Listed, ProviderSchema};
+use provider::{Answer, ListRequest, ListSchema, Listed, ProviderSchema};
 use schema::{IdentityAttribute, IdentitySchema, Schema};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -32,7 +32,7 @@ pub fn with_identities(remote: &FakeRemote, name: &str, mut all: ProviderSchema)
         let ty: Arc<str> = format!("{name}_thing").into();
         all.resources.get_mut(&ty).unwrap().identity = Some(Arc::new(schema(version)));
         let config = block(&[("prefix", Type::String, "o")]);
-        all.lists.insert(ty, Schema::new(0, config));
+        all.lists.insert(ty, ListSchema::new(Schema::new(0, config)));
     }
     all.capabilities.generate_resource_config = data.generates;
     all

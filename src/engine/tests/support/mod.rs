@@ -62,6 +62,15 @@ pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     (loaded.config, loaded.diagnostics)
 }
 
+/// A configuration with the query files of its directory.
+pub fn load_with_queries(files: &[(&str, &str)]) -> (Config, Diagnostics) {
+    let files: MemoryFiles = files.iter().copied().collect();
+    let manifest = Manifest::default();
+    let options = config::LoadOptions::new("1.11.4", &manifest);
+    let loaded = config::load_with_queries(&files, ".", &options);
+    (loaded.config, loaded.diagnostics)
+}
+
 /// Diagnostics as text: a paragraph each.
 pub fn texts<'d>(problems: impl IntoIterator<Item = &'d Diagnostic>) -> String {
     let each = problems.into_iter().map(|d| {

@@ -104,19 +104,15 @@ impl ProviderSource for FakeSource {
         if self.0.lock().missing.contains(&*provider.ty) {
             return Err(Diagnostic::error("Failed to start provider", format!("No {} here.", provider.ty)).into());
         }
+        let state_only = self.0.lock().state_only;
+        let ty: Arc<str> = format!("{}_thing", provider.ty).into();
+        let described = ProviderSchema {
+            state_only: state_only.then_some(ty).into_iter().collect(),
+            ..schema(&provider.ty)
+        };
         Ok(Arc::new(Fake {
             remote: self.0.clone(),
-            schema: Arc::new(identity::with_identities(
-                &self.0,
-                &provider.ty,
-                ProviderSchema {
-                    state_only: (self.0.lock().state_only)
-                        .then(|| format!("{}_thing", provider.ty).into())
-                        .into_iter()
-                        .collect(),
-                    ..schema(&provider.ty)
-                },
-            )),
+            schema: Arc::new(identity::with_identities(&self.0, &provider.ty, described)),
             token: Mutex::new(None),
         }))
     }

@@ -320,6 +320,7 @@ pub(super) fn empty_plan() -> Plan {
         function_results: Default::default(),
         checks: Vec::new(),
         generated_config: BTreeMap::new(),
+        queries: Vec::new(),
         invocations: Vec::new(),
         invoke: None,
         dropped_data: Vec::new(),

@@ -1,0 +1,148 @@
+//! List resources: finding the objects of a resource type that exist already.
+
+use std::marker::PhantomData;
+
+use async_trait::async_trait;
+use cty::Value;
+use tokio::sync::mpsc;
+
+use crate::check::own_rules;
+use crate::client::ClientCell;
+use crate::context::Context;
+use crate::guard::guarded;
+use crate::model::{Cty, Model};
+use crate::schema::{Compiled, Schema};
+use crate::{Diagnostics, Result, Stop};
+
+/// Finds the objects of a resource type that exist already, for the `list` blocks of queries. It has the name of a resource
+/// type of the same provider, whose [`identity`](crate::Resource::identity) says what each object is known by.
+#[async_trait]
+pub trait ListResource: Send + Sync + 'static {
+    /// The arguments of the `config` block, declared by [`model!`](crate::model!); [`Empty`](crate::Empty) if there are none.
+    type Config: Model;
+    /// The objects: the model of the resource type.
+    type Model: Model;
+    /// What the provider makes of its configuration.
+    type Client: Send + Sync + 'static;
+
+    /// The schema of the `config` block; the model's unless there is more to say.
+    fn schema(&self) -> Schema {
+        Schema::of::<Self::Config>()
+    }
+
+    /// Checks a configuration beyond what the rules of its attributes say.
+    fn validate(&self, _config: &Self::Config) -> Diagnostics {
+        Diagnostics::new()
+    }
+
+    /// Finds objects, and hands each to [`Found::push`], which says when there are enough. Of an object only the attributes
+    /// of its identity are needed, unless [`Found::wants_objects`].
+    async fn list(
+        &self,
+        config: Self::Config,
+        found: &mut Found<Self::Model>,
+        cx: &mut Context<Self::Client>,
+    ) -> Result<()>;
+}
+
+/// Takes the objects that a list resource finds.
+pub struct Found<M> {
+    request: ListRequest,
+    taken: u64,
+    model: PhantomData<fn(M)>,
+}
+
+/// How objects are requested, and where they go.
+pub(crate) struct ListRequest {
+    /// At most so many.
+    pub limit: u64,
+    /// Whether whole objects are wanted.
+    pub include_objects: bool,
+    /// What takes the objects: name and value.
+    pub objects: mpsc::Sender<(String, Box<dyn ToObject>)>,
+}
+
+/// A model that becomes a value once the type of the objects is known.
+pub(crate) trait ToObject: Send {
+    fn to_object(&self, schema: &Compiled) -> Value;
+}
+
+impl<M: Model> ToObject for M {
+    fn to_object(&self, schema: &Compiled) -> Value {
+        schema.without_write_only(<M as Model>::to_object(self, &schema.object))
+    }
+}
+
+impl<M: Model> Found<M> {
+    /// The most objects that are requested.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.request.limit
+    }
+
+    /// Whether whole objects are requested, beside their identities.
+    #[must_use]
+    pub fn wants_objects(&self) -> bool {
+        self.request.include_objects
+    }
+
+    /// Hands over an object, with a name for people. Returns whether more are wanted: not once there are as many as were
+    /// requested, or nobody takes them any more.
+    pub async fn push(&mut self, display_name: impl Into<String> + Send, object: M) -> bool {
+        if self.taken >= self.request.limit {
+            return false;
+        }
+        self.taken += 1;
+        let sent = self.request.objects.send((display_name.into(), Box::new(object))).await;
+        sent.is_ok() && self.taken < self.request.limit
+    }
+}
+
+/// A list resource behind a pointer: values instead of models.
+#[async_trait]
+pub(crate) trait AnyList: Send + Sync {
+    fn schema(&self) -> &Compiled;
+    fn validate(&self, config: &Value) -> Diagnostics;
+    async fn list(&self, config: &Value, request: ListRequest, stop: Stop) -> Diagnostics;
+}
+
+pub(crate) struct ListEntry<L: ListResource> {
+    list: L,
+    schema: Compiled,
+    client: ClientCell<L::Client>,
+}
+
+impl<L: ListResource> ListEntry<L> {
+    pub fn new(list: L, schema: Compiled, client: ClientCell<L::Client>) -> ListEntry<L> {
+        ListEntry { list, schema, client }
+    }
+}
+
+#[async_trait]
+impl<L: ListResource> AnyList for ListEntry<L> {
+    fn schema(&self) -> &Compiled {
+        &self.schema
+    }
+
+    fn validate(&self, config: &Value) -> Diagnostics {
+        own_rules(config, |model: &L::Config| self.list.validate(model))
+    }
+
+    async fn list(&self, config: &Value, request: ListRequest, stop: Stop) -> Diagnostics {
+        let mut cx = Context::new(self.client.get(), stop, Vec::new());
+        let mut found = Found {
+            request,
+            taken: 0,
+            model: PhantomData,
+        };
+        let result = match L::Config::from_cty(config) {
+            Ok(config) => guarded(self.list.list(config, &mut found, &mut cx)).await,
+            Err(error) => Err(error.into()),
+        };
+        let mut diagnostics = cx.diagnostics;
+        if let Err(errors) = result {
+            diagnostics.append(errors);
+        }
+        diagnostics
+    }
+}

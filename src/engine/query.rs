@@ -1,0 +1,64 @@
+//! Queries: the existing objects that `list` blocks find, and the arguments of these blocks.
+
+use addrs::AbsResourceInstance;
+use cty::{Type, Value};
+use syntax::{Diagnostic, Range};
+
+/// The objects that one instance of a `list` block has found.
+#[derive(Clone, Debug)]
+pub struct QueryInstance {
+    /// The instance: `list.TYPE.NAME`, perhaps with a key.
+    pub address: AbsResourceInstance,
+    /// The version of the identity schema of the objects.
+    pub identity_version: u64,
+    /// The objects, in the order of the provider.
+    pub results: Vec<QueryResult>,
+}
+
+/// An object that a query has found.
+#[derive(Clone, Debug)]
+pub struct QueryResult {
+    /// What to call it before a user.
+    pub display_name: String,
+    /// Its identity.
+    pub identity: Value,
+    /// The object; null unless it was requested and the provider has it.
+    pub object: Value,
+    /// The configuration that was generated for it.
+    pub generated: Option<GeneratedImport>,
+}
+
+/// The generated configuration of one object, as text without a line break at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeneratedImport {
+    /// The `resource` block.
+    pub resource: String,
+    /// The `import` block.
+    pub import: String,
+}
+
+/// The value of an argument of a list block, of this type and not null; none if it is unknown.
+pub(crate) fn list_argument(value: Value, name: &str, ty: &Type, range: &Range) -> Result<Option<Value>, Diagnostic> {
+    let invalid = |what: &str| {
+        let detail = format!("The argument \"{name}\" {what}.");
+        Diagnostic::error(format!("Invalid \"{name}\" argument"), detail).at(range)
+    };
+    let (value, marks) = value.unmark_deep();
+    if marks.is_sensitive() {
+        return Err(invalid("cannot be sensitive: what it does can be seen"));
+    }
+    let value = cty::convert(&value, ty).map_err(|e| invalid(&format!("is not of the right type: {}", e.message)))?;
+    if value.is_null() {
+        return Err(invalid("cannot be null: leave it out for its default"));
+    }
+    Ok(value.is_known().then_some(value))
+}
+
+/// The limit for the value of a `limit` argument.
+pub(crate) fn limit_of(value: &Value, range: &Range) -> Result<u64, Diagnostic> {
+    let limit = value.as_number().and_then(cty::Number::to_i64);
+    limit.and_then(|limit| u64::try_from(limit).ok()).ok_or_else(|| {
+        let detail = "The argument \"limit\" must be a whole number that is not negative.";
+        Diagnostic::error("Invalid limit argument", detail).at(range)
+    })
+}
