@@ -2,9 +2,10 @@
 
 use std::sync::PoisonError;
 
+use addrs::AbsResourceInstance;
 use engine::plan::Plan;
-use state::journal::Writer;
-use state::{SharedStore, SnapshotStore};
+use state::journal::{Intent, IntentAction, Writer, changes};
+use state::{SharedStore, SnapshotStore, State, StateError};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
@@ -24,13 +25,12 @@ pub fn report(session: &Session, store: &mut dyn SnapshotStore) -> Result<(), Di
     store.forget_journal().map_err(|e| problem(&e))
 }
 
-/// Begins the journal for a plan that changes something. Where it cannot be created, the operation continues, with a warning.
-pub fn begin(plan: &Plan, store: &SharedStore, operation: &str) -> (Option<Writer>, Diagnostics) {
-    if plan.graph.operations() == 0 {
+/// Begins the journal for a plan that changes something in a state: objects, or what is known about them. Where it cannot be created, the operation continues, with a warning.
+pub fn begin(before: &State, plan: &Plan, store: &SharedStore, operation: &str) -> (Option<Writer>, Diagnostics) {
+    if plan.graph.operations() == 0 && changes(before, &plan.prior_state).is_empty() {
         return (None, Diagnostics::new());
     }
-    let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-    match store.begin_journal(operation, TERRAFORM_VERSION) {
+    match started(store, operation) {
         Ok(journal) => (journal, Diagnostics::new()),
         Err(e) => {
             let warning = Diagnostic::warning(
@@ -41,6 +41,56 @@ pub fn begin(plan: &Plan, store: &SharedStore, operation: &str) -> (Option<Write
                 ),
             );
             (None, warning.into())
+        }
+    }
+}
+
+fn started(store: &SharedStore, operation: &str) -> Result<Option<Writer>, StateError> {
+    let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+    store.begin_journal(operation, TERRAFORM_VERSION)
+}
+
+/// Begins the journal of a command that makes one state of another without touching an object, and brings to the disk what the
+/// state is going to be. Where that fails the command goes on: nothing but the command itself could be lost.
+pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &State) {
+    let outcomes = changes(before, after);
+    if outcomes.is_empty() {
+        return;
+    }
+    let written = match started(store, operation) {
+        Ok(Some(journal)) => {
+            for outcome in outcomes {
+                journal.outcome(outcome);
+            }
+            journal.sync().wait()
+        }
+        Ok(None) => Ok(()),
+        Err(e) => Err(e.to_string()),
+    };
+    if let Err(e) = written {
+        tracing::warn!("no journal: {e}");
+    }
+}
+
+/// Begins the journal of the import of an object. Where that fails, the import goes on: it changes nothing but the state.
+pub fn begin_import(store: &SharedStore, operation: &str, address: &AbsResourceInstance, by: String) -> Option<Writer> {
+    let intent = Intent {
+        address: address.to_string(),
+        deposed: None,
+        action: IntentAction::Import,
+        by,
+        planned: String::new(),
+    };
+    match started(store, operation) {
+        Ok(journal) => {
+            if let Some(Err(e)) = journal.as_ref().map(|journal| journal.begin(&intent).wait()) {
+                tracing::warn!("no journal: {e}");
+            }
+            journal
+        }
+        Err(e) => {
+            tracing::warn!("no journal: {e}");
+            None
         }
     }
 }

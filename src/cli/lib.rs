@@ -61,7 +61,11 @@ pub struct Invocation {
 pub fn main(invocation: Invocation) -> ExitCode {
     panics::install();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| commands::run(invocation)));
-    ExitCode::from(result.unwrap_or(panics::STATUS))
+    // A panic on a thread that nobody waits for is one, too.
+    ExitCode::from(match result {
+        Ok(status) if !panics::happened() => status,
+        _ => panics::STATUS,
+    })
 }
 
 #[doc(hidden)]

@@ -16,6 +16,7 @@ use engine::stop::Stop;
 use packages::lock_file::{LockFile, Locked};
 use provider::Schemas;
 use state::State;
+use state::journal::Writer;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 
@@ -126,6 +127,10 @@ pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
             ),
         ));
     }
+    let invoke = invoked(&flags.invoke)?;
+    if invoke.is_some() {
+        return invocation_options(flags, invoke);
+    }
     let mode = match (flags.destroy, flags.refresh_only) {
         (true, _) => Mode::Destroy,
         (_, true) => Mode::RefreshOnly,
@@ -150,6 +155,41 @@ pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
         ));
     }
     Ok(options)
+}
+
+/// The action that flags ask for, if any.
+fn invoked(texts: &[String]) -> Result<Option<addrs::AbsActionInstance>, UsageError> {
+    let Some(text) = texts.first() else { return Ok(None) };
+    if texts.len() > 1 {
+        return Err(UsageError::new(
+            "Invalid arguments",
+            "Only one action can be invoked at a time: the option -invoke can be given once.",
+        ));
+    }
+    match addrs::parse::action(text) {
+        Ok(address) => Ok(Some(address)),
+        Err(e) => Err(UsageError::new(format!("Invalid target \"{text}\""), e.detail)),
+    }
+}
+
+/// The plan that invokes an action.
+fn invocation_options(flags: &ModeFlags, invoke: Option<addrs::AbsActionInstance>) -> Result<PlanOptions, UsageError> {
+    if flags.destroy {
+        return Err(UsageError::new(
+            "Incompatible plan options",
+            "The option -invoke changes no objects, so it cannot be used together with -destroy.",
+        ));
+    }
+    if !flags.replace.is_empty() {
+        return Err(UsageError::new(
+            "Unsupported plan mode",
+            "The option -invoke changes no objects, so it cannot be used together with -replace.",
+        ));
+    }
+    Ok(PlanOptions {
+        invoke,
+        ..targeted(Mode::RefreshOnly, flags.refresh, &flags.targets)?
+    })
 }
 
 /// The plan of a mode, limited to the targets of flags.
@@ -250,11 +290,15 @@ impl<'s> Operation<'s> {
         Operation::with_project(session, arguments, project, Verb::Import, None)
     }
 
-    /// Finds the object that the options ask for; the prior state of what this gives has it.
-    pub fn import(&self, options: &PlanOptions) -> Planning {
+    /// Finds the object that the options ask for; the prior state of what this gives has it. What comes of it goes to the journal.
+    pub fn import(&self, options: &PlanOptions) -> (Planning, Option<Writer>) {
+        let journal = options.import.as_ref().and_then(|(address, _)| {
+            let provider = self.project.config.provider_for(&address.config());
+            journal::begin_import(self.states.store(), self.operation, address, provider.to_string())
+        });
         self.session.show(&self.take_warnings(), &self.project.sources);
         let view = Progress::of_import(self.session.ui.clone());
-        self.plan_with(options, &Reporter::new(vec![Arc::new(view)]))
+        (self.plan_with(options, &Reporter::new(vec![Arc::new(view)])), journal)
     }
 
     /// The same for a configuration that was read already, perhaps with values of variables that are known already.
@@ -512,7 +556,7 @@ impl<'s> Operation<'s> {
             Place::Store(_) => self.session.env.persist_interval_of_stores(),
         };
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
-        let (journal, warnings) = journal::begin(plan, self.states.store(), self.operation);
+        let (journal, warnings) = journal::begin(&self.state, plan, self.states.store(), self.operation);
         problems.extend(warnings);
         let store = self.states.store().clone();
         let persister = match Persister::start(plan.prior_state.clone(), store, journal, interval) {
@@ -549,7 +593,7 @@ impl<'s> Operation<'s> {
             Ok(result) => {
                 problems.extend(self.take_warnings());
                 problems.extend(result.diagnostics);
-                if plan.is_partial() {
+                if plan.is_partial() && plan.invoke.is_none() {
                     problems.push(views::plan::incomplete_warning());
                 }
                 let unsaved = self.save(&result.state);
@@ -565,7 +609,9 @@ impl<'s> Operation<'s> {
                 }
             }
             Err(panic) => {
-                let problems = self.save(last.as_ref().unwrap_or(&plan.prior_state));
+                let mut problems = self.save(last.as_ref().unwrap_or(&plan.prior_state));
+                // What was going on is named by the next command: the journal stays.
+                problems.extend(self.states.unlock().err().unwrap_or_default());
                 self.session.show(&problems, &SourceMap::default());
                 std::panic::resume_unwind(panic)
             }
@@ -575,6 +621,11 @@ impl<'s> Operation<'s> {
     /// Writes the state, or rescues it where that fails: see [`StateSession::write_or_rescue`].
     pub fn save(&self, state: &State) -> Diagnostics {
         self.states.write_or_rescue(state)
+    }
+
+    /// Ends the journal of an operation that needs it no more.
+    pub fn end_journal(&self) -> Diagnostics {
+        journal::end(self.states.store())
     }
 
     /// Keeps a plan in a file.

@@ -1,24 +1,101 @@
 //! Panics: reported as a defect of this program, with a status of their own.
+//!
+//! The report goes to a file that only its owner may read, so that it can be sent along. It has no values: the message of a panic
+//! is in it only where it is part of the program's text.
 
-use std::io::Write as _;
+#![expect(clippy::disallowed_methods, reason = "the report has the time in its name")]
+
+use std::backtrace::Backtrace;
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::panic::PanicHookInfo;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The exit status after a panic.
 pub const STATUS: u8 = 11;
 
+/// The command that runs: its words, without its arguments.
+static COMMAND: OnceLock<String> = OnceLock::new();
+
+/// Whether a panic has been reported.
+static REPORTED: AtomicBool = AtomicBool::new(false);
+
 /// Installs the hook that reports panics as defects.
 pub fn install() {
-    std::panic::set_hook(Box::new(|info| {
-        let backtrace = std::backtrace::Backtrace::force_capture();
-        tracing::error!("panic: {info}\n{backtrace}");
-        // Nothing is left to do if standard error is gone, too.
-        let _ = writeln!(
-            std::io::stderr(),
-            "\n!!!!!!!!!!!!!!!!!!!!!!!!!!! MONOFORM CRASH !!!!!!!!!!!!!!!!!!!!!!!!!!!!\n\n\
-             Monoform has a bug, and stopped here. What was done so far is saved as far as\npossible: look at the state \
-             before you go on. Please report the bug with the\ntext below, and with the log of another run under \
-             TF_LOG=trace if you can.\nDo not send secrets along.\n\nMonoform {} (Terraform {})\n{info}\n{backtrace}\n",
-            crate::VERSION,
-            crate::TERRAFORM_VERSION,
-        );
-    }));
+    std::panic::set_hook(Box::new(report));
+}
+
+/// This command runs now.
+pub fn command(path: &str) {
+    COMMAND.get_or_init(|| path.to_owned());
+}
+
+/// Whether anything in this process has panicked, perhaps on a thread that nobody waits for.
+#[must_use]
+pub fn happened() -> bool {
+    REPORTED.load(Ordering::SeqCst)
+}
+
+fn report(info: &PanicHookInfo<'_>) {
+    let text = text(info, &Backtrace::force_capture());
+    tracing::error!("panic\n{text}");
+    // What comes after the first one usually comes from it.
+    if REPORTED.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let kept = match write(&text) {
+        Ok(path) => format!("The report is in {}.", path.display()),
+        Err(e) => format!("The report could not be written ({}):\n\n{text}", files::io_reason(&e)),
+    };
+    // Nothing is left to do if standard error is gone, too.
+    let _ = writeln!(
+        io::stderr(),
+        "\n!!!!!!!!!!!!!!!!!!!!!!!!!!! MONOFORM CRASH !!!!!!!!!!!!!!!!!!!!!!!!!!!!\n\n\
+         Monoform has a bug, and stopped here. What was done so far is saved as far as\npossible, and the next command names \
+         what was going on. Please report the bug\nwith the report, which has no values of yours, and with the log of another \
+         run\nunder TF_LOG=trace if you can. Do not send secrets along.\n\n{kept}\n",
+    );
+}
+
+/// What is known about a panic, without any value.
+fn text(info: &PanicHookInfo<'_>, backtrace: &Backtrace) -> String {
+    let mut text = format!("Monoform {} (Terraform {})\n", crate::VERSION, crate::TERRAFORM_VERSION);
+    let command = COMMAND.get().map_or("not known yet", |command| command);
+    let place = info.location().map(ToString::to_string).unwrap_or_default();
+    let thread = std::thread::current();
+    // A message that was put together may have a value in it.
+    let message = info.payload().downcast_ref::<&'static str>().copied();
+    // Writing to a string does not fail.
+    let _ = write!(
+        text,
+        "command: {command}\nplace: {place}\nthread: {}\nmessage: {}\n\n{backtrace}\n",
+        thread.name().unwrap_or("without a name"),
+        message.unwrap_or("left out, since it may have values")
+    );
+    text
+}
+
+/// Writes the report to a new file: in the working directory or, where that is not possible, in that for temporary files.
+fn write(text: &str) -> io::Result<PathBuf> {
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    let name = format!("monoform-crash-{seconds}-{}.txt", std::process::id());
+    let write = |dir: &Path| {
+        let path = dir.join(&name);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        file.write_all(text.as_bytes())?;
+        Ok(path)
+    };
+    write(Path::new("")).or_else(|_: io::Error| write(&std::env::temp_dir()))
 }

@@ -73,6 +73,8 @@ pub struct Opening<'a> {
     pub lock: Option<Duration>,
     /// Asked while the lock is tried for: whether to give up.
     pub cancelled: &'a dyn Fn() -> bool,
+    /// A snapshot that is to take the place of the state.
+    pub replacement: Option<&'a State>,
 }
 
 impl<'a> Opening<'a> {
@@ -86,6 +88,7 @@ impl<'a> Opening<'a> {
             operation,
             lock,
             cancelled: &|| false,
+            replacement: None,
         }
     }
 
@@ -110,6 +113,10 @@ pub struct StateSession<'s> {
     pub state: Option<State>,
     /// The lineage and serial that were read.
     origin: (String, u64),
+    /// The operation, as the lock names it.
+    operation: String,
+    /// The state as it was read, for a command that changes it without planning.
+    before: State,
 }
 
 impl<'s> StateSession<'s> {
@@ -138,6 +145,9 @@ impl<'s> StateSession<'s> {
             let waiting = workdir::while_locking(session, opening.cancelled);
             store.lock(&info, timeout, &waiting).map_err(|e| problem(&e))?;
         }
+        if let Some(snapshot) = opening.replacement {
+            store.expect_snapshot(snapshot).map_err(|e| problem(&e))?;
+        }
         let state = store.read().map_err(|e| problem(&e))?;
         if let Some(recovery) = store.take_recovery() {
             let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
@@ -151,6 +161,8 @@ impl<'s> StateSession<'s> {
             is_file,
             state,
             origin: origin.unwrap_or_default(),
+            operation: opening.operation.to_owned(),
+            before: State::new(),
         })
     }
 
@@ -170,6 +182,25 @@ impl<'s> StateSession<'s> {
             backup,
             ..Opening::at(&place, files, operation, lock.timeout)
         };
+        let mut opened = StateSession::open(session, &opening).map_err(|problems| shown(session, &problems))?;
+        opened.before = opened.state.clone().unwrap_or_default();
+        Ok(opened)
+    }
+
+    /// Opens a state whose place is to be taken by a snapshot from elsewhere; problems have been shown when it fails.
+    ///
+    /// # Errors
+    /// The configuration refuses this version, or the state cannot be locked or read.
+    pub fn open_for_push(
+        session: &'s Session,
+        lock: LockFlags,
+        snapshot: &'s State,
+    ) -> Result<StateSession<'s>, Status> {
+        let place = place(session)?;
+        let opening = Opening {
+            replacement: Some(snapshot),
+            ..Opening::at(&place, &StateFlags::default(), "state-push", lock.timeout)
+        };
         StateSession::open(session, &opening).map_err(|problems| shown(session, &problems))
     }
 
@@ -179,12 +210,17 @@ impl<'s> StateSession<'s> {
         &self.store
     }
 
-    /// Writes the next snapshot if its content differs; problems have been shown when it fails.
+    /// Writes the next snapshot if its content differs; problems have been shown when it fails. If the write is cut short, the next
+    /// command makes up for it.
     ///
     /// # Errors
     /// The store cannot be written.
     pub fn write(&mut self, state: &State) -> Result<(), Status> {
+        journal::begin_edit(&self.store, &self.operation, &self.before, state);
         let result = self.lock_store().write(state, TERRAFORM_VERSION);
+        // What could not be written was not changed; the next command does not do it by itself.
+        let ended = journal::end(&self.store);
+        self.session.show(&ended, &SourceMap::default());
         result.map(drop).map_err(|e| self.not_written(&e))
     }
 
@@ -202,7 +238,6 @@ impl<'s> StateSession<'s> {
             return Diagnostics::new();
         };
         let mut problems: Diagnostics = Diagnostic::error("Failed to save state", format!("{error}")).into();
-        let copy = PathBuf::from(ERRORED_STATE);
         let (lineage, serial) = &self.origin;
         let snapshot = State {
             terraform_version: TERRAFORM_VERSION.into(),
@@ -214,6 +249,17 @@ impl<'s> StateSession<'s> {
             },
             ..state.clone()
         };
+        if let Err(e) = self.lock_store().announce_copy(&snapshot) {
+            tracing::warn!("{e}");
+        }
+        problems.extend(self.rescue(&snapshot));
+        problems
+    }
+
+    /// Keeps a state that cannot be written where it belongs: in the working directory, in that for temporary files, or else on
+    /// standard output.
+    fn rescue(&self, snapshot: &State) -> Diagnostics {
+        let copy = PathBuf::from(ERRORED_STATE);
         if copy.is_file() {
             // It may be the only record of what an earlier run created.
             let renamed = stamped_backup(&copy);
@@ -221,32 +267,46 @@ impl<'s> StateSession<'s> {
                 tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), renamed.display());
             }
         }
-        match write_copy(&copy, &snapshot) {
-            Ok(()) => problems.push(Diagnostic::error(
-                "Failed to persist state to backend",
-                format!(
-                    "The state could not be written where it belongs. To keep the objects that exist from being forgotten, it \
-                     is in the file \"{ERRORED_STATE}\" of the working directory. When the problem is solved, {}.",
-                    match self.is_file {
-                        true => "copy that file over the state file".to_owned(),
-                        false => format!("run \"{} state push {ERRORED_STATE}\"", program::command()),
-                    }
-                ),
-            )),
+        let first = match write_copy(&copy, snapshot) {
+            Ok(()) => return self.rescued(ERRORED_STATE, "of the working directory").into(),
+            Err(e) => e,
+        };
+        let elsewhere = std::env::temp_dir().join(format!("{}.{ERRORED_STATE}", uuid::Uuid::new_v4()));
+        match write_copy(&elsewhere, snapshot) {
+            Ok(()) => self
+                .rescued(
+                    &elsewhere.display().to_string(),
+                    "of the directory for temporary files, which may be emptied soon",
+                )
+                .into(),
             Err(e) => {
-                problems.push(Diagnostic::error(
-                    "Failed to create local state file",
-                    format!(
-                        "The state could not be written to \"{ERRORED_STATE}\" either: {e}. It is printed on standard output; \
-                         keep it, or the objects in it are forgotten."
-                    ),
-                ));
-                if let Ok(text) = state::document::encode(&snapshot) {
+                if let Ok(text) = state::document::encode(snapshot) {
                     self.session.ui.exact_line(String::from_utf8_lossy(&text));
                 }
+                Diagnostic::error(
+                    "Failed to create local state file",
+                    format!(
+                        "The state could not be written to \"{ERRORED_STATE}\" either: {first}. Nor elsewhere: {e}. It is printed \
+                         on standard output; keep it, or the objects in it are forgotten."
+                    ),
+                )
+                .into()
             }
         }
-        problems
+    }
+
+    fn rescued(&self, copy: &str, directory: &str) -> Diagnostic {
+        Diagnostic::error(
+            "Failed to persist state to backend",
+            format!(
+                "The state could not be written where it belongs. To keep the objects that exist from being forgotten, it is in \
+                 the file \"{copy}\" {directory}. When the problem is solved, {}.",
+                match self.is_file {
+                    true => "copy that file over the state file".to_owned(),
+                    false => format!("run \"{} state push {copy}\"", program::command()),
+                }
+            ),
+        )
     }
 
     /// Releases the lock.

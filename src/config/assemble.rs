@@ -248,6 +248,21 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
             diagnostics,
         );
     }
+    for action in file.actions {
+        declare(
+            &mut module.actions,
+            action.address.clone(),
+            action,
+            |a| &a.range,
+            |key, first| {
+                (
+                    format!("Duplicate action \"{}\" configuration", key.ty),
+                    format!("There is an {key} at {first} already. Names are unique for each type within a module."),
+                )
+            },
+            diagnostics,
+        );
+    }
     module.moved.extend(file.moved);
     module.removed.extend(file.removed);
     module.imports.extend(file.imports);
@@ -268,6 +283,9 @@ fn resolve_providers(module: &mut Module) {
     };
     for resource in module.resources.values_mut() {
         resource.provider = provider(&resource.local_provider().name);
+    }
+    for action in module.actions.values_mut() {
+        action.provider = provider(&action.local_provider().name);
     }
     let resources = &module.resources;
     for import in &mut module.imports {

@@ -11,7 +11,7 @@ use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode::{self, FileBlocks};
-use crate::model::{IgnoreChanges, Module, ModuleCall, Output, ProviderConfig, Resource, Variable};
+use crate::model::{Action, IgnoreChanges, Module, ModuleCall, Output, ProviderConfig, Resource, Variable};
 
 /// Applies the blocks of one override file.
 pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Diagnostics) {
@@ -115,6 +115,16 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
             None => diagnostics.push(missing(
                 &format!("Missing {kind} to override"),
                 &format!("resource {}", v.address),
+                &v.range,
+            )),
+        }
+    }
+    for v in file.actions {
+        match module.actions.get_mut(&v.address) {
+            Some(base) => action(base, v),
+            None => diagnostics.push(missing(
+                "Missing resource to override",
+                &format!("action {}.{}", v.address.ty, v.address.name),
                 &v.range,
             )),
         }
@@ -257,7 +267,20 @@ fn resource(base: &mut Resource, by: Resource) {
         (_, IgnoreChanges::Paths(paths)) if paths.is_empty() => {}
         (_, by) => base.lifecycle.ignore_changes = by,
     }
+    if !lifecycle.action_triggers.is_empty() {
+        base.lifecycle.action_triggers = lifecycle.action_triggers;
+    }
     body(&mut base.body, by.body);
+}
+
+fn action(base: &mut Action, by: Action) {
+    replace(&mut base.count, by.count);
+    replace(&mut base.for_each, by.for_each);
+    replace(&mut base.provider_ref, by.provider_ref);
+    match (&mut base.config, by.config) {
+        (Some(base), Some(by)) => body(base, by),
+        (base, by) => replace(base, by),
+    }
 }
 
 /// Replaces attributes one by one, and nested blocks type by type.

@@ -207,6 +207,7 @@ fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
         Block::Local(module, name) => block_visits::visit_local(evaluator, module, name),
         Block::Output(module, name) => block_visits::visit_output(evaluator, module, name, FailureSeverity::Error),
         Block::Call(module, name) => block_visits::visit_call(evaluator, module, name),
+        Block::Action(action) => block_visits::visit_action(evaluator, action),
         Block::Check(..) | Block::Provider(_) | Block::Resource(_) => Ok(()),
     }
 }

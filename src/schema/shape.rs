@@ -6,6 +6,8 @@ use std::sync::Arc;
 use cty::Type;
 use cty::types::{ObjectAttribute, ObjectType};
 
+use crate::IdentitySchema;
+
 /// The shape of a block: attributes and nested blocks by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockSchema {
@@ -19,6 +21,9 @@ pub struct BlockSchema {
     pub deprecated: bool,
     /// What to use instead, if it is deprecated; often empty.
     pub deprecation_message: String,
+    /// Where the configuration has no block of this type, the provider may set them (protocol 6). Never for the
+    /// outermost block.
+    pub computed: bool,
 }
 
 /// One attribute of a block or nested object.
@@ -122,6 +127,8 @@ pub struct Schema {
     pub block: Arc<BlockSchema>,
     /// The type of an object of this shape, computed once.
     pub ty: ImpliedType,
+    /// The schema of the identities of a managed resource type, if its objects have them.
+    pub identity: Option<Arc<IdentitySchema>>,
 }
 
 /// The implied type of a schema; dereferences to the object type.
@@ -137,6 +144,7 @@ impl Schema {
             version,
             block: Arc::new(block),
             ty,
+            identity: None,
         }
     }
 

@@ -23,6 +23,7 @@ pub mod model;
 mod moving;
 pub mod pending;
 pub mod snapshots;
+mod state_file;
 pub mod store;
 pub mod upgrade;
 mod v4;

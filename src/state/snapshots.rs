@@ -82,6 +82,24 @@ pub trait SnapshotStore: Send {
     fn end_journal(&mut self) -> Result<(), StateError> {
         Ok(())
     }
+
+    /// A snapshot that the store could not take is about to be elsewhere, and may become the state from there: the journal is to
+    /// know it.
+    ///
+    /// # Errors
+    /// It has a value that cannot be stored.
+    fn announce_copy(&self, _snapshot: &State) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    /// This snapshot is to take the place of what the store has, see [`SnapshotStore::write_snapshot`]: what a journal has is not
+    /// put into the state first if the snapshot has it.
+    ///
+    /// # Errors
+    /// It has a value that cannot be stored.
+    fn expect_snapshot(&mut self, _snapshot: &State) -> Result<(), StateError> {
+        Ok(())
+    }
 }
 
 /// A store that several threads write to.

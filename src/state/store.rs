@@ -16,22 +16,20 @@
 //! A state may also be a pipe or a device (`-state-out=/dev/stdout`). Such a one is neither locked nor read back, and
 //! gets each snapshot as it is.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use files::is_replaceable;
 
-use crate::beside::{beside, directory, replace_file};
-use crate::document::{decode, encode};
-use crate::journal::replay::Verdict as JournalVerdict;
-use crate::journal::{self, Base, JournalReport, Writer, recovery as journal_recovery};
+use crate::beside::{beside, replace_file};
+use crate::document::encode;
+use crate::journal::recovery::Found;
+use crate::journal::{Base, JournalReport, Keeper, Place, Writer};
 use crate::lock::{FileLock, LockInfo};
 use crate::pending::{self, Recovery, RecoveryAction, Verdict, stamped_backup};
-use crate::{FormatError, SnapshotStore, State, StateError};
-use files::io_reason;
+use crate::state_file::{FoundFile, read_file, remove_pending, version_of, write_in_place};
+use crate::{SnapshotStore, State, StateError};
 
 /// A state in a local file, together with its backup and its lock.
 #[derive(Debug)]
@@ -48,10 +46,7 @@ pub struct LocalStore {
     /// Whether what is known has results from a journal that the state file does not have.
     replayed: bool,
     recovery: Option<Recovery>,
-    /// The journal of the run that has this store open.
-    journal: Option<Writer>,
-    /// What the journal of an earlier run meant, until it is told.
-    left: Option<JournalReport>,
+    keeper: Keeper,
 }
 
 /// What came of writing a state.
@@ -77,8 +72,7 @@ impl LocalStore {
             pending: false,
             replayed: false,
             recovery: None,
-            journal: None,
-            left: None,
+            keeper: Keeper::default(),
         }
     }
 
@@ -144,8 +138,10 @@ impl LocalStore {
             attempts -= 1;
             let before = version_of(&self.read_path);
             let state = self.read_snapshot(locked)?;
-            let journal = match is_replaceable(&self.read_path) && self.journal.is_none() {
-                true => journal_recovery::find(&self.read_path)?,
+            let journal = match is_replaceable(&self.read_path) {
+                true => self
+                    .keeper
+                    .find(&Place::Beside(self.read_path.clone()), state.as_ref())?,
                 false => None,
             };
             // Without the lock, a run may have written the state between the two.
@@ -155,7 +151,7 @@ impl LocalStore {
             }
             self.known = Some(state);
             if let Some(journal) = journal {
-                self.replay(&journal, locked)?;
+                self.replay(journal, locked)?;
             }
             return Ok(self.known.clone().flatten());
         }
@@ -179,53 +175,34 @@ impl LocalStore {
     }
 
     /// Takes what the journal of an earlier run has into the state.
-    fn replay(&mut self, found: &journal_recovery::Found, locked: bool) -> Result<(), StateError> {
-        if found.alive && locked {
-            tracing::warn!(
-                "the journal {} belongs to a program that is running without the lock",
-                journal::path_of(&self.path).display()
-            );
-            return Ok(());
-        }
+    fn replay(&mut self, found: Found, locked: bool) -> Result<(), StateError> {
         let known = self.known.as_ref().and_then(Option::as_ref);
-        let verdict = found.contents.judge(known)?;
-        let mut report = JournalReport::new(&self.read_path, &found.contents, &verdict, locked);
-        match verdict {
-            JournalVerdict::Continues { state, replayed } if !replayed.is_empty() => {
-                if locked {
-                    let version = found.contents.opened.as_ref().map(|o| o.terraform_version.clone());
-                    self.write(&state, &version.unwrap_or_default())?;
-                } else {
-                    // What is written next must differ from the file, not from this.
-                    self.replayed = true;
-                    self.known = Some(Some(state));
-                }
+        let shown = format!("the state {}", self.read_path.display());
+        let Some(mut recovered) = self.keeper.judge(found, known, &shown, locked)? else {
+            return Ok(());
+        };
+        match recovered.state.take() {
+            Some((state, version)) if locked => drop(self.write(&state, &version)?),
+            Some((state, _)) => {
+                // What is written next must differ from the file, not from this.
+                self.replayed = true;
+                self.known = Some(Some(state));
             }
-            JournalVerdict::Foreign { .. } if locked => report.kept = Some(journal_recovery::set_aside(&self.path)?),
-            _ => {}
+            None => {}
         }
-        if locked && report.kept.is_none() && !report.damage.is_empty() {
-            report.kept = Some(journal_recovery::set_aside(&self.path)?);
-        }
-        tracing::info!("{report}");
-        // A running program is about to tell its results itself.
-        self.left = Some(report).filter(|_| !found.alive);
-        Ok(())
+        self.keeper.settle(recovered)
     }
 
     /// What the journal of an earlier run meant, if there was one.
     #[must_use]
     pub fn journal_report(&self) -> Option<&JournalReport> {
-        self.left.as_ref()
+        self.keeper.report()
     }
 
     /// Removes the journal of an earlier run, once its contents are in the state file and have been told. Without the lock it
     /// stays.
     pub fn forget_journal(&mut self) -> Result<(), StateError> {
-        match self.left.take() {
-            Some(report) if self.lock.is_some() && report.kept.is_none() => journal_recovery::forget(&self.path),
-            _ => Ok(()),
-        }
+        self.keeper.forget(self.lock.is_some())
     }
 
     /// Begins the journal of a run that changes what exists. A pipe or a device has none, as nobody would find it.
@@ -236,36 +213,34 @@ impl LocalStore {
         if self.known.is_none() {
             self.read()?;
         }
-        if self.read_path != self.path
-            && let Some(Some(known)) = self.known.clone()
-        {
-            // The journal continues the state that it is beside.
-            self.write_snapshot(known)?;
+        // The journal continues the state that it is beside, which has what was in an earlier one.
+        if let Some(Some(known)) = self.known.clone() {
+            if self.read_path != self.path {
+                self.write_snapshot(known)?;
+            } else if self.replayed {
+                self.write(&known, terraform_version)?;
+            }
         }
+        self.keeper.forget(true)?;
         let base = Base::of(self.known.as_ref().and_then(Option::as_ref))?;
-        let journal = Writer::create(&journal::path_of(&self.path), base, operation, terraform_version)?;
-        self.journal = Some(journal.clone());
-        Ok(Some(journal))
+        let place = Place::Beside(self.path.clone());
+        self.keeper.begin(&place, base, operation, terraform_version).map(Some)
     }
 
     /// The state file has all outcomes up to a number: a journal that has become large is made smaller.
     pub fn compact_journal(&self, included: u64) {
-        if let Some(journal) = self.journal.as_ref().filter(|journal| journal.wants_compaction()) {
-            match Base::of(self.known.as_ref().and_then(Option::as_ref)) {
-                Ok(base) => journal.compact(included, base),
-                Err(e) => tracing::warn!("the journal cannot be made smaller: {e}"),
-            }
-        }
+        self.keeper
+            .compact(included, self.known.as_ref().and_then(Option::as_ref));
     }
 
     /// Ends the journal: the state file has all of it, and what had not ended has been told.
     pub fn end_journal(&mut self) -> Result<(), StateError> {
-        self.journal.take().map_or(Ok(()), Writer::remove)
+        self.keeper.end()
     }
 
     /// Makes the state file say what counts, and removes the pending snapshot: it must not come back to life when
     /// somebody restores an older state.
-    fn settle(&mut self, pending: &Verdict, found: &Found) -> Result<(), StateError> {
+    fn settle(&mut self, pending: &Verdict, found: &FoundFile) -> Result<(), StateError> {
         let pending_path = pending::path_of(&self.path);
         match pending {
             Verdict::Same => remove_pending(&pending_path),
@@ -336,11 +311,8 @@ impl LocalStore {
         }
         let text = encode(&snapshot)?;
         self.back_up(&snapshot)?;
-        if let Some(journal) = &self.journal
-            && let Err(e) = journal.announce(Base::of_text(&snapshot, &text))
-        {
-            // The state file is to have what the journal cannot take; compaction begins a new one.
-            tracing::warn!("the write of the state is not announced: {e}");
+        if self.keeper.is_writing() {
+            self.keeper.announce(Base::of_text(&snapshot, &text));
         }
         write_in_place(&self.path, &text)?;
         let serial = snapshot.serial;
@@ -349,6 +321,7 @@ impl LocalStore {
         self.read_path.clone_from(&self.path);
         self.pending = false;
         self.replayed = false;
+        self.keeper.replaced();
         Ok(Written::Snapshot(serial))
     }
 
@@ -433,6 +406,16 @@ impl SnapshotStore for LocalStore {
     fn end_journal(&mut self) -> Result<(), StateError> {
         LocalStore::end_journal(self)
     }
+
+    fn announce_copy(&self, snapshot: &State) -> Result<(), StateError> {
+        self.keeper.announce(Base::of(Some(snapshot))?);
+        Ok(())
+    }
+
+    fn expect_snapshot(&mut self, snapshot: &State) -> Result<(), StateError> {
+        self.keeper.expect(Base::of(Some(snapshot))?);
+        Ok(())
+    }
 }
 
 /// Writes a state to a file of its own, as it is: for a state that cannot be written to its store.
@@ -443,194 +426,4 @@ pub fn write_copy(path: &Path, state: &State) -> Result<(), StateError> {
 /// Reads the state in a file that is not locked; `None` if there is no state.
 pub fn read_copy(path: &Path) -> Result<Option<State>, StateError> {
     Ok(read_file(path, false)?.into_state())
-}
-
-struct Found {
-    /// The snapshot in the state file.
-    state: Option<State>,
-    text: Vec<u8>,
-    /// What the pending snapshot beside it means, if there is one.
-    pending: Option<Verdict>,
-}
-
-impl Found {
-    /// The snapshot that counts.
-    fn counts(&self) -> Option<&State> {
-        match &self.pending {
-            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => Some(snapshot),
-            _ => self.state.as_ref(),
-        }
-    }
-
-    fn counting_text(&self) -> Result<Vec<u8>, StateError> {
-        match &self.pending {
-            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => encode(snapshot),
-            _ => Ok(self.text.clone()),
-        }
-    }
-
-    fn into_state(self) -> Option<State> {
-        match self.pending {
-            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => Some(snapshot),
-            _ => self.state,
-        }
-    }
-}
-
-fn read_file(path: &Path, locked: bool) -> Result<Found, StateError> {
-    if !is_replaceable(path) {
-        return read_stream(path);
-    }
-    // Without the lock, the file may be written while it is read; with it, the first reading is good.
-    let mut attempts = if locked { 1 } else { 20 };
-    loop {
-        attempts -= 1;
-        let before = version_of(path);
-        let text = read_if_there(path)?;
-        let state = text.as_deref().map_or(Ok(None), decode);
-        // Read after the state file: what is pending there is at least as new.
-        let pending = read_if_there(&pending::path_of(path))?.map(|p| pending::judge(&p, text.as_deref(), &state));
-        if attempts > 0 && version_of(path) != before {
-            std::thread::sleep(Duration::from_millis(5));
-            continue;
-        }
-        let state = match &pending {
-            Some(Verdict::Completes(_) | Verdict::Replaces(_)) => state.ok().flatten(),
-            _ => state.map_err(|source| unreadable(path, source))?,
-        };
-        return Ok(Found {
-            state,
-            text: text.unwrap_or_default(),
-            pending,
-        });
-    }
-}
-
-/// What is no file of its own is read once: a pipe until its end; a device has no state.
-fn read_stream(path: &Path) -> Result<Found, StateError> {
-    let kind = fs::metadata(path)
-        .map_err(|e| StateError::io("cannot read", path, e))?
-        .file_type();
-    let text = if kind.is_char_device() || kind.is_block_device() {
-        Vec::new()
-    } else {
-        fs::read(path).map_err(|e| StateError::io("cannot read", path, e))?
-    };
-    Ok(Found {
-        state: decode(&text).map_err(|source| unreadable(path, source))?,
-        text,
-        pending: None,
-    })
-}
-
-/// What changes when a file is written.
-fn version_of(path: &Path) -> Option<(u64, u64, SystemTime)> {
-    let metadata = fs::metadata(path).ok()?;
-    Some((metadata.ino(), metadata.len(), metadata.modified().ok()?))
-}
-
-fn unreadable(path: &Path, source: FormatError) -> StateError {
-    let backup = Some(beside(path, "", ".backup")).filter(|b| b.exists());
-    StateError::File {
-        path: path.to_owned(),
-        backup,
-        source,
-    }
-}
-
-fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StateError> {
-    match fs::read(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(StateError::io("cannot read", path, e)),
-    }
-}
-
-/// Writes a state file in the two steps that the head of this file describes.
-fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
-    if !is_replaceable(path) {
-        return replace_file(path, text);
-    }
-    let pending = pending::path_of(path);
-    // A link or a pipe of that name is none of ours.
-    remove_unless_file(&pending)?;
-    replace_file(&pending, text)?;
-    let created = !path.exists();
-    let file = match OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-    {
-        Ok(file) => file,
-        Err(e) => return Err(withdraw(&pending, StateError::io("cannot write", path, e))),
-    };
-    if let Err(e) = reserve(&file, text.len() as u64) {
-        return Err(withdraw(&pending, StateError::io("cannot write", path, e)));
-    }
-    let write = || {
-        // Emptied first: the beginning of a new snapshot before the end of an old one might pass for a state, but the
-        // beginning alone never does.
-        file.set_len(0)?;
-        (&file).write_all(text)?;
-        file.sync_all()
-    };
-    // From here on the pending file is needed until the state is whole again.
-    write().map_err(|e| {
-        let note = format!(
-            "{} (the new snapshot is complete in {}, and will be used from there)",
-            io_reason(&e),
-            pending.display()
-        );
-        StateError::io("cannot write", path, io::Error::new(e.kind(), note))
-    })?;
-    if created {
-        // After a power cut, the name of a new file must be there when that of the pending one is not.
-        sync_directory(path);
-    }
-    remove_pending(&pending);
-    sync_directory(path);
-    Ok(())
-}
-
-fn sync_directory(path: &Path) {
-    if let Err(e) = File::open(directory(path)).and_then(|dir| dir.sync_all()) {
-        // Not every file system can; without it, only the latest write can be lost.
-        tracing::debug!("the directory of {} cannot be synced: {e}", path.display());
-    }
-}
-
-fn remove_unless_file(path: &Path) -> Result<(), StateError> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() && !found.is_dir() => {
-            fs::remove_file(path).map_err(|e| StateError::io("cannot remove", path, e))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Takes the pending file back, since the state file is untouched.
-fn withdraw(pending: &Path, error: StateError) -> StateError {
-    remove_pending(pending);
-    error
-}
-
-fn remove_pending(pending: &Path) {
-    match fs::remove_file(pending) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => tracing::warn!("cannot remove {}: {e}", pending.display()),
-        _ => {}
-    }
-}
-
-/// Reserves space for this many bytes in a file, where the file system can.
-fn reserve(file: &File, len: u64) -> io::Result<()> {
-    use rustix::io::Errno;
-    if file.metadata()?.len() >= len {
-        return Ok(());
-    }
-    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, len) {
-        Err(e @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(e.into()),
-        _ => Ok(()),
-    }
 }

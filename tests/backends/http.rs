@@ -14,7 +14,6 @@ pub const TESTS: &[(&str, fn())] = &[
         "a_second_init_asks_nothing_of_what_the_command_line_said",
         partial_configuration,
     ),
-    ("applies_of_two_programs_at_once_follow_each_other", at_once),
 ];
 
 #[derive(Default)]
@@ -183,33 +182,4 @@ fn partial_configuration() {
     ];
     run(&w, Tool::Monoform, &migrate).ok();
     run(&w, Tool::Monoform, &["plan"]).ok();
-}
-
-fn at_once() {
-    const TIMES: usize = 6;
-    let lab = lab();
-    let w = lab.directory(Tool::Monoform);
-    let other = lab.directory(Tool::Monoform);
-    run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
-    std::thread::scope(|scope| {
-        for w in [&w, &other] {
-            scope.spawn(move || {
-                for i in 0..TIMES {
-                    let word = format!("-var=word={i}{}", w.dir().display());
-                    run(
-                        w,
-                        Tool::Monoform,
-                        &["apply", "-auto-approve", "-lock-timeout=120s", &word],
-                    )
-                    .ok();
-                }
-            });
-        }
-    });
-    let state = run(&w, Tool::Monoform, &["state", "pull"]).ok().json();
-    assert_eq!(
-        state["serial"],
-        1 + 2 * TIMES,
-        "every apply has written once, after the others"
-    );
 }

@@ -16,6 +16,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod crashes;
 mod http;
 mod lab;
 mod postgres;

@@ -20,6 +20,27 @@ pub const ALL: &[Scenario] = &[
     ("states_are_pulled_and_pushed", pull_and_push, false),
     ("outputs_are_read_by_remote_state", remote_state, false),
     ("changed_settings_must_go_through_init", changed_settings, false),
+    ("two_series_of_applies_at_once_follow_each_other", at_once, false),
+    (
+        "what_a_killed_apply_had_done_is_in_the_state",
+        crate::crashes::recovered,
+        false,
+    ),
+    (
+        "the_journal_of_a_state_that_others_wrote_is_set_aside",
+        crate::crashes::set_aside,
+        false,
+    ),
+    (
+        "a_journal_is_found_after_a_change_of_settings",
+        crate::crashes::found_after_a_change_of_settings,
+        false,
+    ),
+    (
+        "killed_at_any_moment_nothing_is_lost",
+        crate::crashes::at_any_moment,
+        false,
+    ),
 ];
 
 const BOTH: [Tool; 2] = [Tool::Monoform, Tool::Terraform];
@@ -107,7 +128,8 @@ resource "terraform_data" "slow" {
     );
 }
 
-fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
+/// Waits until something is so.
+pub fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
     while !there() {
         assert!(Instant::now() < end, "{what} does not happen");
@@ -340,4 +362,30 @@ fn changed_settings(lab: &Lab) {
     for tool in BOTH.iter().filter(|tool| **tool == Tool::Monoform) {
         run(&w, *tool, &["plan"]).ok();
     }
+}
+
+/// 2 × 50 in scripts/crash.
+fn at_once(lab: &Lab) {
+    let times = support::crash::setting("MONOFORM_CONCURRENT", 3);
+    let w = lab.directory(Tool::Monoform);
+    let other = lab.directory(Tool::Monoform);
+    run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
+    let before = pulled(&w)["serial"].as_u64().expect("a number");
+    std::thread::scope(|scope| {
+        for w in [&w, &other] {
+            scope.spawn(move || {
+                for i in 0..times {
+                    let word = format!("-var=word={i}{}", w.dir().display());
+                    let apply = ["apply", "-auto-approve", "-lock-timeout=600s", &word];
+                    run(w, Tool::Monoform, &apply).ok();
+                }
+            });
+        }
+    });
+    assert_eq!(
+        pulled(&w)["serial"],
+        before + 2 * times,
+        "every apply has written once, after the others"
+    );
+    run(&w, Tool::Monoform, &["destroy", "-auto-approve"]).ok();
 }

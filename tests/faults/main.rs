@@ -1,10 +1,11 @@
 //! Everything that can go wrong around us: each fault gets a clear message and the right exit status, and nothing on disk
 //! changes that should not.
 //!
-//! [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
+//! [`actions`]: actions that are stopped. [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
 //! or not ours. [`formatting`]: files that are rewritten. [`writing`]: where output goes. [`plugins`]: plugins that misbehave.
 //! [`interrupts`]: being stopped, gently or not. [`kills`], [`crashes`]: `kill -9`, and what the next command knows. [`machine`]: what the machine does not provide.
-//! [`prompts`]: questions.
+//! [`prompts`]: questions. [`injected`]: errors and kills at every write.
+//! [`panics`]: defects of our own. [`processes`]: plugins and readers that misbehave later on. [`secrets`]: where they are found.
 
 #![allow(
     clippy::disallowed_methods,
@@ -18,17 +19,22 @@
     reason = "a test fails by panicking"
 )]
 
+mod actions;
 mod arguments;
 mod configuration;
 mod crashes;
 mod formatting;
+mod injected;
 mod interrupts;
 mod json_syntax;
 mod kills;
 mod machine;
+mod panics;
 mod plans;
 mod plugins;
+mod processes;
 mod prompts;
+mod secrets;
 mod states;
 mod writing;
 

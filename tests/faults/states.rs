@@ -238,3 +238,42 @@ resource "terraform_data" "a" {
     };
     assert!(files(&w).into_iter().any(kept));
 }
+
+#[test]
+fn where_the_working_directory_is_read_only_the_state_goes_elsewhere_and_the_place_is_told() {
+    const TEST: &str = "where_the_working_directory_is_read_only_the_state_goes_elsewhere_and_the_place_is_told";
+    let w = Workspace::with(&[(
+        "main.tf",
+        "resource \"terraform_data\" \"a\" {\n  input = \"precious\"\n  provisioner \"local-exec\" {\n    command = \"rm -r          ../home/states && touch ../home/states\"\n  }\n}\n",
+    )]);
+    std::fs::create_dir(w.home().join("states")).expect("a directory");
+    let mount = |args: &[&str]| {
+        let mut mount = Command::new("mount");
+        mount.args(args).arg(w.dir());
+        mount.output().is_ok_and(|o| o.status.success())
+    };
+    let dir = w.dir().display().to_string();
+    let mounted = mount(&["--bind", &dir]) && mount(&["-o", "remount,bind,ro"]);
+    let run = mounted.then(|| w.run(&["apply", "-no-color", "-auto-approve", "-state=../home/states/s.tfstate"]));
+    // It may be mounted though not read-only.
+    let _ = Command::new("umount").arg(w.dir()).output();
+    let Some(run) = run else {
+        support::skip(TEST, "mount", "a directory cannot be made read-only");
+        return;
+    };
+    let run = run.fails_with(&[
+        "Failed to save state",
+        "Failed to persist state to backend",
+        "copy that file over",
+    ]);
+    let plain: String = run.stderr.replace(['│', '\n', ' '], "");
+    let place = plain
+        .split('"')
+        .find(|part| part.ends_with("errored.tfstate"))
+        .expect("a place");
+    let place = std::path::Path::new(place);
+    assert!(std::fs::read_to_string(place).expect("the state").contains("precious"));
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = std::fs::metadata(place).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}

@@ -2,6 +2,7 @@
 //!
 //! - [`Workspace`]: a fresh working directory in which the real executable is run, and [`Ran`], the result.
 //! - [`server`]: an HTTP server that answers by a closure; [`registry`]: registries and mirrors of providers on it.
+//! - [`crash`]: applies that are killed at random moments, and what is known after them.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
 //! - [`needs`], [`needing`], [`skip`]: tests that need a program which may not be installed.
@@ -22,6 +23,7 @@
     reason = "a new workspace is a directory on disk, a new registry has a key of its own: no defaults"
 )]
 
+pub mod crash;
 pub mod registry;
 pub mod scenario;
 pub mod server;

@@ -3,6 +3,7 @@
 //! [`StorePlugin`] is a store before it is configured, [`Store`] after that. [`Snapshots`] is the state of one workspace of it:
 //! what `state::LocalStore` is for a file.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,8 @@ use cty::Value;
 use provider::state_store::{LockFailure, LockRequest, StateStore, WorkspaceSupport};
 use provider::{Answer, PluginDiagnostic};
 use schema::Schema;
+use state::journal::recovery::Found;
+use state::journal::{Base, JournalReport, Keeper, Place, Writer};
 use state::{LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
@@ -23,6 +26,9 @@ use crate::session::Session;
 /// The workspace that is selected where none is named.
 const DEFAULT: &str = "default";
 
+/// Where the journals of states in stores are, in the data directory.
+const JOURNALS: &str = "journals";
+
 /// How long to wait between two attempts to get a lock: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
@@ -35,6 +41,8 @@ pub struct StorePlugin {
     ty: String,
     process: Arc<Process>,
     schema: Arc<Schema>,
+    /// The directory of journals.
+    journals: PathBuf,
 }
 
 /// The plugin's process, and the threads of the connection to it.
@@ -85,6 +93,7 @@ impl StorePlugin {
                 runtime: Some(runtime),
             }),
             schema,
+            journals: Path::new(session.env.data_dir()).join(JOURNALS),
         })
     }
 
@@ -116,6 +125,7 @@ impl StorePlugin {
             support,
             warnings: Mutex::new(warnings),
             process: self.process,
+            journals: self.journals,
         })
     }
 
@@ -140,6 +150,7 @@ pub struct Store {
     /// What it has said about its configuration.
     warnings: Mutex<Diagnostics>,
     process: Arc<Process>,
+    journals: PathBuf,
 }
 
 impl Store {
@@ -205,11 +216,15 @@ impl Store {
     /// # Errors
     /// The store has no such workspaces, or the empty state cannot be written.
     pub fn open(self: &Arc<Store>, workspace: &str) -> Result<Snapshots, Diagnostics> {
+        let identity = serde_json::to_string(&self.saved()?.config).unwrap_or_default();
         let mut snapshots = Snapshots {
             store: self.clone(),
             workspace: workspace.to_owned(),
             lock_id: None,
             known: None,
+            replayed: false,
+            keeper: Keeper::default(),
+            place: Place::among(self.journals.clone(), workspace, &format!("{}\0{identity}", self.ty)),
         };
         let is_default = workspace == DEFAULT;
         let there = match self.support {
@@ -276,6 +291,11 @@ pub struct Snapshots {
     lock_id: Option<String>,
     /// What was read or written last; `None` before the first reading, and `Some(None)` if there was no state.
     known: Option<Option<State>>,
+    /// Whether what is known has results from a journal that the store does not have.
+    replayed: bool,
+    keeper: Keeper,
+    /// Where the journal is.
+    place: Place,
 }
 
 /// What a store reports, as the error of a state.
@@ -296,6 +316,32 @@ fn error(problems: Diagnostics) -> StateError {
 impl Snapshots {
     fn process(&self) -> &Process {
         &self.store.process
+    }
+
+    fn state(&self) -> Option<&State> {
+        self.known.as_ref().and_then(Option::as_ref)
+    }
+
+    /// Takes what the journal of an earlier run has into the state.
+    fn replay(&mut self, found: Found) -> Result<(), StateError> {
+        let shown = format!(
+            "the state of the workspace \"{}\" in the backend \"{}\"",
+            self.workspace, self.store.ty
+        );
+        let locked = self.lock_id.is_some();
+        let Some(mut recovered) = self.keeper.judge(found, self.state(), &shown, locked)? else {
+            return Ok(());
+        };
+        match recovered.state.take() {
+            Some((state, version)) if locked => drop(self.write(&state, &version)?),
+            Some((state, _)) => {
+                // What is written next must differ from what the store has, not from this.
+                self.replayed = true;
+                self.known = Some(Some(state));
+            }
+            None => {}
+        }
+        self.keeper.settle(recovered)
     }
 
     /// Tries once to get the lock; asks meanwhile, which may print that it takes long.
@@ -391,16 +437,21 @@ impl SnapshotStore for Snapshots {
                 self.store.ty, self.workspace
             ),
         })?;
-        self.known = Some(state.clone());
-        Ok(state)
+        let found = self.keeper.find(&self.place, state.as_ref())?;
+        self.known = Some(state);
+        self.replayed = false;
+        if let Some(found) = found {
+            self.replay(found)?;
+        }
+        Ok(self.known.clone().flatten())
     }
 
     fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
         if self.known.is_none() {
             self.read()?;
         }
-        let known = self.known.as_ref().and_then(Option::as_ref);
-        if known.is_some_and(|known| known.same_content(state)) {
+        let known = self.state();
+        if known.is_some_and(|known| known.same_content(state)) && !self.replayed {
             return Ok(Written::Unchanged);
         }
         let (serial, lineage) = known.map_or((0, ""), |known| (known.serial, &*known.lineage));
@@ -419,10 +470,66 @@ impl SnapshotStore for Snapshots {
 
     fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError> {
         let text = state::document::encode(&snapshot)?;
+        if self.keeper.is_writing() {
+            self.keeper.announce(Base::of_text(&snapshot, &text));
+        }
         let write = self.process().plugin.write(&self.workspace, text);
         self.process().wait(write).map_err(error)?;
         let serial = snapshot.serial;
         self.known = Some(Some(snapshot));
+        self.replayed = false;
+        self.keeper.replaced();
         Ok(Written::Snapshot(serial))
+    }
+
+    fn journal_report(&self) -> Option<&JournalReport> {
+        self.keeper.report()
+    }
+
+    fn forget_journal(&mut self) -> Result<(), StateError> {
+        self.keeper.forget(self.lock_id.is_some())
+    }
+
+    fn begin_journal(&mut self, operation: &str, terraform_version: &str) -> Result<Option<Writer>, StateError> {
+        if self.known.is_none() {
+            self.read()?;
+        }
+        // The journal continues what the store has, which is to have what was in an earlier one.
+        if let (true, Some(Some(known))) = (self.replayed, self.known.clone()) {
+            self.write(&known, terraform_version)?;
+        }
+        self.keeper.forget(true)?;
+        let base = Base::of(self.state())?;
+        let journal = self.keeper.begin(&self.place, base, operation, terraform_version)?;
+        Ok(Some(journal))
+    }
+
+    fn compact_journal(&self, included: u64) {
+        self.keeper.compact(included, self.state());
+    }
+
+    fn end_journal(&mut self) -> Result<(), StateError> {
+        self.keeper.end()
+    }
+
+    fn announce_copy(&self, snapshot: &State) -> Result<(), StateError> {
+        self.keeper.announce(Base::of(Some(snapshot))?);
+        Ok(())
+    }
+
+    fn expect_snapshot(&mut self, snapshot: &State) -> Result<(), StateError> {
+        self.keeper.expect(Base::of(Some(snapshot))?);
+        Ok(())
+    }
+}
+
+impl Drop for Snapshots {
+    /// A command that ends early leaves no lock behind.
+    fn drop(&mut self) {
+        if tokio::runtime::Handle::try_current().is_err()
+            && let Err(e) = SnapshotStore::unlock(self)
+        {
+            tracing::warn!("{e}");
+        }
     }
 }

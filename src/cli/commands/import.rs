@@ -6,6 +6,7 @@ use std::sync::Arc;
 use addrs::{AbsResourceInstance, Mode, Target};
 use config::files::Disk;
 use engine::inputs::PlanOptions;
+use state::journal::{Answers, Outcome};
 use syntax::SourceMap;
 
 use crate::args::UsageError;
@@ -110,7 +111,7 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         import: Some((address.clone(), Arc::from(id))),
         ..PlanOptions::default()
     };
-    let planning = operation.import(&options);
+    let (planning, journal) = operation.import(&options);
     // That only one thing is done is what the command is for.
     let problems = planning.diagnostics.into_iter().filter(|d| d.is_error());
     let mut problems: syntax::Diagnostics = problems.collect();
@@ -119,12 +120,26 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         let object = plan.prior_state.current(&address)?.clone();
         Some((provider.provider.clone(), object, plan.prior_state.outputs.clone()))
     });
+    let mut saved = false;
     if let (Some((provider, object, outputs)), false) = (&found, problems.has_errors()) {
         let mut state = operation.state.clone();
         state.set_current(&address, provider, Some(object.clone()));
+        if let Some(journal) = &journal {
+            journal.outcome(Outcome {
+                address: address.clone(),
+                provider: provider.clone(),
+                objects: state.instance(&address).cloned(),
+                answers: Answers::Current,
+            });
+        }
         // Outputs that only waited for this object have their values now.
         state.outputs.clone_from(outputs);
         problems.extend(operation.save(&state));
+        saved = !problems.has_errors();
+    }
+    // A state that could not be saved is in a file of its own, and what is new in it also in the journal.
+    if saved || found.is_none() {
+        problems.extend(operation.end_journal());
     }
     if session.show(&problems, &operation.project.sources) {
         return Ok(finish(session, operation, 1));

@@ -38,7 +38,7 @@ use crate::session::{Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
-use crate::{Invocation, json, logging, process, program};
+use crate::{Invocation, json, logging, panics, process, program};
 use files::Environment;
 
 /// A command.
@@ -109,6 +109,7 @@ const COMMANDS: &[&Command] = &[
     &providers::SCHEMA,
     &refresh::COMMAND,
     &show::COMMAND,
+    &state::IDENTITIES,
     &state::LIST,
     &state::MV,
     &state::PULL,
@@ -176,6 +177,7 @@ pub fn run(invocation: Invocation) -> Status {
     for problem in log_problems {
         ui.err(format!("{problem}\n"));
     }
+    panics::command(&parsed.path);
     tracing::info!(command = parsed.path, arguments = ?logging::arguments(&parsed.arguments), "command");
     let status = start(invocation.builtins, env, parsed, &ui);
     match ui.write_error() {

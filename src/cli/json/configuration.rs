@@ -8,6 +8,7 @@ use provider::Schemas;
 use serde_json::{Map, Value as Json};
 
 use super::Object;
+use super::actions::configured;
 use super::expressions::{body_expressions, expression};
 use super::provider_configs::ProviderConfigs;
 use super::values::known_part;
@@ -102,6 +103,7 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
         .with_content("resources", resources)
         .with_content("module_calls", calls)
         .with_content("variables", variables)
+        .with_content("actions", configured(node, providers))
         .into()
 }
 

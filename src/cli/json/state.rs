@@ -69,6 +69,10 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
                 addrs::Mode::Data => 0,
                 _ => object.schema_version,
             };
+            let identity = object.identity.as_ref().and_then(|i| i.value.as_ref()?.to_value().ok());
+            // Terraform says the version for current objects only.
+            let said = identity.is_some() && deposed.is_none();
+            let identity_version = object.identity.as_ref().filter(|_| said).map(|i| i.schema_version);
             Object::default()
                 .with("address", address.to_string())
                 .with("mode", resource.resource.mode.as_str())
@@ -82,6 +86,8 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
                 .with_content("depends_on", depends_on)
                 .with_content("tainted", object.status == ObjectStatus::Tainted)
                 .with_some("deposed_key", deposed)
+                .with_some("identity_schema_version", identity_version)
+                .with_some("identity", identity)
                 .into()
         };
         let list = modules.entry(resource.module.clone()).or_default();

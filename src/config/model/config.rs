@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use addrs::{AbsProviderConfig, ConfigResource, LocalProviderConfig, Provider};
+use addrs::{AbsProviderConfig, ConfigAction, ConfigResource, LocalProviderConfig, Provider};
 use syntax::Range;
 
+use crate::model::action::Action;
 use crate::model::module::Module;
 use crate::model::module_call::ModuleCall;
 use crate::model::provider::ProviderConfig;
@@ -73,6 +74,8 @@ pub enum RequirementOrigin {
     Resource(addrs::Resource),
     /// An `import` block.
     Import,
+    /// The first action of the provider.
+    Action(addrs::Action),
 }
 
 impl Config {
@@ -118,6 +121,19 @@ impl Config {
     #[must_use]
     pub fn resource(&self, address: &ConfigResource) -> Option<&Resource> {
         self.node(&address.module)?.module.resources.get(&address.resource)
+    }
+
+    /// The block of an action.
+    #[must_use]
+    pub fn action(&self, address: &ConfigAction) -> Option<&Action> {
+        self.node(&address.module)?.module.actions.get(&address.action)
+    }
+
+    /// The provider configuration that an action is invoked through; `None` if the configuration does not have the action.
+    #[must_use]
+    pub fn provider_for_action(&self, address: &ConfigAction) -> Option<AbsProviderConfig> {
+        let node = self.node(&address.module)?;
+        Some(node.provider(&node.module.actions.get(&address.action)?.local_provider()))
     }
 
     /// The call of a module; `None` for the root and for modules that are not called.

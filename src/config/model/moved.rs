@@ -54,6 +54,25 @@ pub struct Removed {
     pub range: Range,
 }
 
+/// What says which object to import.
+#[derive(Clone, Debug)]
+pub enum ImportBy {
+    /// An identifier: the argument `id`.
+    Id(Expr),
+    /// An identity: the argument `identity`.
+    Identity(Expr),
+}
+
+impl ImportBy {
+    /// The value of the argument.
+    #[must_use]
+    pub fn expr(&self) -> &Expr {
+        match self {
+            ImportBy::Id(expr) | ImportBy::Identity(expr) => expr,
+        }
+    }
+}
+
 /// An `import` block.
 #[derive(Clone, Debug)]
 pub struct Import {
@@ -64,8 +83,8 @@ pub struct Import {
     pub to_resource: ConfigResource,
     /// The same, if all its keys are constant.
     pub to_instance: Option<AbsResourceInstance>,
-    /// The provider's name for the object.
-    pub id: Expr,
+    /// Which object it is to the provider.
+    pub by: ImportBy,
     /// An import for each element.
     pub for_each: Option<Expr>,
     /// The provider configuration, if named, for a target without configuration.

@@ -7,6 +7,7 @@ use syntax::Range;
 use syntax::ast::{Body, Expr};
 
 use crate::model::Reference;
+use crate::model::action::ActionTrigger;
 use crate::model::check::CheckRule;
 
 /// A `resource`, `data` or `ephemeral` block.
@@ -86,6 +87,8 @@ pub struct Lifecycle {
     pub preconditions: Vec<CheckRule>,
     /// What must hold after.
     pub postconditions: Vec<CheckRule>,
+    /// The actions that changes invoke.
+    pub action_triggers: Vec<ActionTrigger>,
     /// Where the argument `prevent_destroy` stands.
     pub prevent_destroy_range: Option<Range>,
 }

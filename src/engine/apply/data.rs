@@ -9,7 +9,7 @@ use crate::eval::checks::{Checked, FailureSeverity};
 use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::events::Event;
 use crate::instance::{
-    data_problems, encode_data, identity, located, not_read_yet, nulls_for_unknowns, with_marks,
+    data_problems, encode_data, identity, located, not_read_yet, nulls_for_unknowns, unanswered, with_marks,
     without_ephemeral_marks,
 };
 use crate::object_config;
@@ -94,7 +94,7 @@ impl Applier<'_> {
                 Some(answer.value),
                 located(answer.diagnostics, Some((body, s.schema)), s.address),
             ),
-            Err(problems) => (None, problems),
+            Err(problems) => (None, unanswered(problems, Some((body, s.schema)), s.address)),
         };
         if let Some(value) = &value
             && !problems.has_errors()

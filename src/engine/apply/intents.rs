@@ -2,7 +2,7 @@
 
 use cty::Value;
 use state::DeposedKey;
-use state::journal::{Answers, Intent, IntentAction, checksum};
+use state::journal::{Intent, IntentAction, Outcome, changes, checksum};
 
 use super::{Applier, ObjectOperation};
 use crate::eval::Reported;
@@ -10,27 +10,14 @@ use crate::eval::Reported;
 impl Applier<'_> {
     /// Passes on what the plan has changed already, before any operation: what refresh has found, imports, moves.
     pub(super) fn pass_changes_before_apply(&self) {
-        let (before, after) = (&self.context.inputs.state, &self.plan.prior_state);
-        let sink = self.results.sink;
-        for (resource, now, key, instance) in after.instances() {
-            let address = resource.instance(key.clone());
-            let known = before.resources.get(resource);
-            let same = known.is_some_and(|known| {
-                known.provider == now.provider
-                    && known
-                        .instances
-                        .get(key)
-                        .is_some_and(|old| old.current == instance.current && old.deposed == instance.deposed)
-            });
-            if !same {
-                sink.instance(&address, &now.provider, Some(instance.clone()), Answers::Nothing);
-            }
-        }
-        for (resource, old, key, _) in before.instances() {
-            let address = resource.instance(key.clone());
-            if after.instance(&address).is_none() {
-                sink.instance(&address, &old.provider, None, Answers::Nothing);
-            }
+        for Outcome {
+            address,
+            provider,
+            objects,
+            answers,
+        } in changes(&self.context.inputs.state, &self.plan.prior_state)
+        {
+            self.results.sink.instance(&address, &provider, objects, answers);
         }
     }
 
@@ -45,7 +32,7 @@ impl Applier<'_> {
         // What cannot be encoded is refused by the call itself.
         let planned = planned.and_then(|value| cty::msgpack::encode(value, &s.schema.implied_type()).ok());
         let intent = Intent {
-            address: s.address.clone(),
+            address: s.address.to_string(),
             deposed: deposed.cloned(),
             action,
             by: s.change.provider.to_string(),

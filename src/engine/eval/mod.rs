@@ -164,6 +164,7 @@ impl<'a> Evaluator<'a> {
             node,
             repetition,
             self_value,
+            caller: None,
             files_may_change: false,
             own_value: None,
         })
@@ -217,6 +218,10 @@ impl<'a> Evaluator<'a> {
             Block::Variable(_, name) => {
                 let (module, name) = name_in(name);
                 let _: Result<(), _> = slot(&self.memo, &Key::Variable(module, name)).set(Ok(Value::dynamic()));
+            }
+            Block::Action(action) => {
+                let key = expand::Repeated::Action(module.clone(), action.action.clone());
+                let _: Result<(), _> = slot(&self.expansions, &key).set(Err(Reported));
             }
             Block::Provider(_) | Block::Check(..) => {}
         }
@@ -297,6 +302,7 @@ impl<'a> Evaluator<'a> {
             node,
             repetition,
             self_value: None,
+            caller: None,
             files_may_change: false,
             own_value: None,
         };
@@ -486,6 +492,12 @@ impl<'a> Evaluator<'a> {
         self.with_objects(&address.containing_resource(), |objects| {
             objects.insert(address.resource.key.clone(), value);
         });
+    }
+
+    /// Forgets the value of a resource that was computed for the action that one of its instances triggers: others may be evaluated
+    /// only when all instances have their objects.
+    pub(crate) fn forget_resource_value(&self, resource: &AbsResource) {
+        write(&self.memo).remove(&Key::Resource(resource.clone()));
     }
 
     /// Removes the object of an instance. If the objects of the resource are not loaded yet, they are loaded later from a state

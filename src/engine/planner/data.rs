@@ -131,6 +131,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private: Vec::new(),
                 importing: None,
+                identity: None,
                 config_known: true,
             },
             false,
@@ -178,6 +179,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private: Vec::new(),
                 importing: None,
+                identity: None,
                 config_known: false,
             },
             false,
@@ -207,7 +209,7 @@ impl Planner<'_> {
         let answer = p.provider.read_data(ty, config.clone(), None).await;
         let (value, mut problems) = match answer {
             Ok(answer) => (Some(answer.value), located(answer.diagnostics, written, address)),
-            Err(problems) => (None, problems),
+            Err(problems) => (None, unanswered(problems, written, address)),
         };
         if let Some(value) = &value
             && !problems.has_errors()

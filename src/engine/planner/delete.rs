@@ -8,9 +8,11 @@ use cty::Value;
 use state::{DeposedKey, Object};
 use syntax::Diagnostic;
 
+use super::actions::TriggeringChange;
 use super::managed::Refreshed;
 use super::{PlannedResource, Planner};
-use crate::eval::Reported;
+use crate::eval::{Repetition, Reported};
+use crate::identity::IdentityChange;
 use crate::instance::{StoredObject, located, upgrade};
 use crate::plan::{Action, Reason, ResourceChange};
 
@@ -48,7 +50,23 @@ impl Planner<'_> {
         let shown = if self.spec.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
         // The change stays in the plan, so that users see what prevent_destroy forbids.
-        self.check_prevent_destroy(p, address)
+        self.check_prevent_destroy(p, address)?;
+        let triggers = p.block.is_some_and(|block| !block.lifecycle.action_triggers.is_empty());
+        if !(triggers && self.spec.kind.plans_actions()) {
+            return Ok(());
+        }
+        let change = TriggeringChange {
+            address,
+            action: Action::Delete,
+            before: &shown.marked(p.schema),
+            after: &Value::null(p.schema.implied_type()),
+            repetition: &Repetition::of_existing(&address.resource.key),
+        };
+        if self.spec.kind.is_destroy() {
+            return self.plan_triggers(p, change).await;
+        }
+        self.plan_triggers_of_orphan(p, change).await;
+        Ok(())
     }
 
     /// Plans the destruction of a deposed object.
@@ -81,13 +99,14 @@ impl Planner<'_> {
                     ReadRequest {
                         current: stored.value.clone(),
                         private: stored.private.clone(),
+                        identity: stored.identity.clone(),
                         meta: None,
                     },
                 )
                 .await
                 .map_err(|d| self.context.fail(d))?;
             self.context.report(located(answer.diagnostics, None, address))?;
-            if answer.value.0.is_null() {
+            if answer.value.object.is_null() {
                 // The object does not exist any more.
                 self.prior().set_deposed(address, &p.provider_address, key, None);
                 return Ok(());
@@ -143,6 +162,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private: Vec::new(),
                 importing: None,
+                identity: None,
                 config_known: true,
             },
             false,
@@ -161,6 +181,7 @@ impl Planner<'_> {
     ) -> Result<(), Reported> {
         let null = Value::null(p.schema.implied_type());
         let mut private = stored.private.clone();
+        let mut planned_identity = None;
         let capabilities = self
             .context
             .providers
@@ -178,6 +199,8 @@ impl Planner<'_> {
                         proposed: null.clone(),
                         config: null.clone(),
                         prior_private: private.clone(),
+                        prior_identity: stored.identity.clone(),
+                        planned_private: Vec::new(),
                         meta: None,
                     },
                 )
@@ -198,7 +221,9 @@ impl Planner<'_> {
                     .about(address),
                 ));
             }
+            self.check_identity(p, address, answer.value.identity.as_ref(), true)?;
             private = answer.value.private;
+            planned_identity = answer.value.identity;
         }
         let create_before_destroy =
             stored.object.create_before_destroy || self.is_create_before_destroy(&address.config());
@@ -215,6 +240,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private,
                 importing: None,
+                identity: IdentityChange::new(shown.identity.clone(), planned_identity),
                 config_known: true,
             },
             create_before_destroy,

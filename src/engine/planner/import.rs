@@ -1,11 +1,11 @@
 //! `import` blocks: existing objects that become part of the state.
 
-use provider::ReadRequest;
+use provider::{ImportTarget, ObjectRead, ReadRequest};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, InstanceKey, ModuleInstance};
-use config::{Config, Import, ModuleNode};
+use config::{Config, Import, ImportBy, ModuleNode};
 use cty::Value;
 use state::Object;
 use syntax::ast::{Expr, TraversalStep};
@@ -16,13 +16,16 @@ use super::{PlannedResource, Planner};
 use crate::blocks::Block;
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
-use crate::import_id::{INVALID_ID, identifier};
-use crate::instance::{PROVIDER_BUG, StoredObject, encode, located, read_problems, returned_write_only};
+use crate::identity::identity_text;
+use crate::import_id::{INVALID_ID, INVALID_IDENTITY, identifier, import_identity};
+use crate::instance::{
+    PROVIDER_BUG, StoredObject, encode, identity as shown_identity, located, read_problems, returned_write_only,
+};
 
 /// An imported object.
 pub(super) struct Imported {
     pub(super) stored: StoredObject,
-    pub(super) id: Arc<str>,
+    pub(super) target: ImportTarget,
 }
 
 /// The instances of a resource that are to be imported, with their blocks, the module instances in which these are evaluated,
@@ -110,16 +113,16 @@ impl Planner<'_> {
         }
     }
 
-    /// The import ID of an instance, if an import block has it as its target.
-    pub(super) fn import_id(
+    /// What an instance is imported by, if an import block has it as its target.
+    pub(super) fn import_target_of(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-    ) -> Result<Option<Arc<str>>, Reported> {
+    ) -> Result<Option<ImportTarget>, Reported> {
         let Some((import, module, repetition)) = p.imports.get(address) else {
             return Ok(None);
         };
-        self.evaluate_id(import, module, repetition.clone()).map(Some)
+        self.evaluate_by(p, import, module, repetition.clone()).map(Some)
     }
 
     fn import_repetitions(&self, import: &Import, module: &ModuleInstance) -> Result<Vec<Repetition>, Reported> {
@@ -207,23 +210,38 @@ impl Planner<'_> {
         }
     }
 
-    fn evaluate_id(
+    fn evaluate_by(
         &self,
+        p: &PlannedResource<'_>,
         import: &Import,
         module: &ModuleInstance,
         repetition: Repetition,
-    ) -> Result<Arc<str>, Reported> {
+    ) -> Result<ImportTarget, Reported> {
         let scope = self
             .context
             .evaluator
             .scope_with(module, repetition, None)
             .ok_or(Reported)?;
-        let value = self.context.evaluator.evaluate(&import.id, &scope)?;
-        let id = identifier(value, import.id.range()).map_err(|problem| self.context.fail(problem))?;
-        id.ok_or_else(|| {
-            let detail = "The argument \"id\" of the import block is not known before apply, and an import needs it \
-                          during planning.";
-            let mut diagnostic = Diagnostic::error(INVALID_ID, detail).at(import.id.range());
+        let expr = import.by.expr();
+        let value = self.context.evaluator.evaluate(expr, &scope)?;
+        let (target, summary, argument) = match &import.by {
+            ImportBy::Id(_) => {
+                let id = identifier(value, expr.range()).map_err(|problem| self.context.fail(problem))?;
+                (id.map(ImportTarget::Id), INVALID_ID, "id")
+            }
+            ImportBy::Identity(_) => {
+                let ty = &p.address.resource.ty;
+                let identity = import_identity(value, p.schema, ty, expr.range());
+                let identity = identity.map_err(|problem| self.context.fail(problem))?;
+                (identity.map(ImportTarget::Identity), INVALID_IDENTITY, "identity")
+            }
+        };
+        target.ok_or_else(|| {
+            let detail = format!(
+                "The argument \"{argument}\" of the import block is not known before apply, and an import needs it during \
+                 planning."
+            );
+            let mut diagnostic = Diagnostic::error(summary, detail).at(expr.range());
             diagnostic.extra = Extra::CausedByUnknown;
             self.context.fail(diagnostic)
         })
@@ -244,7 +262,7 @@ impl Planner<'_> {
         else {
             return Ok(false);
         };
-        let imported = self.import(p, address, id.clone()).await?;
+        let imported = self.import(p, address, ImportTarget::Id(id.clone())).await?;
         // Apply records the dependencies: the configuration had no part in creating the object.
         let object = Object {
             dependencies: Arc::default(),
@@ -258,27 +276,34 @@ impl Planner<'_> {
         Ok(true)
     }
 
-    /// Imports an object by its identifier, refreshes it, and records it in the prior state.
+    /// Imports an object by its identifier or identity, refreshes it, and records it in the prior state.
     pub(super) async fn import(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        id: Arc<str>,
+        target: ImportTarget,
     ) -> Result<Imported, Reported> {
         let ty = &address.resource.resource.ty;
-        let shown = Some(("id".to_owned(), id.to_string()));
+        let (by, said) = match &target {
+            ImportTarget::Id(id) => ("ID", format!("\"{id}\"")),
+            ImportTarget::Identity(identity) => ("identity", identity_text(identity)),
+        };
         self.context.inputs.events.event(Event::ImportStart {
             address: address.clone(),
-            id: id.clone(),
+            target: target.clone(),
         });
-        let answer = p.provider.import(ty, &id).await.map_err(|d| self.context.fail(d))?;
+        let answer = p.provider.import(ty, &target).await.map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, address))?;
+        let shown = match &target {
+            ImportTarget::Id(id) => Some(("id".to_owned(), id.to_string())),
+            ImportTarget::Identity(_) => answer.value.first().and_then(|first| shown_identity(&first.state)),
+        };
         self.context.inputs.events.event(Event::RefreshStart {
             address: address.clone(),
             id: shown.clone(),
         });
         let invalid = |summary: &str, what: &str| {
-            let detail = format!("While importing {address} with the ID \"{id}\", {what}. {PROVIDER_BUG}");
+            let detail = format!("While importing {address} with the {by} {said}, {what}. {PROVIDER_BUG}");
             self.context.fail(Diagnostic::error(summary, detail).about(address))
         };
         let mut found = answer.value.into_iter().filter(|i| i.ty == *ty);
@@ -291,7 +316,12 @@ impl Planner<'_> {
             let what = "the provider returned several objects of this type, of which only one can be at the address";
             return Err(invalid("Multiple import states not supported", what));
         }
-        if first.state.is_null() {
+        let by_identity = matches!(target, ImportTarget::Identity(_));
+        if by_identity && first.identity.is_none() {
+            let what = "the provider returned an object without an identity";
+            return Err(invalid(&format!("import of {address} didn't return an identity"), what));
+        }
+        if first.state.is_null() && !by_identity {
             let what = "the provider returned an object without a state";
             return Err(invalid("Import returned null resource", what));
         }
@@ -311,25 +341,32 @@ impl Planner<'_> {
                 ReadRequest {
                     current: first.state,
                     private: first.private,
+                    identity: first.identity,
                     meta: None,
                 },
             )
             .await
             .map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, address))?;
-        let (value, private) = answer.value;
-        if value.is_null() {
+        let read = answer.value;
+        self.check_identity(p, address, read.identity.as_ref(), true)?;
+        if read.object.is_null() {
             return Err(self.context.fail(not_found(address)));
         }
         let when = "while reading the imported object";
         self.context
-            .report(read_problems(&value, p.schema, provider, when, address))?;
+            .report(read_problems(&read.object, p.schema, provider, when, address))?;
         self.context.inputs.events.event(Event::RefreshComplete {
             address: address.clone(),
             id: shown,
         });
-        let stored = self.record_imported(p, address, value, private)?;
-        Ok(Imported { stored, id })
+        let target = match (target, &read.identity) {
+            // The one of the configuration may lack what is optional for import.
+            (ImportTarget::Identity(_), Some(identity)) => ImportTarget::Identity(identity.clone()),
+            (target, _) => target,
+        };
+        let stored = self.record_imported(p, address, read)?;
+        Ok(Imported { stored, target })
     }
 
     /// Records an imported object in the prior state.
@@ -337,21 +374,27 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        value: Value,
-        private: Vec<u8>,
+        read: ObjectRead,
     ) -> Result<StoredObject, Reported> {
+        let ObjectRead {
+            object: value,
+            private,
+            identity,
+        } = read;
         let record = Object {
             dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
         };
         let marked = schema::marking::mark_sensitive(&p.schema.block, value.clone());
-        let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.context.fail(d))?);
+        let object = encode(p.schema, &marked, identity.as_ref(), private.clone(), record);
+        let object = Arc::new(object.map_err(|d| self.context.fail(d))?);
         self.prior()
             .set_current(address, &p.provider_address, Some(object.clone()));
         Ok(StoredObject {
             value,
             marks: Vec::new(),
             private,
+            identity,
             object,
         })
     }

@@ -2,7 +2,8 @@
 //!
 //! The state file is written at intervals, and as a whole. Between two writes objects are created, and a run that is killed
 //! would forget them. So each *intent* (an operation that is about to begin) and each *outcome* (all objects of an instance, in
-//! the form of the state file) is appended to a file beside the state, `.NAME.journal`. An intent is durable before the
+//! the form of the state file) is appended to a file beside the state, `.NAME.journal`, or in the data directory for a state that
+//! is in a store ([`place`]). An intent is durable before the
 //! provider is called; an outcome is durable before the operation counts as done. Records that wait at the same time share one
 //! `fdatasync`.
 //!
@@ -15,9 +16,12 @@
 //! The journal has the secrets that the state has. It has mode 0600, and is removed when everything is in the state file.
 //!
 //! Where to begin: [`mod@format`] (records and their frames), [`writer`] (group commit, compaction), [`replay`] (what a journal
-//! means for a state), [`recovery`] (what is done about a journal that a run has left, and how it is told).
+//! means for a state), [`recovery`] (what is done about a journal that a run has left, and how it is told), [`keeper`] (what a
+//! store does with all this).
 
 pub mod format;
+pub mod keeper;
+pub mod place;
 pub mod recovery;
 pub mod replay;
 pub mod writer;
@@ -29,6 +33,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{DeposedKey, State, StateError, document};
 
+pub use keeper::Keeper;
+pub use place::Place;
 pub use recovery::JournalReport;
 pub use writer::{Ticket, Writer};
 
@@ -48,11 +54,21 @@ pub enum IntentAction {
     Update,
     /// The end of an object.
     Delete,
+    /// An object that exists already, and is to be in the state.
+    Import,
     /// A provisioner of a new object, or of one that is to be destroyed.
     Provision,
+    /// An action of a provider, which a change triggers or a user asks for.
+    Invoke,
 }
 
 impl IntentAction {
+    /// Whether it runs inside another operation on the object.
+    #[must_use]
+    pub fn is_inside(self) -> bool {
+        matches!(self, IntentAction::Provision | IntentAction::Invoke)
+    }
+
     /// The word for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -60,7 +76,9 @@ impl IntentAction {
             IntentAction::Create => "create",
             IntentAction::Update => "update",
             IntentAction::Delete => "delete",
+            IntentAction::Import => "import",
             IntentAction::Provision => "provision",
+            IntentAction::Invoke => "invoke",
         }
     }
 }
@@ -68,13 +86,13 @@ impl IntentAction {
 /// An operation that is about to begin.
 #[derive(Clone, Debug)]
 pub struct Intent {
-    /// The instance.
-    pub address: AbsResourceInstance,
+    /// The address of the instance; of an action that a user asks for, its own.
+    pub address: String,
     /// Which of its deposed objects; `None` for the one in use.
     pub deposed: Option<DeposedKey>,
     /// What is to happen.
     pub action: IntentAction,
-    /// Who carries it out: a provider configuration, or the type of a provisioner.
+    /// Who carries it out: a provider configuration, the type of a provisioner, or the action that a change triggers.
     pub by: String,
     /// The checksum of the planned value; empty if there is none.
     pub planned: String,
@@ -85,9 +103,9 @@ impl Intent {
     #[must_use]
     pub fn key(&self) -> IntentKey {
         IntentKey {
-            address: self.address.to_string(),
+            address: self.address.clone(),
             deposed: self.deposed.as_ref().map(|key| key.0.to_string()),
-            provision: self.action == IntentAction::Provision,
+            provision: self.action.is_inside(),
         }
     }
 }
@@ -99,7 +117,7 @@ pub struct IntentKey {
     pub address: String,
     /// Which of its deposed objects.
     pub deposed: Option<String>,
-    /// Whether it is a provisioner: it runs inside another operation on the object.
+    /// Whether it is a provisioner or an action: these run inside another operation on the object.
     pub provision: bool,
 }
 
@@ -164,11 +182,49 @@ impl Base {
     }
 
     /// The same, where the text of the state is known.
-    pub(crate) fn of_text(state: &State, text: &[u8]) -> Base {
+    #[must_use]
+    pub fn of_text(state: &State, text: &[u8]) -> Base {
         Base {
             lineage: state.lineage.clone(),
             serial: state.serial,
             checksum: checksum(text),
         }
     }
+}
+
+/// What makes one state of another, instance by instance. Outputs are not in a journal: they are evaluated again.
+#[must_use]
+pub fn changes(before: &State, after: &State) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for (resource, now, key, instance) in after.instances() {
+        let address = resource.instance(key.clone());
+        let known = before.resources.get(resource);
+        let same = known.is_some_and(|known| {
+            known.provider == now.provider
+                && known
+                    .instances
+                    .get(key)
+                    .is_some_and(|old| old.current == instance.current && old.deposed == instance.deposed)
+        });
+        if !same {
+            outcomes.push(Outcome {
+                address,
+                provider: now.provider.clone(),
+                objects: Some(instance.clone()),
+                answers: Answers::Nothing,
+            });
+        }
+    }
+    for (resource, old, key, _) in before.instances() {
+        let address = resource.instance(key.clone());
+        if after.instance(&address).is_none() {
+            outcomes.push(Outcome {
+                address,
+                provider: old.provider.clone(),
+                objects: None,
+                answers: Answers::Nothing,
+            });
+        }
+    }
+    outcomes
 }

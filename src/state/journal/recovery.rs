@@ -10,27 +10,29 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use addrs::AbsResourceInstance;
 
+use super::IntentAction;
 use super::format::{Damage, InFlight};
 use super::replay::{Contents, Foreign, Verdict};
-use super::{IntentAction, path_of};
 use crate::StateError;
 
 /// How many addresses a message names.
 const NAMED: usize = 20;
 
-/// A journal beside a state.
+/// A journal of a state.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is in it.
     pub contents: Contents,
     /// Whether the run that writes it is still there.
     pub alive: bool,
 }
 
-/// The journal of a state file, if there is one.
-pub(crate) fn find(state: &Path) -> Result<Option<Found>, StateError> {
-    let path = path_of(state);
-    let cannot = |e| StateError::io("cannot read the journal", &path, e);
-    match fs::symlink_metadata(&path) {
+/// The journal at a path, if there is one.
+pub(crate) fn find(path: &Path) -> Result<Option<Found>, StateError> {
+    let cannot = |e| StateError::io("cannot read the journal", path, e);
+    match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => {}
         // What is no file is none of ours.
         Ok(_) => return Ok(None),
@@ -38,41 +40,42 @@ pub(crate) fn find(state: &Path) -> Result<Option<Found>, StateError> {
         Err(e) => return Err(cannot(e)),
     }
     // A lock needs a file that is open for writing; who may only read cannot tell, and only looks.
-    let opened = File::options().read(true).write(true).open(&path);
+    let opened = File::options().read(true).write(true).open(path);
     let (mut file, writable) = match opened {
         Ok(file) => (file, true),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(_) => (File::open(&path).map_err(cannot)?, false),
+        Err(_) => (File::open(path).map_err(cannot)?, false),
     };
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(cannot)?;
     let alive = writable && !crate::lock::is_free(&file).map_err(cannot)?;
     Ok(Some(Found {
+        path: path.to_owned(),
         contents: Contents::read(&bytes),
         alive,
     }))
 }
 
-/// Removes a journal whose contents are in the state file, and have been told.
-pub(crate) fn forget(state: &Path) -> Result<(), StateError> {
-    let path = path_of(state);
-    match fs::remove_file(&path) {
+/// Removes a journal whose contents are in the state, and have been told.
+pub(crate) fn forget(path: &Path) -> Result<(), StateError> {
+    match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove the journal", path, e)),
         _ => Ok(()),
     }
 }
 
-/// Gives a journal another name, under which nothing looks for it: `NAME.SECONDS.journal`.
-pub(crate) fn set_aside(state: &Path) -> Result<PathBuf, StateError> {
+/// Gives a journal another name, so that there can be a new one: `NAME.SECONDS.journal`, without a dot before it.
+pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = stem.strip_prefix('.').unwrap_or(&stem);
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs();
-    let named = |seconds: u64| crate::beside::beside(state, "", &format!(".{seconds}.journal"));
+    let named = |seconds: u64| path.with_file_name(format!("{stem}.{seconds}.journal"));
     let free = (now..now.saturating_add(10_000)).map(named).find(|path| !path.exists());
     let aside = free.unwrap_or_else(|| named(now));
-    let path = path_of(state);
-    fs::rename(&path, &aside).map_err(|e| StateError::io("cannot move the journal", path, e))?;
+    fs::rename(path, &aside).map_err(|e| StateError::io("cannot move the journal", path, e))?;
     files::sync_directory_of(&aside);
     Ok(aside)
 }
@@ -80,8 +83,8 @@ pub(crate) fn set_aside(state: &Path) -> Result<PathBuf, StateError> {
 /// What a journal held, for a message.
 #[derive(Clone, Debug)]
 pub struct JournalReport {
-    /// The state file.
-    pub path: PathBuf,
+    /// The state, in words.
+    pub state: String,
     /// The operation that wrote the journal, and when it began.
     pub run: Option<(String, String)>,
     /// What became of the outcomes.
@@ -116,9 +119,9 @@ pub enum Outcomes {
 }
 
 impl JournalReport {
-    pub(crate) fn new(path: &Path, contents: &Contents, verdict: &Verdict, saved: bool) -> JournalReport {
+    pub(crate) fn new(state: &str, contents: &Contents, verdict: &Verdict, saved: bool) -> JournalReport {
         JournalReport {
-            path: path.to_owned(),
+            state: state.to_owned(),
             run: contents.opened.as_ref().map(|o| (o.operation.clone(), o.since.clone())),
             outcomes: match verdict {
                 Verdict::Continues { replayed, .. } if replayed.is_empty() => Outcomes::Known,
@@ -164,28 +167,24 @@ impl fmt::Display for JournalReport {
             )?,
             None => write!(f, "An earlier run ended before it had saved its results.")?,
         }
-        let path = self.path.display();
+        let state = &self.state;
         match &self.outcomes {
-            Outcomes::Known => write!(f, " All results in its journal are in the state {path} already.")?,
+            Outcomes::Known => write!(f, " All results in its journal are in {state} already.")?,
             Outcomes::Replayed { instances, saved } => {
-                let (objects, were) = if instances.len() == 1 {
-                    ("instance", "was")
-                } else {
-                    ("instances", "were")
-                };
+                let objects = if instances.len() == 1 { "instance" } else { "instances" };
                 write!(
                     f,
-                    " The results of {} {objects} {were} taken from its journal",
+                    " The results of {} {objects} were taken from its journal",
                     instances.len()
                 )?;
                 match saved {
-                    true => write!(f, " into the state {path}:")?,
-                    false => write!(f, "; the file {path} is as it was, since it is not locked:")?,
+                    true => write!(f, " into {state}:")?,
+                    false => write!(f, "; {state} is as it was, since it is not locked:")?,
                 }
                 names(f, instances)?;
             }
             Outcomes::NotUsed { why, instances } => {
-                write!(f, " Its journal does not belong to the state {path} as it is now: ")?;
+                write!(f, " Its journal does not belong to {state} as it is now: ")?;
                 match why {
                     Foreign::NoState => write!(f, "there is no state any more.")?,
                     Foreign::OtherLineage => write!(f, "that has another lineage.")?,
@@ -259,6 +258,14 @@ impl JournalReport {
                     "the object may have changed. The next plan reads it again (refresh)."
                 )?,
                 IntentAction::Delete => write!(f, "the object may be gone. The next plan reads it again (refresh).")?,
+                IntentAction::Import => write!(
+                    f,
+                    "nothing was done to the object. Unless it is in the state, run import again."
+                )?,
+                IntentAction::Invoke => write!(
+                    f,
+                    "it may have run in part. If it must run to its end, invoke the action again with -invoke."
+                )?,
                 IntentAction::Provision => write!(
                     f,
                     "it may have run in part. If the object is of no use like that, mark it with taint to have it replaced."

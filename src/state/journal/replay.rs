@@ -106,6 +106,12 @@ impl Contents {
         }
     }
 
+    /// Whether it continues this state.
+    #[must_use]
+    pub fn knows(&self, base: &Base) -> bool {
+        self.bases.contains(base)
+    }
+
     /// The operations that have not ended, in the order of their addresses.
     pub fn in_flight(&self) -> impl Iterator<Item = &InFlight> {
         self.in_flight.values()

@@ -20,11 +20,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::format::{self, InFlight, MAGIC, Opened, Record};
 use super::replay::answered;
-use super::{Base, Intent, IntentKey, Outcome};
+use super::{Answers, Base, Intent, IntentKey, Outcome};
 use crate::StateError;
+
+/// How long an outcome waits for others, as long as other operations are running: most of them begin or end soon, and one
+/// `fdatasync` is enough for all. An intent waits for nobody, as its operation waits for it.
+const WINDOW: Duration = Duration::from_micros(500);
 
 /// A smaller file is not worth replacing.
 const COMPACTED_ABOVE: u64 = 1 << 20;
@@ -50,6 +55,12 @@ struct Queue {
     items: Vec<Item>,
     /// The number of the last outcome.
     outcomes: u64,
+    /// How many operations have begun and not ended.
+    running: usize,
+    /// How many of the items must be written at once.
+    urgent: usize,
+    /// How many of them ask for what is there to be written soon.
+    syncs: usize,
     ended: bool,
 }
 
@@ -196,6 +207,7 @@ impl Writer {
     #[must_use]
     pub fn begin(&self, intent: &Intent) -> Ticket {
         let intent = InFlight::new(intent, jiff::Timestamp::now().to_string());
+        self.queue().running += 1;
         self.send_waiting(|slot| Item::Begin(intent, slot))
     }
 
@@ -203,6 +215,9 @@ impl Writer {
     pub fn outcome(&self, outcome: Outcome) -> u64 {
         let mut queue = self.queue();
         queue.outcomes += 1;
+        if outcome.answers != Answers::Nothing {
+            queue.running = queue.running.saturating_sub(1);
+        }
         let number = queue.outcomes;
         queue.items.push(Item::Outcome(number, Box::new(outcome)));
         // Nobody waits for it yet: who does will send for it.
@@ -211,7 +226,9 @@ impl Writer {
 
     /// An operation has ended, and changed nothing.
     pub fn end(&self, key: IntentKey) {
-        self.queue().items.push(Item::End(key));
+        let mut queue = self.queue();
+        queue.running = queue.running.saturating_sub(1);
+        queue.items.push(Item::End(key));
     }
 
     /// Everything that was sent is to be durable.
@@ -230,7 +247,9 @@ impl Writer {
 
     /// The state file is this one, with all outcomes up to a number: they need not be kept here.
     pub fn compact(&self, included: u64, base: Base) {
-        self.queue().items.push(Item::Compact(included, base));
+        let mut queue = self.queue();
+        queue.urgent += 1;
+        queue.items.push(Item::Compact(included, base));
         self.0.work.notify_one();
     }
 
@@ -265,8 +284,22 @@ impl Writer {
         if queue.ended {
             slot.answer(Err("the journal has ended".into()));
         } else {
-            queue.items.push(item(slot.clone()));
-            self.0.work.notify_one();
+            let item = item(slot.clone());
+            // Where one waits for others already, the thread knows.
+            let known = match item {
+                Item::Sync(_) => {
+                    queue.syncs += 1;
+                    queue.syncs > 1 && queue.running > 0
+                }
+                _ => {
+                    queue.urgent += 1;
+                    false
+                }
+            };
+            queue.items.push(item);
+            if !known {
+                self.0.work.notify_one();
+            }
         }
         Ticket(slot)
     }
@@ -314,17 +347,36 @@ impl Appender {
     fn run(&mut self) {
         let shared = self.shared.clone();
         loop {
-            let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
-            // Records for which nobody waits stay until there is one for which somebody does.
-            while !queue.ended && !queue.items.iter().any(Item::is_urgent) {
-                queue = shared.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            }
+            let mut queue = Appender::wait(&shared);
             let (items, ended) = (std::mem::take(&mut queue.items), queue.ended);
+            (queue.urgent, queue.syncs) = (0, 0);
             drop(queue);
             self.write(items);
             if ended {
                 return;
             }
+        }
+    }
+
+    /// Waits until there is something to write. Records for which nobody waits stay until there is one for which somebody does.
+    fn wait(shared: &Shared) -> MutexGuard<'_, Queue> {
+        let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut until: Option<Instant> = None;
+        loop {
+            if queue.ended || queue.urgent > 0 || (queue.syncs > 0 && queue.running == 0) {
+                return queue;
+            }
+            if queue.syncs == 0 {
+                queue = shared.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let until = *until.get_or_insert_with(|| Instant::now() + WINDOW);
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return queue;
+            }
+            let waited = shared.work.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -470,122 +522,5 @@ impl Appender {
     }
 }
 
-impl Item {
-    /// Whether somebody waits for it.
-    fn is_urgent(&self) -> bool {
-        !matches!(self, Item::Outcome(..) | Item::End(_))
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::journal::replay::{Contents, Verdict};
-    use crate::journal::{Answers, IntentAction};
-
-    fn intent(name: &str) -> Intent {
-        Intent {
-            address: addrs::parse::resource_instance(name).unwrap(),
-            deposed: None,
-            action: IntentAction::Create,
-            by: "p".into(),
-            planned: String::new(),
-        }
-    }
-
-    fn outcome(name: &str) -> Outcome {
-        let object = crate::Object::new(0, crate::Attributes::Json(crate::RawJson::parse("{}").unwrap()));
-        Outcome {
-            address: addrs::parse::resource_instance(name).unwrap(),
-            provider: addrs::AbsProviderConfig::root(addrs::Provider::default_for("null")),
-            objects: Some(crate::InstanceState {
-                current: Some(Arc::new(object)),
-                ..crate::InstanceState::default()
-            }),
-            answers: Answers::Current,
-        }
-    }
-
-    /// A journal whose file takes nothing.
-    fn on_a_full_disk(path: &Path) -> Writer {
-        let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let opened = Opened {
-            base: Base::default(),
-            operation: "apply".into(),
-            since: String::new(),
-            terraform_version: "1.0.0".into(),
-        };
-        Writer::start(path, file, opened, 0).unwrap()
-    }
-
-    #[test]
-    fn what_a_full_disk_refuses_does_not_begin_and_no_outcome_is_lost() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("journal");
-        let writer = on_a_full_disk(&path);
-        let refused = writer.begin(&intent("a.b")).wait().unwrap_err();
-        assert!(refused.contains("space"), "{refused}");
-        let number = writer.outcome(outcome("a.c"));
-        assert!(writer.sync().wait().is_err());
-        writer.outcome(outcome("a.d"));
-        assert!(writer.wants_compaction());
-        // The state was saved with the first outcome, which made room.
-        writer.compact(number, Base::default());
-        // That was begun behind this one, or before it.
-        let _ = writer.sync().wait();
-        writer.sync().wait().unwrap();
-        assert!(!writer.wants_compaction());
-        writer.begin(&intent("a.e")).wait().unwrap();
-        writer.stop();
-        let contents = Contents::read(&fs::read(&path).unwrap());
-        assert!(contents.damage.is_empty());
-        let Verdict::Continues { replayed, .. } = contents.judge(None).unwrap() else {
-            panic!("it continues");
-        };
-        assert_eq!(replayed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a.d"]);
-        assert_eq!(
-            contents.in_flight().map(|i| i.address.as_str()).collect::<Vec<_>>(),
-            ["a.e"]
-        );
-    }
-
-    #[test]
-    fn those_who_wait_at_the_same_time_are_answered_once_each() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("journal");
-        let writer = Writer::create(&path, Base::default(), "apply", "1.0.0").unwrap();
-        let threads: Vec<_> = (0..20)
-            .map(|i| {
-                let writer = writer.clone();
-                std::thread::spawn(move || {
-                    for j in 0..20 {
-                        writer.begin(&intent(&format!("a.b[{}]", i * 20 + j))).wait().unwrap();
-                        writer.outcome(outcome(&format!("a.b[{}]", i * 20 + j)));
-                        writer.sync().wait().unwrap();
-                    }
-                })
-            })
-            .collect();
-        threads.into_iter().for_each(|t| t.join().unwrap());
-        let contents = Contents::read(&fs::read(&path).unwrap());
-        assert_eq!(contents.in_flight().count(), 0);
-        let Verdict::Continues { replayed, .. } = contents.judge(None).unwrap() else {
-            panic!("it continues");
-        };
-        assert_eq!(replayed.len(), 400);
-        writer.remove().unwrap();
-        assert!(!path.exists());
-    }
-
-    #[test]
-    fn after_the_end_tickets_fail_instead_of_waiting() {
-        let dir = tempfile::tempdir().unwrap();
-        let writer = Writer::create(&dir.path().join("journal"), Base::default(), "apply", "1.0.0").unwrap();
-        writer.stop();
-        let (sender, answered) = std::sync::mpsc::channel();
-        std::thread::spawn(move || sender.send(writer.sync().wait()).unwrap());
-        assert!(answered.recv_timeout(Duration::from_secs(60)).unwrap().is_err());
-    }
-}
+mod tests;

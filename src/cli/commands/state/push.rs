@@ -7,10 +7,10 @@ use state::State;
 use crate::TERRAFORM_VERSION;
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{LockFlags, StateFlags, VariableFlags, ignore_remote_version};
+use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
 use crate::commands::Command;
 use crate::session::{Session, Status};
-use crate::state_session::{Backup, StateSession};
+use crate::state_session::StateSession;
 
 pub const COMMAND: Command = Command {
     path: "state push",
@@ -61,8 +61,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
 
 fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Status, Status> {
     let new = source(session, path)?;
-    let files = StateFlags::default();
-    let mut opened = StateSession::open_for_edit(session, &files, arguments.lock, "state-push", Backup::Beside)?;
+    let mut opened = StateSession::open_for_push(session, arguments.lock, &new)?;
     let existing = opened.state.take();
     if !arguments.force
         && let Some(existing) = existing.as_ref().filter(|s| !s.is_empty())
@@ -79,7 +78,7 @@ fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Status, 
     let result = opened.write_snapshot(State {
         serial: new.serial.saturating_add(u64::from(changed)),
         terraform_version: TERRAFORM_VERSION.to_owned(),
-        ..new
+        ..new.clone()
     });
     let status = result.err().map_or(0, |e| opened.not_written(&e));
     Ok(opened.close(status))

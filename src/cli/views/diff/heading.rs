@@ -3,6 +3,7 @@
 use addrs::{InstanceKey, Mode};
 use engine::plan::{Action, Reason, ResourceChange};
 use lang::render::quote;
+use provider::ImportTarget;
 
 use super::Names;
 use super::paint::{Ink, Text};
@@ -140,10 +141,12 @@ pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, gene
             .ink(Ink::Reset)
             .push(&format!("(moved from {previous})\n"));
     }
-    if let Some(id) = change.importing.as_ref().filter(|_| !told_import) {
-        text.push("  # ")
-            .ink(Ink::Reset)
-            .push(&format!("(imported from \"{id}\")\n"));
+    if let Some(target) = change.importing.as_ref().filter(|_| !told_import) {
+        let from = match target {
+            ImportTarget::Id(id) => format!("(imported from \"{id}\")\n"),
+            ImportTarget::Identity(_) => "(will be imported first)\n".to_owned(),
+        };
+        text.push("  # ").ink(Ink::Reset).push(&from);
         if change.action.is_replace() && !change.action.forgets() {
             text.push("  # ")
                 .ink(Ink::Reset)

@@ -13,6 +13,7 @@ mod determinism;
 mod ephemeral;
 mod failing;
 mod functions;
+mod identities;
 mod imports_in_modules;
 mod in_flight;
 mod invalid;

@@ -2,6 +2,7 @@
 //! apply with.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+pub mod identity;
 pub mod provider;
 pub mod remote;
 
@@ -96,6 +97,12 @@ impl Case {
         };
         case.files(files);
         case
+    }
+
+    /// Gives the objects of the provider identities, with this version of their schema.
+    pub fn identities(&mut self, version: u64) -> &mut Case {
+        self.remote.lock().identities = Some(version);
+        self
     }
 
     /// Changes the configuration.

@@ -236,7 +236,10 @@ fn change(json: &Json, schemas: &Schemas) -> ResourceChange {
             .collect(),
         private: Vec::new(),
         config_known: true,
-        importing: change["importing"]["id"].as_str().map(Into::into),
+        importing: change["importing"]["id"]
+            .as_str()
+            .map(|id| provider::ImportTarget::Id(id.into())),
+        identity: None,
         address,
     }
 }
@@ -317,6 +320,8 @@ pub(super) fn empty_plan() -> Plan {
         function_results: Default::default(),
         checks: Vec::new(),
         generated_config: BTreeMap::new(),
+        invocations: Vec::new(),
+        invoke: None,
         dropped_data: Vec::new(),
         errored: false,
         saved: false,

@@ -1,0 +1,141 @@
+//! Where the journals of a state are: beside its file or, for a state in a store, in a directory that the states of many stores
+//! share.
+//!
+//! In the directory, the name of a journal is made from the settings of the store and from the workspace. Settings change while
+//! the state stays the same (another password, another name of the same server), and may stay the same while the state is
+//! another one (where the environment says which server it is). So if the journal of that name does not know the state that was
+//! read, one that does is looked for under all names, those of journals that were set aside among them: what a journal
+//! continues is in the journal.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use super::recovery::{self, Found};
+use super::{Base, checksum};
+use crate::{State, StateError};
+
+/// The longest part of a workspace's name that is in the name of its journal.
+const SHOWN: usize = 40;
+
+/// Where the journals of one state are.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// Beside the state file.
+    Beside(PathBuf),
+    /// In a directory with others, under this name.
+    Among {
+        /// The directory.
+        directory: PathBuf,
+        /// The name of the file.
+        name: String,
+    },
+}
+
+impl Place {
+    /// The place for the state of a workspace in a store. `identity` is whatever tells the store from others; only its checksum
+    /// is in the name.
+    #[must_use]
+    pub fn among(directory: PathBuf, workspace: &str, identity: &str) -> Place {
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || "-_".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        };
+        let shown: String = workspace.chars().take(SHOWN).map(plain).collect();
+        let sum = checksum(format!("{workspace}\0{identity}").as_bytes());
+        let name = format!("{shown}-{}.journal", sum.get(..16).unwrap_or(&sum));
+        Place::Among { directory, name }
+    }
+
+    /// The path of the journal.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Place::Beside(state) => super::path_of(state),
+            Place::Among { directory, name } => directory.join(name),
+        }
+    }
+
+    /// The journal for this state, if there is one.
+    pub(super) fn find(&self, known: Option<&State>) -> Result<Option<Found>, StateError> {
+        let own = recovery::find(&self.path())?;
+        let Place::Among { directory, name } = self else {
+            return Ok(own);
+        };
+        let Some(state) = known.filter(|state| !state.lineage.is_empty()) else {
+            return Ok(own);
+        };
+        let others = names(directory)?;
+        if own.as_ref().is_some_and(|own| own.alive) || others.iter().all(|other| other == name) {
+            return Ok(own);
+        }
+        let base = Base::of(Some(state))?;
+        if own.as_ref().is_some_and(|own| own.contents.knows(&base)) {
+            return Ok(own);
+        }
+        for other in others.iter().filter(|other| *other != name) {
+            let found = recovery::find(&directory.join(other))?;
+            let usable =
+                |found: &Found| !found.alive && found.contents.damage.is_empty() && found.contents.knows(&base);
+            if let Some(found) = found.filter(usable) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(own)
+    }
+
+    /// Makes room for a new journal: its directory, and nothing of its name that nobody writes. Such a one has been told without
+    /// the lock, or is that of another state; it stays under another name.
+    pub(super) fn prepare(&self) -> Result<(), StateError> {
+        if let Place::Among { directory, .. } = self {
+            private_directory(directory)?;
+        }
+        let path = self.path();
+        if recovery::find(&path)?.is_some_and(|found| !found.alive) {
+            let aside = recovery::set_aside(&path)?;
+            tracing::warn!("an earlier journal is kept in {}", aside.display());
+        }
+        Ok(())
+    }
+}
+
+/// Creates a directory that only its owner may read; what is above it is for everybody.
+fn private_directory(directory: &Path) -> Result<(), StateError> {
+    let cannot = |e| StateError::io("cannot create the directory", directory, e);
+    if directory.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = directory.parent() {
+        fs::create_dir_all(above).map_err(cannot)?;
+    }
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(cannot(e)),
+        _ => {
+            files::sync_directory_of(directory);
+            Ok(())
+        }
+    }
+}
+
+/// The names of the journals in a directory, in their order.
+fn names(directory: &Path) -> Result<Vec<String>, StateError> {
+    let cannot = |e| StateError::io("cannot read the directory", directory, e);
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(cannot(e)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(cannot)?.file_name();
+        if let Some(name) = name.to_str().filter(|name| name.ends_with(".journal")) {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,111 @@
+//! The thread that writes a journal: what waits, what is answered, what a full disk does to it.
+
+use std::time::Duration;
+
+use super::*;
+use crate::journal::IntentAction;
+use crate::journal::replay::{Contents, Verdict};
+
+fn intent(name: &str) -> Intent {
+    Intent {
+        address: addrs::parse::resource_instance(name).unwrap(),
+        deposed: None,
+        action: IntentAction::Create,
+        by: "p".into(),
+        planned: String::new(),
+    }
+}
+
+fn outcome(name: &str) -> Outcome {
+    let object = crate::Object::new(0, crate::Attributes::Json(crate::RawJson::parse("{}").unwrap()));
+    Outcome {
+        address: addrs::parse::resource_instance(name).unwrap(),
+        provider: addrs::AbsProviderConfig::root(addrs::Provider::default_for("null")),
+        objects: Some(crate::InstanceState {
+            current: Some(Arc::new(object)),
+            ..crate::InstanceState::default()
+        }),
+        answers: Answers::Current,
+    }
+}
+
+/// A journal whose file takes nothing.
+fn on_a_full_disk(path: &Path) -> Writer {
+    let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let opened = Opened {
+        base: Base::default(),
+        operation: "apply".into(),
+        since: String::new(),
+        terraform_version: "1.0.0".into(),
+    };
+    Writer::start(path, file, opened, 0).unwrap()
+}
+
+#[test]
+fn what_a_full_disk_refuses_does_not_begin_and_no_outcome_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal");
+    let writer = on_a_full_disk(&path);
+    let refused = writer.begin(&intent("a.b")).wait().unwrap_err();
+    assert!(refused.contains("space"), "{refused}");
+    let number = writer.outcome(outcome("a.c"));
+    assert!(writer.sync().wait().is_err());
+    writer.outcome(outcome("a.d"));
+    assert!(writer.wants_compaction());
+    // The state was saved with the first outcome, which made room.
+    writer.compact(number, Base::default());
+    // That was begun behind this one, or before it.
+    let _ = writer.sync().wait();
+    writer.sync().wait().unwrap();
+    assert!(!writer.wants_compaction());
+    writer.begin(&intent("a.e")).wait().unwrap();
+    writer.stop();
+    let contents = Contents::read(&fs::read(&path).unwrap());
+    assert!(contents.damage.is_empty());
+    let Verdict::Continues { replayed, .. } = contents.judge(None).unwrap() else {
+        panic!("it continues");
+    };
+    assert_eq!(replayed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a.d"]);
+    assert_eq!(
+        contents.in_flight().map(|i| i.address.as_str()).collect::<Vec<_>>(),
+        ["a.e"]
+    );
+}
+
+#[test]
+fn those_who_wait_at_the_same_time_are_answered_once_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal");
+    let writer = Writer::create(&path, Base::default(), "apply", "1.0.0").unwrap();
+    let threads: Vec<_> = (0..20)
+        .map(|i| {
+            let writer = writer.clone();
+            std::thread::spawn(move || {
+                for j in 0..20 {
+                    writer.begin(&intent(&format!("a.b[{}]", i * 20 + j))).wait().unwrap();
+                    writer.outcome(outcome(&format!("a.b[{}]", i * 20 + j)));
+                    writer.sync().wait().unwrap();
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    let contents = Contents::read(&fs::read(&path).unwrap());
+    assert_eq!(contents.in_flight().count(), 0);
+    let Verdict::Continues { replayed, .. } = contents.judge(None).unwrap() else {
+        panic!("it continues");
+    };
+    assert_eq!(replayed.len(), 400);
+    writer.remove().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn after_the_end_tickets_fail_instead_of_waiting() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = Writer::create(&dir.path().join("journal"), Base::default(), "apply", "1.0.0").unwrap();
+    writer.stop();
+    let (sender, answered) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(writer.sync().wait()).unwrap());
+    assert!(answered.recv_timeout(Duration::from_secs(60)).unwrap().is_err());
+}

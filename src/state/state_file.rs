@@ -1,0 +1,208 @@
+//! The file of a state: how it is read while others may write it, and the two steps in which it is written.
+//!
+//! Why a write has two steps is told at the head of [`crate::store`].
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use files::{io_reason, is_replaceable};
+
+use crate::beside::{beside, directory, replace_file};
+use crate::document::{decode, encode};
+use crate::pending::{self, Verdict};
+use crate::{FormatError, State, StateError};
+
+/// What is in a state file and beside it.
+pub(crate) struct FoundFile {
+    /// The snapshot in the state file.
+    pub state: Option<State>,
+    pub text: Vec<u8>,
+    /// What the pending snapshot beside it means, if there is one.
+    pub pending: Option<Verdict>,
+}
+
+impl FoundFile {
+    /// The snapshot that counts.
+    pub(crate) fn counts(&self) -> Option<&State> {
+        match &self.pending {
+            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => Some(snapshot),
+            _ => self.state.as_ref(),
+        }
+    }
+
+    pub(crate) fn counting_text(&self) -> Result<Vec<u8>, StateError> {
+        match &self.pending {
+            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => encode(snapshot),
+            _ => Ok(self.text.clone()),
+        }
+    }
+
+    pub(crate) fn into_state(self) -> Option<State> {
+        match self.pending {
+            Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => Some(snapshot),
+            _ => self.state,
+        }
+    }
+}
+
+/// Reads a state file and what is pending beside it.
+pub(crate) fn read_file(path: &Path, locked: bool) -> Result<FoundFile, StateError> {
+    if !is_replaceable(path) {
+        return read_stream(path);
+    }
+    // Without the lock, the file may be written while it is read; with it, the first reading is good.
+    let mut attempts = if locked { 1 } else { 20 };
+    loop {
+        attempts -= 1;
+        let before = version_of(path);
+        let text = read_if_there(path)?;
+        let state = text.as_deref().map_or(Ok(None), decode);
+        // Read after the state file: what is pending there is at least as new.
+        let pending = read_if_there(&pending::path_of(path))?.map(|p| pending::judge(&p, text.as_deref(), &state));
+        if attempts > 0 && version_of(path) != before {
+            std::thread::sleep(Duration::from_millis(5));
+            continue;
+        }
+        let state = match &pending {
+            Some(Verdict::Completes(_) | Verdict::Replaces(_)) => state.ok().flatten(),
+            _ => state.map_err(|source| unreadable(path, source))?,
+        };
+        return Ok(FoundFile {
+            state,
+            text: text.unwrap_or_default(),
+            pending,
+        });
+    }
+}
+
+/// What is no file of its own is read once: a pipe until its end; a device has no state.
+fn read_stream(path: &Path) -> Result<FoundFile, StateError> {
+    let kind = fs::metadata(path)
+        .map_err(|e| StateError::io("cannot read", path, e))?
+        .file_type();
+    let text = if kind.is_char_device() || kind.is_block_device() {
+        Vec::new()
+    } else {
+        fs::read(path).map_err(|e| StateError::io("cannot read", path, e))?
+    };
+    Ok(FoundFile {
+        state: decode(&text).map_err(|source| unreadable(path, source))?,
+        text,
+        pending: None,
+    })
+}
+
+/// What changes when a file is written.
+pub(crate) fn version_of(path: &Path) -> Option<(u64, u64, SystemTime)> {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.ino(), metadata.len(), metadata.modified().ok()?))
+}
+
+fn unreadable(path: &Path, source: FormatError) -> StateError {
+    let backup = Some(beside(path, "", ".backup")).filter(|b| b.exists());
+    StateError::File {
+        path: path.to_owned(),
+        backup,
+        source,
+    }
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StateError> {
+    match fs::read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(StateError::io("cannot read", path, e)),
+    }
+}
+
+/// Writes a state file in the two steps that the head of this file describes.
+pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
+    if !is_replaceable(path) {
+        return replace_file(path, text);
+    }
+    let pending = pending::path_of(path);
+    // A link or a pipe of that name is none of ours.
+    remove_unless_file(&pending)?;
+    replace_file(&pending, text)?;
+    let created = !path.exists();
+    let file = match OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+    {
+        Ok(file) => file,
+        Err(e) => return Err(withdraw(&pending, StateError::io("cannot write", path, e))),
+    };
+    if let Err(e) = reserve(&file, text.len() as u64) {
+        return Err(withdraw(&pending, StateError::io("cannot write", path, e)));
+    }
+    let write = || {
+        // Emptied first: the beginning of a new snapshot before the end of an old one might pass for a state, but the
+        // beginning alone never does.
+        file.set_len(0)?;
+        (&file).write_all(text)?;
+        file.sync_all()
+    };
+    // From here on the pending file is needed until the state is whole again.
+    write().map_err(|e| {
+        let note = format!(
+            "{} (the new snapshot is complete in {}, and will be used from there)",
+            io_reason(&e),
+            pending.display()
+        );
+        StateError::io("cannot write", path, io::Error::new(e.kind(), note))
+    })?;
+    if created {
+        // After a power cut, the name of a new file must be there when that of the pending one is not.
+        sync_directory(path);
+    }
+    remove_pending(&pending);
+    sync_directory(path);
+    Ok(())
+}
+
+fn sync_directory(path: &Path) {
+    if let Err(e) = File::open(directory(path)).and_then(|dir| dir.sync_all()) {
+        // Not every file system can; without it, only the latest write can be lost.
+        tracing::debug!("the directory of {} cannot be synced: {e}", path.display());
+    }
+}
+
+fn remove_unless_file(path: &Path) -> Result<(), StateError> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            fs::remove_file(path).map_err(|e| StateError::io("cannot remove", path, e))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes the pending file back, since the state file is untouched.
+fn withdraw(pending: &Path, error: StateError) -> StateError {
+    remove_pending(pending);
+    error
+}
+
+pub(crate) fn remove_pending(pending: &Path) {
+    match fs::remove_file(pending) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => tracing::warn!("cannot remove {}: {e}", pending.display()),
+        _ => {}
+    }
+}
+
+/// Reserves space for this many bytes in a file, where the file system can.
+fn reserve(file: &File, len: u64) -> io::Result<()> {
+    use rustix::io::Errno;
+    if file.metadata()?.len() >= len {
+        return Ok(());
+    }
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, len) {
+        Err(e @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(e.into()),
+        _ => Ok(()),
+    }
+}
