@@ -1,5 +1,7 @@
 //! `import` blocks in called modules.
 
+use provider::ImportTarget;
+
 use crate::options::with_object;
 use crate::support::{Case, actions};
 
@@ -23,7 +25,10 @@ fn imported(case: &Case) -> Vec<String> {
     let plan = case.plan();
     let imported = plan.changes.iter();
     imported
-        .filter_map(|c| Some(format!("{} {}", c.address, c.importing.as_ref()?)))
+        .filter_map(|c| match &c.importing {
+            Some(ImportTarget::Id(id)) => Some(format!("{} {id}", c.address)),
+            _ => None,
+        })
         .collect()
 }
 
