@@ -104,13 +104,15 @@ impl ProviderSource for FakeSource {
         if self.0.lock().missing.contains(&*provider.ty) {
             return Err(Diagnostic::error("Failed to start provider", format!("No {} here.", provider.ty)).into());
         }
+        // Not in the expression below, which would hold the lock to its end.
+        let state_only = self.0.lock().state_only;
         Ok(Arc::new(Fake {
             remote: self.0.clone(),
             schema: Arc::new(identity::with_identities(
                 &self.0,
                 &provider.ty,
                 ProviderSchema {
-                    state_only: (self.0.lock().state_only)
+                    state_only: state_only
                         .then(|| format!("{}_thing", provider.ty).into())
                         .into_iter()
                         .collect(),
