@@ -120,7 +120,7 @@ impl<'m> EarlyModule<'m> {
     ) -> Result<Option<Arc<str>>, Unusable> {
         for traversal in lang::refs::traversals(expr) {
             // What is no reference is reported by evaluating it.
-            let Ok(reference) = lang::refs::whole_reference(&traversal) else {
+            let Ok(reference) = lang::refs::whole_reference(traversal) else {
                 continue;
             };
             if !(argument.allows)(&reference.subject) {
@@ -316,7 +316,7 @@ impl<'m> EarlyModule<'m> {
 fn needed_locals(expr: &Expr) -> Vec<(Arc<str>, bool)> {
     let subjects = lang::refs::traversals(expr)
         .into_iter()
-        .filter_map(|t| lang::refs::whole_reference(&t).ok());
+        .filter_map(|t| lang::refs::whole_reference(t).ok());
     subjects
         .filter_map(|r| match r.subject {
             Referenceable::Local(name) => Some((name, false)),

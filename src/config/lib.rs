@@ -16,6 +16,7 @@ mod decode;
 mod early;
 pub mod files;
 pub mod loader;
+mod losses;
 pub mod manifest;
 pub mod model;
 mod overrides;

@@ -1,15 +1,15 @@
 //! From a directory to a tree of modules.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use files::io_reason;
-use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
 use crate::early::{ConstValues, EarlyModule};
 use crate::files::{FileSource, clean, is_ignored, join};
+use crate::losses::{Header, broken_parts, headers, names_in_text, surrounds};
 use crate::manifest::Manifest;
 use crate::model::{CallAddress, Config, LiteralAddress, Losses, Module, ModuleCall, ModuleFile, ModuleNode, Variable};
 use crate::source_address::ModuleSource;
@@ -543,80 +543,6 @@ impl Loader<'_> {
     fn allows_tool(&self, constraint: &Constraint) -> bool {
         Version::parse_lenient(self.options.tool_version).map_or(true, |v| constraint.allows(&v.core()))
     }
-}
-
-/// An outermost block: where it is, and what it declares.
-struct Header {
-    ty: Arc<str>,
-    range: Range,
-    names: Vec<Arc<str>>,
-}
-
-fn headers(body: &Body) -> impl Iterator<Item = Header> {
-    body.blocks.iter().map(|block| {
-        let names = match &*block.ty {
-            "locals" => block.body.attributes.iter().map(|a| a.name.clone()).collect(),
-            // The local names of providers.
-            "terraform" => {
-                let inner = block.body.blocks.iter().filter(|b| &*b.ty == "required_providers");
-                inner.flat_map(|b| &b.body.attributes).map(|a| a.name.clone()).collect()
-            }
-            _ => block.labels.iter().map(|l| l.text.clone()).collect(),
-        };
-        Header {
-            ty: block.ty.clone(),
-            range: block.range.clone(),
-            names,
-        }
-    })
-}
-
-/// Adds the names that a text that could not be read may declare: what begins a line, and what stands in quotes.
-fn names_in_text(text: &str, names: &mut BTreeSet<Arc<str>>) {
-    for line in text.lines() {
-        let line = line.trim_start();
-        let end = line
-            .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
-            .unwrap_or(line.len());
-        names.insert(line[..end].into());
-        names.extend(line.split('"').skip(1).step_by(2).map(Arc::from));
-    }
-}
-
-/// The parts of blocks that syntax errors may have garbled: the arguments and nested blocks with an error, the header
-/// of the block around them, at which what is missing in it is reported, and the whole of a block that is not closed.
-fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
-    let mut out: Vec<Range> = Vec::new();
-    for place in problems
-        .iter()
-        .filter(|d| d.is_error())
-        .filter_map(|d| d.subject.as_ref())
-    {
-        let after = body.blocks.partition_point(|b| b.range.start <= place.start);
-        let Some(block) = after.checked_sub(1).and_then(|at| body.blocks.get(at)) else {
-            continue;
-        };
-        if place.start > block.range.end {
-            continue;
-        }
-        if place.start == block.open.start {
-            out.push(block.range.clone());
-            continue;
-        }
-        out.push(block.range.to(&block.open));
-        if let Some(header) = out.last_mut() {
-            header.end = block.open.end;
-        }
-        let attributes = block.body.attributes.iter().map(|a| &a.range);
-        let mut items = attributes.chain(block.body.blocks.iter().map(|b| &b.range));
-        out.extend(items.find(|item| surrounds(item, place)).cloned());
-    }
-    out
-}
-
-/// Whether a place is inside of another, or at its end.
-fn surrounds(outer: &Range, inner: &Range) -> bool {
-    outer.file == inner.file && outer.start <= inner.start && inner.start <= outer.end
 }
 
 /// What a file of a module directory is.

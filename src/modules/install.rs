@@ -132,7 +132,7 @@ impl Install<'_> {
         };
         let loaded = load(&Disk, dir, &options);
         // What is no longer called is forgotten; what could not be installed leaves the rest as it is.
-        let whole = loaded.missing.is_empty() && !problems.has_errors();
+        let whole = loaded.missing.is_empty() && !problems.has_errors() && !loaded.diagnostics.has_errors();
         let last = if whole { loaded.config.manifest() } else { manifest };
         let needed = !loaded.config.root.module.module_calls.is_empty() || walk.written.path.exists();
         if needed && let Err(problem) = write(&walk.written.path, &last) {

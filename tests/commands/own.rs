@@ -20,6 +20,10 @@ pub const TESTS: &[(&str, fn())] = &[
         a_saved_plan_keeps_its_variables,
     ),
     (
+        "own::documents_of_workspaces_and_objects",
+        documents_of_workspaces_and_objects,
+    ),
+    (
         "own::a_state_beside_the_configuration",
         a_state_beside_the_configuration,
     ),
@@ -278,4 +282,65 @@ fn a_state_beside_the_configuration() {
         "{}",
         destroyed.all()
     );
+}
+
+/// What Terraform 1.16 has of machine-readable output and of `console -scope`.
+fn documents_of_workspaces_and_objects() {
+    let w = Workspace::with(&[
+        (
+            "main.tf",
+            "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\nmodule \"m\" {\n  source = \"./m\"\n  count  = 2\n  x      = \
+             count.index\n}\n",
+        ),
+        ("m/main.tf", "variable \"x\" {}\nlocals {\n  y = var.x * 10\n}\n"),
+    ]);
+    w.run(&["apply", "-auto-approve"]).ok();
+    let shown = w.run(&["state", "show", "-json", "terraform_data.a"]).ok().json();
+    assert_eq!(shown["resource"]["address"], "terraform_data.a");
+    assert_eq!(shown["resource"]["values"]["input"], "x");
+    assert_eq!(shown["diagnostics"], serde_json::json!([]));
+    let ran = w.run(&["state", "show", "-json", "terraform_data.b"]);
+    assert_eq!(ran.status, 1, "{}", ran.all());
+    let missing = ran.json();
+    assert_eq!(
+        missing["resource"],
+        serde_json::json!({"provider_name": "", "schema_version": 0})
+    );
+    assert_eq!(missing["diagnostics"][0]["severity"], "error");
+    w.run(&["workspace", "new", "w2"]).ok();
+    let listed = w.run(&["workspace", "list", "-json"]).ok().json();
+    assert_eq!(
+        listed,
+        serde_json::json!({
+            "format_version": "1.0",
+            "workspaces": [{"name": "default"}, {"name": "w2", "is_current": true}],
+            "diagnostics": [],
+        })
+    );
+    // A name on the disk that cannot be is no reason not to select another one.
+    w.write(".terraform/environment", "a/b");
+    w.run(&["plan"]).fails_with(&["Invalid workspace name"]);
+    let listed = w.run(&["workspace", "list", "-json"]);
+    assert_eq!(listed.status, 1, "{}", listed.all());
+    assert_eq!(listed.json()["diagnostics"][0]["summary"], "Invalid workspace name");
+    w.run(&["workspace", "select", "default"]).ok();
+    let value = shell(&w, "echo local.y | tf console -scope='module.m[1]'").ok().stdout;
+    assert_eq!(value.trim(), "10");
+    for scope in ["module.m", "module.n", "m"] {
+        let ran = shell(&w, &format!("echo 1 | tf console -scope='{scope}'"));
+        assert_eq!(ran.status, 1, "{}", ran.all());
+    }
+    let refused = w.run(&["validate", "-json", "-nothing"]);
+    assert_eq!(refused.status, 1, "{}", refused.all());
+    assert_eq!(
+        refused.json()["diagnostics"][0]["summary"],
+        "Failed to parse command-line flags"
+    );
+    // A plan is applied where it was made for.
+    w.run(&["plan", "-out=p", "-var=nothing=1"])
+        .fails_with(&["Value for undeclared variable"]);
+    w.run(&["plan", "-refresh-only", "-detailed-exitcode", "-out=p"]).ok();
+    w.run(&["workspace", "select", "w2"]).ok();
+    w.run(&["apply", "p"])
+        .fails_with(&["Saved plan is for another workspace", "\"default\"", "\"w2\""]);
 }

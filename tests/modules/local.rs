@@ -110,3 +110,48 @@ fn one_failure_does_not_undo_the_rest() {
     assert!(w.read(".terraform/modules/modules.json").contains("\"Key\":\"good\""));
     w.run(&["init", "-get=false"]).fails_with(&["Module not installed"]);
 }
+
+/// A package whose source depends on a const variable calls another one by what it is given.
+#[test]
+fn sources_depend_on_const_variables() {
+    let w = Workspace::with(&[
+        (
+            "main.tf",
+            "variable \"root\" {\n  const = true\n}\nmodule \"a\" {\n  source = \"${var.root}/outer\"\n  inner  = \
+             \"${var.root}/inner\"\n}\noutput \"o\" {\n  value = module.a.o\n}\n",
+        ),
+        (
+            "../outer/main.tf",
+            "variable \"inner\" {\n  const = true\n}\nlocals {\n  from = var.inner\n}\nmodule \"b\" {\n  source = local.from\n}\noutput \
+             \"o\" {\n  value = module.b.o\n}\n",
+        ),
+        ("../inner/main.tf", "output \"o\" {\n  value = \"inner\"\n}\n"),
+    ]);
+    let root = w.dir().parent().unwrap().canonicalize().unwrap();
+    let root = format!("-var=root={}", root.display());
+    w.run(&["get", &root]).ok();
+    let manifest = w.read(".terraform/modules/modules.json");
+    assert!(
+        manifest.contains("\"Key\":\"a.b\"") && manifest.contains("/inner\""),
+        "{manifest}"
+    );
+    // Without the value nothing can be said of the modules, and what is installed stays.
+    for command in ["get", "init", "validate", "providers", "modules"] {
+        w.run(&[command]).fails_with(&["No value for required variable"]);
+    }
+    assert_eq!(w.read(".terraform/modules/modules.json"), manifest);
+    w.run(&["validate", &root]).ok();
+    w.run(&["modules", &root]).ok();
+    w.run(&["plan", &root, "-out=p"]).ok();
+    // The plan has the value.
+    let plan = w.run(&["show", "-json", "p"]).ok().json();
+    let source = plan["configuration"]["root_module"]["module_calls"]["a"]["source"].clone();
+    assert!(source.as_str().is_some_and(|s| s.ends_with("/outer")), "{source}");
+    w.run(&["apply", "p"]).ok();
+    assert_eq!(w.run(&["output", "-raw", "o"]).ok().stdout.trim(), "inner");
+    // What only reads the state needs no value.
+    w.run(&["state", "list"]).ok();
+    w.run(&["state", "pull"]).ok();
+    w.run(&["state", "pull", "-var=nothing=1"])
+        .fails_with(&["Value for undeclared variable"]);
+}

@@ -379,13 +379,6 @@ impl<'a> Evaluator<'a> {
                          allow that.",
                     );
                 }
-                (false, true) => {
-                    return refuse(
-                        "Value not allowed in ephemeral output",
-                        "The output value has ephemeral = true, and its expression is not ephemeral. Remove the \
-                         argument, or use an ephemeral value.",
-                    );
-                }
                 _ => {}
             }
             if module.is_root() && value.deep_marks().is_sensitive() && !output.sensitive {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey};
 use cty::{Path, Value};
+use lang::checks::block_steps;
 use provider::{PlanRequest, PlannedChange};
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics};
@@ -207,6 +208,8 @@ impl Planner<'_> {
             _ => return Ok(None),
         };
         if let Some(key) = key {
+            // References without expressions in them are checked when the configuration is validated.
+            self.check_trigger_path(&resource, &address.module.module(), steps)?;
             let scope = self
                 .context
                 .evaluator
@@ -226,6 +229,26 @@ impl Planner<'_> {
             found = Some(InstanceKey::None);
         }
         Ok(Some((resource.absolute(&address.module), found, path)))
+    }
+
+    /// Checks that the objects of a resource have what a `replace_triggered_by` expression refers to.
+    fn check_trigger_path(
+        &self,
+        resource: &addrs::Resource,
+        module: &addrs::Module,
+        steps: &[syntax::ast::TraversalStep],
+    ) -> Result<(), Reported> {
+        let provider = self
+            .context
+            .inputs
+            .config
+            .provider_for(&resource.in_module(module))
+            .provider;
+        let schemas = self.context.providers.schemas();
+        match schemas.resource(&provider, resource.mode, &resource.ty) {
+            Some(schema) => block_steps(&schema.block, steps).map_err(|problem| self.context.fail(problem)),
+            None => Ok(()),
+        }
     }
 
     /// Calls the provider to plan a change, and validates the response.

@@ -1,5 +1,8 @@
 //! `import` blocks in called modules.
 
+use provider::ImportTarget;
+
+use crate::options::with_object;
 use crate::support::{Case, actions};
 
 const MODULE: &str = r#"
@@ -22,7 +25,10 @@ fn imported(case: &Case) -> Vec<String> {
     let plan = case.plan();
     let imported = plan.changes.iter();
     imported
-        .filter_map(|c| Some(format!("{} {}", c.address, c.importing.as_ref()?)))
+        .filter_map(|c| match &c.importing {
+            Some(ImportTarget::Id(id)) => Some(format!("{} {id}", c.address)),
+            _ => None,
+        })
         .collect()
 }
 
@@ -35,6 +41,9 @@ fn one_block_serves_all_instances_of_its_module_and_each_block_counts() {
         ),
         ("m/main.tf", MODULE),
     ]);
+    for id in ["x-0", "x-1", "y-0", "y-1"] {
+        with_object(&case, id, "imported");
+    }
     assert_eq!(
         imported(&case),
         [
@@ -55,6 +64,9 @@ fn block_of_the_caller_goes_first() {
         ),
         ("m/main.tf", MODULE),
     ]);
+    for id in ["outer", "inner-1"] {
+        with_object(&case, id, "imported");
+    }
     assert_eq!(
         imported(&case),
         ["module.m.fake_thing.t[0] outer", "module.m.fake_thing.t[1] inner-1"]

@@ -6,8 +6,8 @@ use crate::support::{Case, actions, change};
 
 fn kept(count: u32, value: &str) -> String {
     format!(
-        "resource \"fake_thing\" \"a\" {{\n count = {count}\n name = \"a${{count.index}}\"\n value = \"{value}\"\n lifecycle {{ \
-         destroy = false }}\n}}\n"
+        "resource \"fake_thing\" \"a\" {{\n count = {count}\n name = \"a${{count.index}}\"\n value = \"{value}\"\n lifecycle {{\n  \
+         destroy = false\n }}\n}}\n"
     )
 }
 

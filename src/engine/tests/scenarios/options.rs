@@ -168,7 +168,7 @@ const IMPORT: &str = r#"
 "#;
 
 /// A remote with an object that is not managed.
-fn with_object(case: &Case, id: &str, name: &str) {
+pub fn with_object(case: &Case, id: &str, name: &str) {
     let mut other = Case::new(&format!(
         "resource \"fake_thing\" \"a\" {{\n name = \"{name}\"\n value = \"configured\"\n}}"
     ));

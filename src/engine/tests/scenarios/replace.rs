@@ -407,3 +407,21 @@ fn create_before_destroy_of_unselected_resources_has_no_effect() {
     case.target(&["fake_thing.a"]);
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::DeleteThenCreate);
 }
+
+#[test]
+fn trigger_of_an_attribute_that_is_not_there_is_an_error() {
+    let case = Case::new(
+        r#"
+        resource "fake_thing" "a" {
+          count = 1
+          name  = "a"
+        }
+        resource "fake_thing" "b" {
+          count = 1
+          name  = "b"
+          lifecycle { replace_triggered_by = [fake_thing.a[count.index].nothing] }
+        }
+        "#,
+    );
+    assert!(case.plan_errors().contains("Unsupported attribute"));
+}
