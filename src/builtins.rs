@@ -81,8 +81,12 @@ impl Plugin {
 
 /// The state stores, for whoever needs them in a process of its own.
 const STORES: provider_terraform::Stores = &[
+    (state_azurerm::NAME, || AnyStateStore::new(state_azurerm::store())),
+    (state_consul::NAME, || AnyStateStore::new(state_consul::store())),
+    (state_gcs::NAME, || AnyStateStore::new(state_gcs::store())),
     (state_http::NAME, || AnyStateStore::new(state_http::store())),
     (state_inmem::NAME, || AnyStateStore::new(state_inmem::store())),
+    (state_kubernetes::NAME, || AnyStateStore::new(state_kubernetes::store())),
     (state_pg::NAME, || AnyStateStore::new(state_pg::store())),
     (state_s3::NAME, || AnyStateStore::new(state_s3::store())),
 ];
@@ -196,6 +200,27 @@ pub const PLUGINS: &[Plugin] = &[
         serve: || monoform_sdk::serve_provisioner(provisioner_remote_exec::provisioner()),
     },
     Plugin {
+        name: state_azurerm::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_azurerm::NAME, state_azurerm::store()),
+    },
+    Plugin {
+        name: state_consul::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_consul::NAME, state_consul::store()),
+    },
+    Plugin {
+        name: state_gcs::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_gcs::NAME, state_gcs::store()),
+    },
+    Plugin {
         name: state_http::NAME,
         kind: Kind::StateStore,
         version: Some(provider_terraform::VERSION),
@@ -208,6 +233,13 @@ pub const PLUGINS: &[Plugin] = &[
         version: Some(provider_terraform::VERSION),
         earlier: &[],
         serve: || monoform_sdk::serve_state_store(state_inmem::NAME, state_inmem::store()),
+    },
+    Plugin {
+        name: state_kubernetes::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_kubernetes::NAME, state_kubernetes::store()),
     },
     Plugin {
         name: state_pg::NAME,

@@ -89,7 +89,7 @@ async fn run(model: &mut Model, mut stop: Stop) -> Result<()> {
     Err(failed(explain(&output)))
 }
 
-fn explain(output: &Output) -> String {
+pub(crate) fn explain(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     match text.trim() {
         "" => format!("{}, and nothing was written to standard error.", output.status),

@@ -5,6 +5,7 @@
 //!
 //! It stands for version 2.9.0 of the official provider, and may use only the SDK and `cty`.
 
+mod action;
 mod checksums;
 mod command;
 mod data_file;
@@ -33,6 +34,7 @@ pub fn provider() -> impl Provider {
         // As in the official provider: these two are described in Markdown.
         members.data_source("local_command", command::LocalCommand);
         members.ephemeral("local_command", command::LocalCommand);
+        members.action("local_command", action::LocalCommand);
         members.plain();
         members.resource("local_file", file::LocalFile);
         members.resource("local_sensitive_file", file::LocalSensitiveFile);

@@ -3,8 +3,8 @@
 //! A plugin is a program that does one kind of work for Terraform, OpenTofu or Monoform: it is started by them, and
 //! answers their calls over gRPC on a local socket. An author who uses this crate sees nothing of that. A provider is
 //! a struct that implements [`Provider`] and lists its members: each type of managed resource implements [`Resource`],
-//! each data source [`DataSource`], each ephemeral resource [`EphemeralResource`], and a [`Function`] is a signature
-//! with a closure; a place where states are kept is a [`StateStore`]. A provisioner implements [`Provisioner`]. `main` is then
+//! each data source [`DataSource`], each ephemeral resource [`EphemeralResource`], each action [`Action`], and a [`Function`] is a
+//! signature with a closure; a place where states are kept is a [`StateStore`]. A provisioner implements [`Provisioner`]. `main` is then
 //! one line:
 //!
 //! ```no_run
@@ -37,13 +37,14 @@
 //!   more. Closing an ephemeral resource is never asked to stop.
 //! - No plugin outlives the program that started it.
 //!
-//! Left out on purpose: list resources and actions, which Terraform 1.11 does not call. It does not call state stores either, but
+//! Left out on purpose: list resources, which Terraform 1.11 does not call. It does not call state stores either, but
 //! every backend here is one.
 //!
 //! This crate may use `proto` (the messages), `cty` (types and values) and `sdk-derive` of ours and nothing else. A whole
 //! provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin
 //! with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; the server is below `server/`.
 
+pub mod action;
 mod check;
 mod client;
 pub mod context;
@@ -75,6 +76,7 @@ extern crate self as monoform_sdk;
 pub use async_trait::async_trait;
 pub use cty;
 
+pub use action::{Action, Progress};
 pub use context::{Context, Stop};
 pub use data::{DataSource, EphemeralResource, Opened};
 pub use diag::{Diagnostic, Diagnostics, Result, Severity};

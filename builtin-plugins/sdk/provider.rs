@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use cty::Value;
 
+use crate::action::{Action, ActionEntry, AnyAction};
 use crate::check::own_rules;
 use crate::client::ClientCell;
 use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, EphemeralEntry};
@@ -184,6 +185,7 @@ pub struct Members<C> {
     pub(crate) resources: BTreeMap<&'static str, Box<dyn AnyResource>>,
     pub(crate) data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub(crate) ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
+    pub(crate) actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     pub(crate) functions: BTreeMap<&'static str, Function>,
     pub(crate) state_stores: BTreeMap<&'static str, AnyStateStore>,
     /// Duplicate names.
@@ -199,6 +201,7 @@ impl<C: Send + Sync + 'static> Members<C> {
             resources: BTreeMap::new(),
             data_sources: BTreeMap::new(),
             ephemerals: BTreeMap::new(),
+            actions: BTreeMap::new(),
             functions: BTreeMap::new(),
             state_stores: BTreeMap::new(),
             duplicates: Vec::new(),
@@ -214,6 +217,7 @@ impl<C: Send + Sync + 'static> Members<C> {
         add(&mut self.resources, members.resources, &mut self.duplicates);
         add(&mut self.data_sources, members.data_sources, &mut self.duplicates);
         add(&mut self.ephemerals, members.ephemerals, &mut self.duplicates);
+        add(&mut self.actions, members.actions, &mut self.duplicates);
         add(&mut self.functions, members.functions, &mut self.duplicates);
         add(&mut self.state_stores, members.state_stores, &mut self.duplicates);
     }
@@ -248,6 +252,13 @@ impl<C: Send + Sync + 'static> Members<C> {
         let schema = self.compile(resource.schema());
         let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, schema, self.client.clone()));
         add(&mut self.ephemerals, [(name, entry)], &mut self.duplicates);
+    }
+
+    /// Adds a type of action.
+    pub fn action(&mut self, name: &'static str, action: impl Action<Client = C>) {
+        let schema = self.compile(action.schema());
+        let entry: Box<dyn AnyAction> = Box::new(ActionEntry::new(action, schema, self.client.clone()));
+        add(&mut self.actions, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a function.

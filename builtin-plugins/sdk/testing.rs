@@ -37,6 +37,7 @@
 //! # }
 //! ```
 
+mod action;
 mod config;
 mod ephemeral;
 mod object;
@@ -114,7 +115,8 @@ impl<P: Provider> Harness<P> {
         let resources = self.core.resources.iter().map(|(n, r)| ("resource", *n, r.schema()));
         let data = self.core.data_sources.iter().map(|(n, r)| ("data", *n, r.schema()));
         let ephemerals = self.core.ephemerals.iter().map(|(n, r)| ("ephemeral", *n, r.schema()));
-        for (kind, name, schema) in resources.chain(data).chain(ephemerals) {
+        let actions = self.core.actions.iter().map(|(n, a)| ("action", *n, a.schema()));
+        for (kind, name, schema) in resources.chain(data).chain(ephemerals).chain(actions) {
             out.push_str(&format!("{kind} {name} v{}\n", schema.schema.version));
             let mut attributes: Vec<_> = schema.schema.root.attributes.iter().collect();
             attributes.sort_by_key(|a| a.name);

@@ -9,9 +9,10 @@ use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Result, StateClient, async_trait};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
+use store_client::xml::{tag, tags};
 use store_client::{Answer, Method, Url};
 
-use crate::aws::{self, Place, Request, code, tag, tags};
+use crate::aws::{self, Place, Request, code};
 use crate::credentials::{Credentials, account_id};
 use crate::settings::{Encryption, Settings, url};
 

@@ -248,7 +248,7 @@ fn client(config: &Config) -> Result<HttpClient> {
         proxy,
         // What a bucket in another region says is told, not followed.
         follow_redirects: false,
-        timeout: None,
+        ..HttpSettings::default()
     })
     .map_err(|e| invalid("custom_ca_bundle", format!("The certificates cannot be used: {e}.")).into())
 }

@@ -1,6 +1,7 @@
 //! Requests: sent again where that may help, redirects followed, answers read as a whole.
 
 use std::error::Error as _;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use rustls::ClientConfig;
 use url::{Host, Url};
 
 use crate::tls::Tls;
+
+/// What the program calls itself.
+const USER_AGENT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
 
 /// How long it may take until there is a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,6 +35,10 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// Whether redirects are followed.
     pub follow_redirects: bool,
+    /// What the program calls itself, if not by its name and version.
+    pub user_agent: Option<String>,
+    /// The socket of this machine that all requests go to, whatever their addresses.
+    pub unix_socket: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -41,6 +49,8 @@ impl Default for Settings {
             proxy: Proxy::default(),
             timeout: None,
             follow_redirects: true,
+            user_agent: None,
+            unix_socket: None,
         }
     }
 }
@@ -207,7 +217,15 @@ impl HttpClient {
                 // What a server said is of more use than that it was asked several times.
                 return match result {
                     Ok(answer) if retries.max == 0 => Ok(answer),
-                    Ok(_) | Err(_) => Err(Failure {
+                    Ok(answer) => Err(Failure {
+                        message: format!(
+                            "{method} {shown} giving up after {} attempt(s): {outcome}{}",
+                            attempt + 1,
+                            said(&answer)
+                        ),
+                        passing: true,
+                    }),
+                    Err(_) => Err(Failure {
                         message: format!("{method} {shown} giving up after {} attempt(s): {outcome}", attempt + 1),
                         passing: true,
                     }),
@@ -305,8 +323,11 @@ impl HttpClient {
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(concat!("Monoform/", env!("CARGO_PKG_VERSION")))
+            .user_agent(self.settings.user_agent.as_deref().unwrap_or(USER_AGENT))
             .tls_backend_preconfigured(self.tls.clone());
+        if let Some(socket) = &self.settings.unix_socket {
+            builder = builder.unix_socket(socket.as_path());
+        }
         match &self.settings.proxy {
             Proxy::Environment if !is_direct => {}
             Proxy::Environment | Proxy::None => builder = builder.no_proxy(),
@@ -324,6 +345,14 @@ impl HttpClient {
             }
         }
         builder.build()
+    }
+}
+
+/// The first line of what a server says about an error.
+fn said(answer: &Answer) -> String {
+    match answer.text().trim().lines().next() {
+        Some(line) if !line.is_empty() => format!(": {}", line.chars().take(300).collect::<String>()),
+        _ => String::new(),
     }
 }
 

@@ -9,14 +9,18 @@
 //! Nothing is prepared before a request needs it: the machine's root certificates are read when a server presents a certificate
 //! that they must vouch for.
 //!
+//! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`xml`]: the little that is read of XML.
+//!
 //! With the feature `testing` there is a small web server for the tests of stores.
 //!
 //! Begin with [`client`].
 
 pub mod client;
+pub mod oauth;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tls;
+pub mod xml;
 
 pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings};
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

@@ -8,6 +8,7 @@
 //! Where to begin: [`module`] and [`resource`]; [`provider`] for source addresses and configurations; [`mod@reference`]
 //! for what expressions can name.
 
+pub mod action;
 pub mod module;
 pub mod parse;
 pub mod platform;
@@ -16,6 +17,7 @@ pub mod reference;
 pub mod resource;
 pub mod text;
 
+pub use action::{AbsActionInstance, Action, ActionInstance, ConfigAction};
 pub use module::{InstanceKey, Module, ModuleInstance, ModuleStep};
 pub use parse::ParseError;
 pub use platform::Platform;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AbsProviderConfig, AbsResource, AbsResourceInstance, InstanceKey, Mode, Module, ModuleInstance, Provider, Resource,
-    Target,
+    AbsActionInstance, AbsProviderConfig, AbsResource, AbsResourceInstance, Action, InstanceKey, Mode, Module,
+    ModuleInstance, Provider, Resource, Target,
 };
 
 /// Why text is not an address.
@@ -263,6 +263,41 @@ pub fn target(text: &str) -> Result<Target, ParseError> {
     }
 }
 
+/// Reads the address of an action, as `-invoke` takes it. Without a key it means all instances.
+pub fn action(text: &str) -> Result<AbsActionInstance, ParseError> {
+    let steps = steps(text)?;
+    let (module, rest) = module_prefix(&steps)?;
+    let (ty, name, rest) = match rest {
+        [] => {
+            return Err(ParseError::address(
+                "An action must be named, after its module if it is in one.",
+            ));
+        }
+        [Step::Name(word), Step::Name(ty), Step::Name(name), rest @ ..] if &**word == "action" => (ty, name, rest),
+        [Step::Name(word), ..] if &**word == "action" => {
+            return Err(ParseError::address(
+                "After \"action\" come two names, each with a dot before it: the type and the name of the action.",
+            ));
+        }
+        _ => return Err(ParseError::address("The address of an action begins with \"action\".")),
+    };
+    let key = match rest {
+        [] => InstanceKey::None,
+        [Step::Key(key)] => key.clone(),
+        [Step::Name(_)] => {
+            return Err(ParseError::address(
+                "The key of an action instance stands in square brackets.",
+            ));
+        }
+        _ => return Err(ParseError::address("Nothing may follow an action instance.")),
+    };
+    let action = Action {
+        ty: ty.clone(),
+        name: name.clone(),
+    };
+    Ok(action.instance(key).absolute(&module))
+}
+
 /// Reads the address of a provider configuration as the state file writes it.
 pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
     let bad = || {
@@ -347,6 +382,28 @@ pub(crate) fn provider_part(text: &str, what: &str) -> Result<String, ParseError
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn addresses_of_actions_are_read_with_and_without_keys() {
+        for text in [
+            "action.local_command.a",
+            "action.t.a[0]",
+            "module.m[\"k\"].module.n.action.t.a[\"x.y\"]",
+        ] {
+            assert_eq!(super::action(text).map(|a| a.to_string()).as_deref(), Ok(text));
+        }
+        for text in [
+            "",
+            "module.m",
+            "local_command.a",
+            "action.a",
+            "action.t.a.b",
+            "action.t.a[0].b",
+            "data.t.a",
+        ] {
+            assert!(super::action(text).is_err(), "{text}");
+        }
+    }
+
     use super::*;
 
     #[test]

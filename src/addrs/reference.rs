@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{InstanceKey, Resource, ResourceInstance};
+use crate::{Action, ActionInstance, InstanceKey, Resource, ResourceInstance};
 
 /// The object that a reference names, relative to the module it stands in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,6 +32,12 @@ pub enum Referenceable {
     Terraform(Arc<str>),
     /// `self`.
     SelfRef,
+    /// `caller`: the resource instance that triggers an action.
+    Caller,
+    /// `action.TYPE.NAME`: only in the triggers of resources.
+    Action(Action),
+    /// The same with a known instance key.
+    ActionInstance(ActionInstance),
     /// `check.NAME`; only in results, never in expressions.
     Check(Arc<str>),
     /// `output.NAME`; only in results, never in expressions.
@@ -53,6 +59,9 @@ impl fmt::Display for Referenceable {
             Referenceable::Path(n) => write!(f, "path.{n}"),
             Referenceable::Terraform(n) => write!(f, "terraform.{n}"),
             Referenceable::SelfRef => f.write_str("self"),
+            Referenceable::Caller => f.write_str("caller"),
+            Referenceable::Action(a) => a.fmt(f),
+            Referenceable::ActionInstance(a) => a.fmt(f),
             Referenceable::Check(n) => write!(f, "check.{n}"),
             Referenceable::Output(n) => write!(f, "output.{n}"),
         }

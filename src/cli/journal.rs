@@ -90,7 +90,7 @@ pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &
 /// Begins the journal of the import of an object. Where that fails, the import goes on: it changes nothing but the state.
 pub fn begin_import(store: &SharedStore, operation: &str, address: &AbsResourceInstance, by: String) -> Option<Writer> {
     let intent = Intent {
-        address: address.clone(),
+        address: address.to_string(),
         deposed: None,
         action: IntentAction::Import,
         by,

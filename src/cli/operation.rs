@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use config::LoadOptions;
-use config::files::FileSource;
 use config::values::VariableFlag;
 use cty::Value;
 use engine::apply::Completion;
@@ -22,6 +20,7 @@ use state::journal::Writer;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 
+use crate::VERSION;
 use crate::args::UsageError;
 use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags, VariableFlags};
 use crate::backend::{self, Place};
@@ -40,7 +39,6 @@ use crate::views;
 use crate::views::progress::Progress;
 use crate::views::reporter::{Done, OperationView, Reporter};
 use crate::workdir::{self, Project, StatePlace, Variables};
-use crate::{TERRAFORM_VERSION, VERSION};
 
 /// An operation on a state: everything from configuration to lock.
 pub struct Operation<'s> {
@@ -129,6 +127,10 @@ pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
             ),
         ));
     }
+    let invoke = invoked(&flags.invoke)?;
+    if invoke.is_some() {
+        return invocation_options(flags, invoke);
+    }
     let mode = match (flags.destroy, flags.refresh_only) {
         (true, _) => Mode::Destroy,
         (_, true) => Mode::RefreshOnly,
@@ -153,6 +155,41 @@ pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
         ));
     }
     Ok(options)
+}
+
+/// The action that flags ask for, if any.
+fn invoked(texts: &[String]) -> Result<Option<addrs::AbsActionInstance>, UsageError> {
+    let Some(text) = texts.first() else { return Ok(None) };
+    if texts.len() > 1 {
+        return Err(UsageError::new(
+            "Invalid arguments",
+            "Only one action can be invoked at a time: the option -invoke can be given once.",
+        ));
+    }
+    match addrs::parse::action(text) {
+        Ok(address) => Ok(Some(address)),
+        Err(e) => Err(UsageError::new(format!("Invalid target \"{text}\""), e.detail)),
+    }
+}
+
+/// The plan that invokes an action.
+fn invocation_options(flags: &ModeFlags, invoke: Option<addrs::AbsActionInstance>) -> Result<PlanOptions, UsageError> {
+    if flags.destroy {
+        return Err(UsageError::new(
+            "Incompatible plan options",
+            "The option -invoke changes no objects, so it cannot be used together with -destroy.",
+        ));
+    }
+    if !flags.replace.is_empty() {
+        return Err(UsageError::new(
+            "Unsupported plan mode",
+            "The option -invoke changes no objects, so it cannot be used together with -replace.",
+        ));
+    }
+    Ok(PlanOptions {
+        invoke,
+        ..targeted(Mode::RefreshOnly, flags.refresh, &flags.targets)?
+    })
 }
 
 /// The plan of a mode, limited to the targets of flags.
@@ -371,13 +408,7 @@ impl<'s> Operation<'s> {
             session.show(&e.into(), &none);
             1
         })?;
-        let files = planfile::files(&saved);
-        let manifest = saved.snapshot.manifest();
-        let options = LoadOptions {
-            tool_version: TERRAFORM_VERSION,
-            manifest: &manifest,
-        };
-        let loaded = config::load(&files as &dyn FileSource, saved.snapshot.root_dir(), &options);
+        let loaded = workdir::load_planned(session, &saved);
         let mut project = Project {
             config: loaded.config,
             sources: loaded.sources,
@@ -387,12 +418,18 @@ impl<'s> Operation<'s> {
             return Err(1);
         }
         let variables = planned_variables::read(session, arguments.variables, &mut project, &saved.plan)?;
-        if saved.workspace != workdir::workspace(session).unwrap_or_default() {
+        let selected = workdir::workspace(session).map_err(|problems| {
+            session.show(&problems, &none);
+            1
+        })?;
+        if saved.workspace != selected {
             return Err(session.fail(
                 "Saved plan is for another workspace",
                 format!(
-                    "The given plan file was made for the workspace \"{}\", which is not selected now.",
-                    saved.workspace
+                    "The plan describes changes to the workspace \"{0}\", and the workspace \"{selected}\" is selected. To apply \
+                     this plan, select the other one first: \"{1} workspace select {0}\".",
+                    saved.workspace,
+                    program::command()
                 ),
             ));
         }
@@ -556,7 +593,7 @@ impl<'s> Operation<'s> {
             Ok(result) => {
                 problems.extend(self.take_warnings());
                 problems.extend(result.diagnostics);
-                if plan.is_partial() {
+                if plan.is_partial() && plan.invoke.is_none() {
                     problems.push(views::plan::incomplete_warning());
                 }
                 let unsaved = self.save(&result.state);

@@ -31,7 +31,8 @@ pub fn read(
     let root = project.config.root.module.clone();
     let collected = values::collect(&root, &inputs);
     project.sources.extend(collected.sources);
-    let mut invalid: Vec<Diagnostic> = collected.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
+    let found = collected.undeclared.into_iter().chain(collected.diagnostics);
+    let mut invalid: Vec<Diagnostic> = found.filter(Diagnostic::is_error).collect();
     if flags.is_empty() {
         invalid.clear();
     }

@@ -105,6 +105,7 @@ fn origin(requirement: &Requirement) -> String {
         RequirementOrigin::ProviderBlock => "a provider block".to_owned(),
         RequirementOrigin::Resource(address) => address.to_string(),
         RequirementOrigin::Import => "an import block".to_owned(),
+        RequirementOrigin::Action(action) => format!("the block {action}"),
     };
     let constraint = requirement.constraint.as_ref();
     let constraint = constraint.map(|c| format!(": \"{}\"", c.text)).unwrap_or_default();

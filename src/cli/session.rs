@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use config::values::VariableFlag;
 use packages::cli_config::CliConfig;
 use packages::{Catalog, Settings, builtin::Builtins};
 use plugins::{Host, HostSettings};
@@ -60,6 +61,8 @@ pub struct Session {
     pub working_dir: PathBuf,
     /// Whether warnings are shown by their summaries.
     pub compact_warnings: bool,
+    /// The flags that set variables. Every command that has them passes them on to what loads the configuration.
+    pub variables: Vec<VariableFlag>,
     /// The stream of machine-readable events, with `-json`.
     pub stream: Option<Arc<Stream>>,
 }

@@ -13,11 +13,11 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::args::groups::{LockFlags, StateFlags};
-use crate::backend::Source;
+use crate::backend::{self, Place, Source};
 use crate::journal;
 use crate::program;
 use crate::session::{Session, Status};
-use crate::workdir::{self, StatePlace};
+use crate::workdir::{self, Project, StatePlace};
 
 /// The summary of the error for a configuration that requires another version.
 const VERSION_REFUSED: &str = "Unsupported Terraform Core version";
@@ -389,13 +389,25 @@ pub fn read_source(source: &Source) -> Result<Option<State>, Diagnostics> {
 /// The backend or the workspace cannot be determined, or the state cannot be read.
 pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Status> {
     // Other problems of the configuration do not matter for the place of the state.
-    let (project, _) = workdir::read(session);
-    let found =
-        workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)));
-    found.map_err(|problems| {
+    let (project, problems) = workdir::read(session);
+    show_refusals(session, &project, problems)?;
+    read_of(session, &project, flag).map_err(|problems| {
         session.show(&problems, &project.sources);
         1
     })
+}
+
+/// The same, which shows nothing.
+///
+/// # Errors
+/// The same.
+pub fn read_or_problems(session: &Session, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
+    let (project, _) = workdir::read(session);
+    read_of(session, &project, flag)
+}
+
+fn read_of(session: &Session, project: &Project, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
+    workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)))
 }
 
 /// Where the state of the selected workspace is, for a configuration that accepts this version. Problems have been shown when it
@@ -405,13 +417,46 @@ pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Stat
 /// The configuration refuses this version, or the backend or the workspace cannot be determined.
 pub fn place(session: &Session) -> Result<StatePlace, Status> {
     let (project, problems) = workdir::read(session);
-    let wrong_version = |d: &Diagnostic| d.is_error() && d.summary == VERSION_REFUSED;
-    let refusals: Diagnostics = problems.into_iter().filter(wrong_version).collect();
-    if session.show(&refusals, &project.sources) {
-        return Err(1);
-    }
+    show_version_refusal(session, &project, &problems)?;
+    show_refusals(session, &project, problems)?;
     workdir::state_place(session, Some(&project.config)).map_err(|problems| {
         session.show(&problems, &project.sources);
         1
     })
+}
+
+/// Reports what is wrong with a configuration that variables were given for on the command line: they matter nowhere else.
+fn show_refusals(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Status> {
+    let errors: Diagnostics = problems.into_iter().filter(Diagnostic::is_error).collect();
+    if !session.variables.is_empty() && session.show(&errors, &project.sources) {
+        return Err(1);
+    }
+    Ok(())
+}
+
+/// Where the states of all workspaces are, even if the selected one cannot exist. Problems have been shown when it fails.
+///
+/// # Errors
+/// The configuration refuses this version, or the backend cannot be determined.
+pub fn place_of_all(session: &Session) -> Result<Place, Status> {
+    let (project, problems) = workdir::read(session);
+    show_version_refusal(session, &project, &problems)?;
+    backend::current(session, Some(&project.config)).map_err(|problems| {
+        session.show(&problems, &project.sources);
+        1
+    })
+}
+
+/// Whether a problem is that the configuration refuses this version.
+#[must_use]
+pub fn is_refusal(problem: &Diagnostic) -> bool {
+    problem.is_error() && problem.summary == VERSION_REFUSED
+}
+
+fn show_version_refusal(session: &Session, project: &Project, problems: &Diagnostics) -> Result<(), Status> {
+    let refusals: Diagnostics = problems.iter().filter(|d| is_refusal(d)).cloned().collect();
+    if session.show(&refusals, &project.sources) {
+        return Err(1);
+    }
+    Ok(())
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use config::files::Disk;
+use config::files::{Disk, FileSource};
 use config::manifest::Manifest;
 use config::model::Variable;
 use config::values::{self, ValueInputs, ValueSource, VariableFlag, VariableValue};
-use config::{Config, LoadOptions, Loaded};
+use config::{Config, LoadOptions, Loaded, RootVariables};
 use cty::Value;
 use engine::inputs::EvaluationEnvironment;
 use lang::scope::FunctionSettings;
@@ -18,6 +18,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::backend::{self, Place, Source};
+use crate::planfile::{self, SavedPlan};
 use crate::process;
 use crate::prompt::{Answer, Echo};
 use crate::session::Session;
@@ -85,11 +86,42 @@ pub fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
             Manifest::default()
         }
     };
-    let options = LoadOptions {
-        tool_version: TERRAFORM_VERSION,
-        manifest: &manifest,
-    };
+    let environment = session.env.variables();
+    let options = load_options(session, &manifest, &environment);
     (config::load(&Disk, dir, &options), problems)
+}
+
+/// How the configuration of the working directory is loaded: its const variables have the values that flags, files and the
+/// environment give them, and are never prompted for.
+pub fn load_options<'o>(
+    session: &'o Session,
+    manifest: &'o Manifest,
+    environment: &'o BTreeMap<String, String>,
+) -> LoadOptions<'o> {
+    LoadOptions {
+        variables: RootVariables::Inputs(ValueInputs {
+            files: &Disk,
+            environment,
+            flags: &session.variables,
+        }),
+        cwd: session.original_dir.to_str().unwrap_or("."),
+        ..LoadOptions::new(TERRAFORM_VERSION, manifest)
+    }
+}
+
+/// Reads the configuration in a saved plan, with the values that its variables have there.
+pub fn load_planned(session: &Session, saved: &SavedPlan) -> Loaded {
+    let (files, manifest) = (planfile::files(saved), saved.snapshot.manifest());
+    let values = saved.plan.variables.iter();
+    let values = values
+        .map(|(name, value)| (name.clone(), value.clone().unmark_deep().0))
+        .collect();
+    let options = LoadOptions {
+        variables: RootVariables::Known(&values),
+        cwd: session.original_dir.to_str().unwrap_or("."),
+        ..LoadOptions::new(TERRAFORM_VERSION, &manifest)
+    };
+    config::load(&files as &dyn FileSource, saved.snapshot.root_dir(), &options)
 }
 
 /// Whether the working directory has any configuration.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use syntax::{Diagnostic, Diagnostics, Range};
 
-use crate::decode::FileBlocks;
+use crate::decode::{self, FileBlocks};
 use crate::model::{Check, Local, Module, ModuleCall, ModuleFile, Output, Variable};
 use crate::overrides;
 
@@ -42,6 +42,9 @@ pub(crate) fn module(
             )
             .at(&backend.range),
         );
+    }
+    for call in module.module_calls.values_mut() {
+        decode::literal_address(call, diagnostics);
     }
     resolve_providers(&mut module);
     check_imports(&module, diagnostics);
@@ -245,6 +248,21 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
             diagnostics,
         );
     }
+    for action in file.actions {
+        declare(
+            &mut module.actions,
+            action.address.clone(),
+            action,
+            |a| &a.range,
+            |key, first| {
+                (
+                    format!("Duplicate action \"{}\" configuration", key.ty),
+                    format!("There is an {key} at {first} already. Names are unique for each type within a module."),
+                )
+            },
+            diagnostics,
+        );
+    }
     module.moved.extend(file.moved);
     module.removed.extend(file.removed);
     module.imports.extend(file.imports);
@@ -265,6 +283,9 @@ fn resolve_providers(module: &mut Module) {
     };
     for resource in module.resources.values_mut() {
         resource.provider = provider(&resource.local_provider().name);
+    }
+    for action in module.actions.values_mut() {
+        action.provider = provider(&action.local_provider().name);
     }
     let resources = &module.resources;
     for import in &mut module.imports {

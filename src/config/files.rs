@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 /// The file system operations that loading needs. Paths are relative to the working directory, with `/` between steps.
-pub trait FileSource {
+pub trait FileSource: Sync {
     /// The names of the files (not directories) in a directory.
     fn list(&self, dir: &str) -> io::Result<Vec<String>>;
     /// The content of a file.

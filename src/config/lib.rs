@@ -13,6 +13,7 @@
 
 mod assemble;
 mod decode;
+mod early;
 pub mod files;
 pub mod loader;
 pub mod manifest;
@@ -29,5 +30,6 @@ pub mod version;
 #[cfg(test)]
 mod fixture_tests;
 
-pub use loader::{LoadOptions, Loaded, load};
+pub use early::ConstValues;
+pub use loader::{LoadOptions, Loaded, RootVariables, load};
 pub use model::*;

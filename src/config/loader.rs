@@ -8,10 +8,12 @@ use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
+use crate::early::{ConstValues, EarlyModule};
 use crate::files::{FileSource, clean, is_ignored, join};
 use crate::manifest::Manifest;
-use crate::model::{Config, Losses, Module, ModuleCall, ModuleFile, ModuleNode};
+use crate::model::{CallAddress, Config, LiteralAddress, Losses, Module, ModuleCall, ModuleFile, ModuleNode, Variable};
 use crate::source_address::ModuleSource;
+use crate::values::{self, ValueInputs};
 use crate::version::{Constraint, Version};
 use crate::{assemble, decode, parse, providers};
 
@@ -19,12 +21,40 @@ use crate::{assemble, decode, parse, providers};
 const MAX_DEPTH: usize = 64;
 
 /// What loading must know beside files.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct LoadOptions<'o> {
     /// The version of the language's tool that `required_version` is compared with.
     pub tool_version: &'o str,
     /// Where remote modules were installed.
     pub manifest: &'o Manifest,
+    /// The values of the root module's variables: sources of modules can depend on them.
+    pub variables: RootVariables<'o>,
+    /// The value of `path.cwd`.
+    pub cwd: &'o str,
+}
+
+impl<'o> LoadOptions<'o> {
+    /// Those of a root module whose variables are not known: sources of modules can depend on defaults only.
+    #[must_use]
+    pub fn new(tool_version: &'o str, manifest: &'o Manifest) -> LoadOptions<'o> {
+        LoadOptions {
+            tool_version,
+            manifest,
+            variables: RootVariables::None,
+            cwd: ".",
+        }
+    }
+}
+
+/// Where the values of the root module's const variables come from.
+#[derive(Clone, Copy, Debug)]
+pub enum RootVariables<'o> {
+    /// From nowhere: they have their defaults, and that others have no value is not reported.
+    None,
+    /// They are known already, such as in a saved plan. One that is missing has its default.
+    Known(&'o ConstValues),
+    /// From the environment, from files and from flags. One that is missing is an error.
+    Inputs(ValueInputs<'o>),
 }
 
 /// What loading gives.
@@ -50,6 +80,8 @@ pub struct MissingModule {
     pub source: ModuleSource,
     /// Which versions will do.
     pub version: Option<Constraint>,
+    /// The values of the call's arguments that are known, for const variables of the module.
+    pub inputs: ConstValues,
     /// Where the source is written.
     pub range: Range,
     /// What the diagnostics say about it.
@@ -98,8 +130,9 @@ pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loa
             ..Module::default()
         })
     });
+    let values = loader.root_values(&module);
     let mut ancestors = vec![dir];
-    let mut root = loader.node(addrs::Module::root(), module, String::new(), None, &mut ancestors);
+    let mut root = loader.node(addrs::Module::root(), module, None, values, &mut ancestors);
     let Loader {
         sources,
         mut diagnostics,
@@ -155,29 +188,57 @@ struct Loader<'l> {
 }
 
 impl Loader<'_> {
+    /// The values of the root module's const variables. Problems of all variables are reported.
+    fn root_values(&mut self, module: &Module) -> ConstValues {
+        let given = match self.options.variables {
+            RootVariables::None => ConstValues::new(),
+            RootVariables::Known(values) => values.clone(),
+            RootVariables::Inputs(inputs) => {
+                let collected = values::collect_const(module, &inputs);
+                self.sources.extend(collected.sources);
+                self.between.extend(collected.undeclared);
+                self.between.extend(collected.diagnostics);
+                for name in &collected.missing {
+                    let missing = module.variables.get(name).map(values::missing_variable);
+                    self.between.extend(missing);
+                }
+                let set = &collected.values;
+                let values = set.iter().map(|(name, found)| (name.clone(), found.value.clone()));
+                let early = EarlyModule::new(module, values.collect(), self.options.cwd);
+                early.validate(&|name| set.get(name)?.source.range().cloned(), &mut self.between);
+                return early.into_values();
+            }
+        };
+        let of_const = module.variables.values().filter(|v| v.is_const);
+        let value = |v: &Variable| given.get(&v.name).cloned().or_else(|| v.default.clone());
+        of_const.filter_map(|v| Some((v.name.clone(), value(v)?))).collect()
+    }
+
     /// The node of a module, with everything below.
     fn node(
         &mut self,
         path: addrs::Module,
         module: Arc<Module>,
-        source: String,
-        version: Option<String>,
+        from: Option<(&CallAddress, Option<String>)>,
+        values: ConstValues,
         ancestors: &mut Vec<String>,
     ) -> ModuleNode {
         let mut node = ModuleNode {
             path,
             module: module.clone(),
-            source,
-            version,
+            source: from.as_ref().map(|(a, _)| a.source.to_string()).unwrap_or_default(),
+            constraint: from.as_ref().and_then(|(a, _)| a.version.clone()),
+            version: from.and_then(|(_, version)| version),
             children: BTreeMap::new(),
             providers: BTreeMap::new(),
         };
         if !node.path.is_root() {
             providers::misplaced(&node, &mut self.diagnostics);
         }
+        let early = EarlyModule::new(&module, values, self.options.cwd);
         for call in module.module_calls.values() {
             let path = node.path.child(call.name.clone());
-            if let Some(child) = self.child(path, call, &module.source_dir, ancestors) {
+            if let Some(child) = self.child(path, call, &early, ancestors) {
                 if !child.module.refused {
                     check_inputs(call, &child.module, &mut self.between);
                 }
@@ -191,14 +252,20 @@ impl Loader<'_> {
         &mut self,
         path: addrs::Module,
         call: &ModuleCall,
-        caller_dir: &str,
+        early: &EarlyModule<'_>,
         ancestors: &mut Vec<String>,
     ) -> Option<ModuleNode> {
-        // Without a source, the call has been reported.
-        let source = call.source.as_ref()?;
-        let (dir, version) = match source {
-            ModuleSource::Local(relative) => (self.files.real(&join(caller_dir, relative)), None),
-            ModuleSource::Registry(_) | ModuleSource::Remote(_) => self.installed(&path, source, call)?,
+        let address = match &call.address {
+            LiteralAddress::Invalid => return None,
+            LiteralAddress::Known(address) => address.clone(),
+            LiteralAddress::Evaluated => early.address(call, &mut self.between)?,
+        };
+        let (dir, version) = match &address.source {
+            ModuleSource::Local(relative) => {
+                let caller_dir = &early.module().source_dir;
+                (self.files.real(&join(caller_dir, relative.as_str())), None)
+            }
+            ModuleSource::Registry(_) | ModuleSource::Remote(_) => self.installed(&path, &address, call, early)?,
         };
         if ancestors.contains(&dir) || ancestors.len() >= MAX_DEPTH {
             self.diagnostics.push(
@@ -208,7 +275,7 @@ impl Loader<'_> {
                         "The module in the directory {dir} is called from itself, by way of {path}: there would be no end to it."
                     ),
                 )
-                .at(&call.source_range),
+                .at(call.source_range()),
             );
             return None;
         }
@@ -224,24 +291,39 @@ impl Loader<'_> {
                             io_reason(&error)
                         ),
                     )
-                    .at(&call.source_range),
+                    .at(call.source_range()),
                 );
                 return None;
             }
         };
+        let values = self.call_values(call, early, &module);
         ancestors.push(dir);
-        let node = self.node(path, module, source.to_string(), version, ancestors);
+        let node = self.node(path, module, Some((&address, version)), values, ancestors);
         ancestors.pop();
         Some(node)
+    }
+
+    /// The values of the const variables of a called module, which are checked.
+    fn call_values(&mut self, call: &ModuleCall, early: &EarlyModule<'_>, module: &Module) -> ConstValues {
+        if !module.variables.values().any(|v| v.is_const) {
+            return ConstValues::new();
+        }
+        let values = early.inputs(call, module, &mut self.between);
+        let early = EarlyModule::new(module, values, self.options.cwd);
+        let place = |name: &str| call.inputs.attribute(name).map(|a| a.expr.range().clone());
+        early.validate(&place, &mut self.between);
+        early.into_values()
     }
 
     /// Where a remote module is installed. One that is not, or not as the call wants it, is reported.
     fn installed(
         &mut self,
         path: &addrs::Module,
-        source: &ModuleSource,
+        address: &CallAddress,
         call: &ModuleCall,
+        early: &EarlyModule<'_>,
     ) -> Option<(String, Option<String>)> {
+        let source = &address.source;
         let entry = self.options.manifest.modules.get(&Manifest::key(path));
         let problem = match entry {
             None => Some((
@@ -264,7 +346,7 @@ impl Loader<'_> {
                     entry.dir
                 ),
             )),
-            Some(entry) => match (&call.version, &entry.version) {
+            Some(entry) => match (&address.version, &entry.version) {
                 (Some(constraint), Some(text)) => match Version::parse_lenient(text) {
                     Ok(version) if constraint.allows(&version) => None,
                     _ => Some((
@@ -280,14 +362,15 @@ impl Loader<'_> {
             },
         };
         if let Some((summary, detail)) = problem {
-            let problem = Diagnostic::error(summary, detail).at(&call.source_range);
+            let problem = Diagnostic::error(summary, detail).at(call.source_range());
             self.unavailable.push(problem.clone());
             self.missing.push(MissingModule {
                 problem,
                 path: path.clone(),
                 source: source.clone(),
-                version: call.version.clone(),
-                range: call.source_range.clone(),
+                version: address.version.clone(),
+                inputs: early.known_inputs(call),
+                range: call.source_range().clone(),
             });
             return None;
         }

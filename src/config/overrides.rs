@@ -11,7 +11,7 @@ use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode::{self, FileBlocks};
-use crate::model::{IgnoreChanges, Module, ModuleCall, Output, ProviderConfig, Resource, Variable};
+use crate::model::{Action, IgnoreChanges, Module, ModuleCall, Output, ProviderConfig, Resource, Variable};
 
 /// Applies the blocks of one override file.
 pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Diagnostics) {
@@ -119,6 +119,16 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
             )),
         }
     }
+    for v in file.actions {
+        match module.actions.get_mut(&v.address) {
+            Some(base) => action(base, v),
+            None => diagnostics.push(missing(
+                "Missing resource to override",
+                &format!("action {}.{}", v.address.ty, v.address.name),
+                &v.range,
+            )),
+        }
+    }
     for v in file.removed {
         diagnostics.push(ignored("removed", &v.range));
     }
@@ -176,6 +186,9 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
     if by.written.nullable {
         base.nullable = by.nullable;
     }
+    if by.written.is_const {
+        base.is_const = by.is_const;
+    }
     if by.typed {
         base.ty = by.ty;
         base.typed = true;
@@ -218,11 +231,7 @@ fn output(base: &mut Output, by: Output) {
 }
 
 fn call(base: &mut ModuleCall, by: ModuleCall) {
-    if by.source.is_some() {
-        base.source = by.source;
-        base.source_text = by.source_text;
-        base.source_range = by.source_range;
-    }
+    replace(&mut base.source, by.source);
     replace(&mut base.version, by.version);
     replace(&mut base.count, by.count);
     replace(&mut base.for_each, by.for_each);
@@ -258,7 +267,20 @@ fn resource(base: &mut Resource, by: Resource) {
         (_, IgnoreChanges::Paths(paths)) if paths.is_empty() => {}
         (_, by) => base.lifecycle.ignore_changes = by,
     }
+    if !lifecycle.action_triggers.is_empty() {
+        base.lifecycle.action_triggers = lifecycle.action_triggers;
+    }
     body(&mut base.body, by.body);
+}
+
+fn action(base: &mut Action, by: Action) {
+    replace(&mut base.count, by.count);
+    replace(&mut base.for_each, by.for_each);
+    replace(&mut base.provider_ref, by.provider_ref);
+    match (&mut base.config, by.config) {
+        (Some(base), Some(by)) => body(base, by),
+        (base, by) => replace(base, by),
+    }
 }
 
 /// Replaces attributes one by one, and nested blocks type by type.

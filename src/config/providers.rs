@@ -308,10 +308,15 @@ fn local_names(node: &ModuleNode, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports resources whose provider configuration has an alias that nothing stands behind.
+/// Reports resources and actions whose provider configuration has an alias that nothing stands behind.
 fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &mut Diagnostics) {
-    for resource in node.module.resources.values() {
-        let Some(reference) = resource.provider_ref.as_ref().filter(|r| r.config.alias.is_some()) else {
+    let module = &node.module;
+    let resources = module.resources.values();
+    let references = resources
+        .map(|r| (&r.provider_ref, r.address.in_module(&node.path).to_string()))
+        .chain((module.actions.values()).map(|a| (&a.provider_ref, a.address.in_module(&node.path).to_string())));
+    for (reference, address) in references {
+        let Some(reference) = reference.as_ref().filter(|r| r.config.alias.is_some()) else {
             continue;
         };
         if node.providers.contains_key(&key(&node.module, &reference.config)) {
@@ -335,7 +340,7 @@ fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &m
                     ),
                 )
                 .at(&reference.range)
-                .about(resource.address.in_module(&node.path)),
+                .about(address),
             );
         }
     }
@@ -362,18 +367,6 @@ pub(crate) fn misplaced(node: &ModuleNode, diagnostics: &mut Diagnostics) {
                  has no effect.",
             )
             .at(range),
-        );
-    }
-    for import in &module.imports {
-        diagnostics.push(
-            Diagnostic::error(
-                "Invalid import configuration",
-                format!(
-                    "There is an import block in {}. Import blocks can stand in the root module only.",
-                    node.path
-                ),
-            )
-            .at(&import.range),
         );
     }
 }
@@ -426,9 +419,10 @@ impl Config {
                     .values()
                     .map(|r| node.provider(&r.local_provider())),
             );
+            needed.extend(node.module.actions.values().map(|a| node.provider(&a.local_provider())));
             needed.extend(node.module.imports.iter().map(|i| match &i.provider_ref {
                 Some(r) => node.provider(&r.config),
-                None => self.provider_for(&i.to_resource),
+                None => self.provider_for(&i.target(&node.path)),
             }));
         }
         for address in needed {
@@ -487,7 +481,14 @@ impl Config {
                     need(resource.provider.clone(), None, origin, &resource.range);
                 }
             }
-            for import in &module.imports {
+            for action in module.actions.values() {
+                if said.insert(action.provider.clone()) {
+                    let origin = RequirementOrigin::Action(action.address.clone());
+                    need(action.provider.clone(), None, origin, &action.range);
+                }
+            }
+            // What is imported into a called module has the provider that its resource has there.
+            for import in module.imports.iter().filter(|i| i.to_resource.module.is_root()) {
                 if said.insert(import.provider.clone()) {
                     need(import.provider.clone(), None, RequirementOrigin::Import, &import.range);
                 }

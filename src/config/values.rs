@@ -36,6 +36,17 @@ pub enum ValueSource {
     Default,
 }
 
+impl ValueSource {
+    /// The place in a variable file.
+    #[must_use]
+    pub fn range(&self) -> Option<&Range> {
+        match self {
+            ValueSource::File(range) => Some(range),
+            _ => None,
+        }
+    }
+}
+
 /// A value, converted to its variable's type, and where it comes from.
 #[derive(Clone, PartialEq)]
 pub struct VariableValue {
@@ -80,6 +91,7 @@ impl fmt::Debug for VariableFlag {
 }
 
 /// Where values may come from.
+#[derive(Clone, Copy)]
 pub struct ValueInputs<'i> {
     /// The files: `terraform.tfvars` and its like are searched in the working directory.
     pub files: &'i dyn FileSource,
@@ -87,6 +99,15 @@ pub struct ValueInputs<'i> {
     pub environment: &'i BTreeMap<String, String>,
     /// The flags.
     pub flags: &'i [VariableFlag],
+}
+
+/// Prints which flags there are: the values may be secrets.
+impl fmt::Debug for ValueInputs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ValueInputs")
+            .field("flags", &self.flags)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The values that were set.
@@ -99,8 +120,10 @@ pub struct CollectedValues {
     pub missing: Vec<Arc<str>>,
     /// The text of every variable file.
     pub sources: SourceMap,
-    /// Every problem.
+    /// Every problem of declared variables.
     pub diagnostics: Diagnostics,
+    /// What is set and not declared.
+    pub undeclared: Diagnostics,
 }
 
 /// A value as it was set, not parsed yet.
@@ -121,6 +144,36 @@ enum Content {
 /// Gathers the values of a root module's variables.
 #[must_use]
 pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
+    let (given, mut out) = given(module, inputs);
+    for variable in module.variables.values() {
+        let value = collected(variable, given.get(&variable.name), &mut out);
+        if let Some(value) = value {
+            let warning = deprecated_variable(variable, &value.value).filter(|_| value.source != ValueSource::Default);
+            out.diagnostics.extend(warning);
+            out.values.insert(variable.name.clone(), value);
+        }
+    }
+    out
+}
+
+/// Gathers the values of a root module's const variables. Of other variables, only what cannot be read is reported.
+#[must_use]
+pub fn collect_const(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
+    let (given, mut out) = given(module, inputs);
+    for variable in module.variables.values() {
+        let given = given.get(&variable.name);
+        if variable.is_const {
+            let value = collected(variable, given, &mut out);
+            out.values.extend(value.map(|value| (variable.name.clone(), value)));
+        } else if let Some(given) = given {
+            written(variable, given, &mut out);
+        }
+    }
+    out
+}
+
+/// Everything that is set, and what is wrong with it as a whole.
+fn given(module: &Module, inputs: &ValueInputs<'_>) -> (BTreeMap<Arc<str>, Given>, CollectedValues) {
     let mut collector = Collector {
         files: inputs.files,
         given: BTreeMap::new(),
@@ -144,27 +197,24 @@ pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
         }
     }
     let Collector { given, mut out, .. } = collector;
-    report_undeclared(module, &given, &mut out.diagnostics);
-    for variable in module.variables.values() {
-        match (given.get(&variable.name), &variable.default) {
-            (Some(given), _) => {
-                if let Some(value) = evaluate(variable, given, &mut out) {
-                    out.diagnostics.extend(deprecated_variable(variable, &value.value));
-                    out.values.insert(variable.name.clone(), value);
-                }
-            }
-            (None, Some(default)) => {
-                let value = VariableValue {
-                    value: default.clone(),
-                    given: None,
-                    source: ValueSource::Default,
-                };
-                out.values.insert(variable.name.clone(), value);
-            }
-            (None, None) => out.missing.push(variable.name.clone()),
+    report_undeclared(module, &given, &mut out.undeclared);
+    (given, out)
+}
+
+/// The value of a variable; `None` if it has none, or a wrong one.
+fn collected(variable: &Variable, given: Option<&Given>, out: &mut CollectedValues) -> Option<VariableValue> {
+    match (given, &variable.default) {
+        (Some(given), _) => evaluate(variable, given, out),
+        (None, Some(default)) => Some(VariableValue {
+            value: default.clone(),
+            given: None,
+            source: ValueSource::Default,
+        }),
+        (None, None) => {
+            out.missing.push(variable.name.clone());
+            None
         }
     }
-    out
 }
 
 /// The value that was typed at the prompt for a variable.
@@ -368,10 +418,10 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
     }
 }
 
-/// The value of a variable when set to this. Problems are reported.
-fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Option<VariableValue> {
+/// The value that a variable is set to, before conversion, and where that is written. Problems are reported.
+fn written<'g>(variable: &Variable, given: &'g Given, out: &mut CollectedValues) -> Option<(Value, Option<&'g Range>)> {
     let name = &variable.name;
-    let (value, written) = match &given.content {
+    Some(match &given.content {
         Content::Text(text) if variable.takes_literal_text() => (Value::string(text), None),
         Content::Text(text) => {
             let file: Arc<str> = format!("<value for var.{name}>").into();
@@ -386,7 +436,13 @@ fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Op
         }
         Content::Expr(expr) => (parts::constant(expr, &mut out.diagnostics)?, Some(expr.range())),
         Content::Value(value, range) => (value.clone(), Some(range)),
-    };
+    })
+}
+
+/// The value of a variable when set to this. Problems are reported.
+fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Option<VariableValue> {
+    let name = &variable.name;
+    let (value, written) = written(variable, given, out)?;
     match (variable.fit(&value), written) {
         (Ok(fitting), _) if fitting.is_null() && !variable.nullable => match &variable.default {
             Some(default) => Some(VariableValue {

@@ -21,12 +21,23 @@ pub enum Action {
     CreateThenDelete,
     /// Remove from the state without destroying.
     Forget,
+    /// Replace: create the new object, then remove the old one from the state without destroying it.
+    CreateThenForget,
 }
 
 impl Action {
-    /// Whether the old object is destroyed and a new one created.
+    /// Whether a new object takes the place of the old one.
     #[must_use]
     pub fn is_replace(self) -> bool {
-        matches!(self, Action::DeleteThenCreate | Action::CreateThenDelete)
+        matches!(
+            self,
+            Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget
+        )
+    }
+
+    /// Whether an object leaves the state without being destroyed.
+    #[must_use]
+    pub fn forgets(self) -> bool {
+        matches!(self, Action::Forget | Action::CreateThenForget)
     }
 }

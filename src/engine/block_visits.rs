@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use addrs::{Module, ModuleInstance};
+use addrs::{ConfigAction, Module, ModuleInstance};
 use config::ModuleNode;
 
 use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
@@ -53,6 +53,13 @@ pub fn visit_local(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>) 
 pub fn visit_call(evaluator: &Evaluator<'_>, module: &Module, name: &Arc<str>) -> Result<(), Reported> {
     for_each_instance(evaluator, module, |instance, _| {
         evaluator.call_expansion(instance, name).map(|_| ())
+    })
+}
+
+/// Evaluates the repetition arguments of an action in each instance of its module.
+pub fn visit_action(evaluator: &Evaluator<'_>, action: &ConfigAction) -> Result<(), Reported> {
+    for_each_instance(evaluator, &action.module, |instance, _| {
+        evaluator.action_expansion(instance, &action.action).map(|_| ())
     })
 }
 

@@ -1,4 +1,4 @@
-//! Evaluation of single expressions for the console. A [`Console`] evaluates in the root module of a configuration, with the
+//! Evaluation of single expressions for the console. A [`Console`] evaluates in a module of a configuration, with the
 //! objects of a state or of a plan. It evaluates the whole configuration at the start and reports the errors once. Values that
 //! failed are unknown in expressions.
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addrs::{AbsResource, ModuleInstance};
-use config::Config;
+use config::{Config, ModuleNode};
 use cty::{Marks, Type, Value};
 use lang::eval::{Context, evaluate};
 use state::State;
@@ -26,22 +26,12 @@ use provider::Schemas;
 /// The file name of console input in diagnostics.
 pub const INPUT_NAME: &str = "<console-input>";
 
-/// The providers whose functions an expression calls.
-#[must_use]
-pub fn function_providers(config: &Config, text: &str) -> BTreeSet<addrs::Provider> {
-    let (expr, _) = syntax::parse_expression(INPUT_NAME, text, Pos::default());
-    let required = &config.root.module.required_providers;
-    lang::refs::provider_functions(&expr)
-        .into_iter()
-        .filter_map(|(name, _)| Some(required.get(&name)?.provider.clone()))
-        .collect()
-}
-
 /// Evaluates expressions. See the module's documentation.
 pub struct Console<'a> {
     evaluator: Evaluator<'a>,
     blocks: Blocks,
     schemas: &'a Schemas,
+    module: ModuleInstance,
 }
 
 /// What expressions can refer to beside the configuration.
@@ -122,7 +112,9 @@ impl<'a> Console<'a> {
                 Box::new(ExistingObjects(view))
             }
         };
-        let evaluator = Evaluator::new(config, environment, view.variables, source).with_functions(view.functions);
+        let evaluator = Evaluator::new(config, environment, view.variables, source)
+            .with_functions(view.functions)
+            .with_schemas(view.schemas);
         for change in view.plan.into_iter().flat_map(|p| &p.changes) {
             match change.action {
                 _ if change.deposed.is_some() => {}
@@ -143,8 +135,38 @@ impl<'a> Console<'a> {
             evaluator,
             blocks,
             schemas: view.schemas,
+            module: ModuleInstance::root(),
         };
         (Some(console), problems)
+    }
+
+    /// The same console inside a module instance; `None` if there is no such instance.
+    #[must_use]
+    pub fn inside(mut self, module: ModuleInstance) -> Option<Console<'a>> {
+        self.evaluator.config().node(&module.module())?;
+        let instances = self.evaluator.module_instances(&module.module());
+        // Errors have been reported at the start.
+        drop(self.evaluator.take_diagnostics());
+        instances.ok()?.contains(&module).then(|| {
+            self.module = module;
+            self
+        })
+    }
+
+    fn node(&self) -> &'a ModuleNode {
+        let config = self.evaluator.config();
+        config.node(&self.module.module()).unwrap_or(&config.root)
+    }
+
+    /// The providers whose functions an expression calls.
+    #[must_use]
+    pub fn function_providers(&self, text: &str) -> BTreeSet<addrs::Provider> {
+        let (expr, _) = syntax::parse_expression(INPUT_NAME, text, Pos::default());
+        let required = &self.node().module.required_providers;
+        lang::refs::provider_functions(&expr)
+            .into_iter()
+            .filter_map(|(name, _)| Some(required.get(&name)?.provider.clone()))
+            .collect()
     }
 
     /// The value of an expression.
@@ -154,11 +176,11 @@ impl<'a> Console<'a> {
             return Err(problems);
         }
         let config = self.evaluator.config();
-        let mut problems = self.blocks.check_references(config, self.schemas, &config.root, &expr);
+        let mut problems = self.blocks.check_references(config, self.schemas, self.node(), &expr);
         if problems.has_errors() {
             return Err(problems);
         }
-        let Some(scope) = self.evaluator.scope(&ModuleInstance::root()) else {
+        let Some(scope) = self.evaluator.scope(&self.module) else {
             return Ok(Value::dynamic());
         };
         let (value, found) = evaluate(&expr, Context::new(&scope));
@@ -185,6 +207,7 @@ fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
         Block::Local(module, name) => block_visits::visit_local(evaluator, module, name),
         Block::Output(module, name) => block_visits::visit_output(evaluator, module, name, FailureSeverity::Error),
         Block::Call(module, name) => block_visits::visit_call(evaluator, module, name),
+        Block::Action(action) => block_visits::visit_action(evaluator, action),
         Block::Check(..) | Block::Provider(_) | Block::Resource(_) => Ok(()),
     }
 }

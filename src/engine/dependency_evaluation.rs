@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
 
-use crate::block_visits::{for_each_instance, visit_call, visit_local, visit_output, visit_variable};
+use crate::block_visits::{for_each_instance, visit_action, visit_call, visit_local, visit_output, visit_variable};
 use crate::blocks::{Block, Blocks};
 use crate::eval::checks::FailureSeverity;
 use crate::eval::{Evaluator, Reported};
@@ -61,6 +61,7 @@ impl<'a> DependencyEvaluation<'a> {
                     evaluator.output(instance, node, name).map(|_| ())
                 }),
                 Block::Call(module, name) => visit_call(evaluator, module, name),
+                Block::Action(action) => visit_action(evaluator, action),
                 Block::Provider(_) | Block::Resource(_) | Block::Check(..) => Ok(()),
             };
             if result.is_err() || self.depends_on_failed(node) {

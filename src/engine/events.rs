@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use addrs::AbsResourceInstance;
+use addrs::{AbsActionInstance, AbsResourceInstance};
+use provider::ImportTarget;
 
+use crate::invocation::InvocationTrigger;
 use crate::plan::Action;
 
 /// An event.
@@ -13,15 +15,15 @@ pub enum Event {
     ImportStart {
         /// The address of the object.
         address: AbsResourceInstance,
-        /// The import ID.
-        id: Arc<str>,
+        /// What it is imported by.
+        target: ImportTarget,
     },
     /// An imported object is in the state.
     Imported {
         /// The address of the object.
         address: AbsResourceInstance,
-        /// The import ID.
-        id: Arc<str>,
+        /// What it is imported by.
+        target: ImportTarget,
     },
     /// The refresh of an object starts.
     RefreshStart {
@@ -101,6 +103,38 @@ pub enum Event {
         address: AbsResourceInstance,
         /// The type of the provisioner.
         provisioner: Arc<str>,
+    },
+    /// The invocation of an action starts.
+    ActionStart {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it is invoked.
+        trigger: Arc<InvocationTrigger>,
+    },
+    /// A message from an action that runs.
+    ActionProgress {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it is invoked.
+        trigger: Arc<InvocationTrigger>,
+        /// The message.
+        message: String,
+    },
+    /// The invocation of an action is complete.
+    ActionComplete {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it was invoked.
+        trigger: Arc<InvocationTrigger>,
+    },
+    /// The invocation of an action has failed.
+    ActionFailed {
+        /// The action.
+        address: AbsActionInstance,
+        /// Why it was invoked.
+        trigger: Arc<InvocationTrigger>,
+        /// Its errors.
+        error: String,
     },
     /// The opening of an ephemeral resource is deferred to apply, because its configuration is unknown.
     EphemeralDeferred {

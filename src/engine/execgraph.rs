@@ -32,6 +32,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
+use crate::invocation::ActionInvocation;
 
 /// One operation. The numbers are indices of the plan's changes, or of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +45,8 @@ pub enum Operation {
     Change(u32),
     /// Destroy the object: that of a deletion, or the old one of a replacement. Or forget it.
     Destroy(u32),
+    /// Invoke an action that the user asks for. The number is an index of the plan's invocations.
+    Invoke(u32),
 }
 
 /// Operations and their order.
@@ -173,7 +176,7 @@ impl<'p> Builder<'p> {
             }
             match change.action {
                 Action::NoOp => continue,
-                Action::Create | Action::Read | Action::Update => {
+                Action::Create | Action::Read | Action::Update | Action::CreateThenForget => {
                     self.member(r, GroupKind::Change, Operation::Change(i));
                     continue;
                 }
@@ -321,6 +324,16 @@ impl ExecGraph {
         builder.graph.with_constraints(constraints)
     }
 
+    /// Adds the invocations that the user asks for. They wait for nothing: their configuration is that of the plan. Those that changes
+    /// trigger are part of the operations on their objects.
+    pub fn add_invocations(&mut self, invocations: &[ActionInvocation]) {
+        for (i, invocation) in invocations.iter().enumerate() {
+            if invocation.trigger.lifecycle().is_none() {
+                self.nodes.push(Operation::Invoke(u32::try_from(i).unwrap_or(u32::MAX)));
+            }
+        }
+    }
+
     /// Adds the constraints as edges. Where that would make cycles, the constraints in them are left out, those of the lowest
     /// priority first.
     fn with_constraints(mut self, mut constraints: Vec<Constraint>) -> ExecGraph {
@@ -366,7 +379,7 @@ impl ExecGraph {
     pub fn operations(&self) -> usize {
         self.nodes
             .iter()
-            .filter(|n| matches!(n, Operation::Change(_) | Operation::Destroy(_)))
+            .filter(|n| matches!(n, Operation::Change(_) | Operation::Destroy(_) | Operation::Invoke(_)))
             .count()
     }
 

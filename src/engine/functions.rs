@@ -1,6 +1,7 @@
 //! Functions of providers, called by expressions. Evaluation is synchronous, and calls to providers are not: a call is a task
 //! of the runtime, for which the evaluating thread blocks (`block_in_place`). Functions are pure, so results are cached by
-//! function and arguments. The plan contains a digest of each result, which apply compares.
+//! function and arguments. The plan contains a digest of each result, which apply compares; the same holds for the functions of
+//! the language that read files.
 
 use data_encoding::HEXLOWER;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -34,7 +35,7 @@ fn anything() -> Signature {
     }
 }
 
-/// Digests of function results, by digests of function and arguments, in hexadecimal.
+/// Digests of results of functions of providers, and of those that read files, by digests of function and arguments, in hexadecimal.
 pub type FunctionResults = BTreeMap<String, String>;
 
 type CallResult = Result<Value, CallError>;
@@ -229,17 +230,28 @@ impl Functions {
         }
     }
 
+    /// Checks that a function of the language that reads files has the same result as in an earlier call with the same
+    /// arguments.
+    pub(crate) fn check_file_function(
+        &self,
+        function: &str,
+        arguments: &[Value],
+        result: &Value,
+    ) -> Result<(), CallError> {
+        let key = digest(function, arguments).filter(|_| result.is_wholly_known());
+        if key.is_none_or(|key| self.is_as_before(&key, result)) {
+            return Ok(());
+        }
+        Err(CallError::Failed(
+            "function returned an inconsistent result: with the same arguments it gave another one before, in this run or \
+             when the plan was made. Files that the configuration reads must not change between the two"
+                .into(),
+        ))
+    }
+
     /// Checks that a call has the same result as the earlier call with the same arguments.
     fn verify(&self, call: &[u8; 32], value: &Value) -> Result<(), CallError> {
-        let Some(result_digest) = digest("", std::slice::from_ref(value)) else {
-            return Ok(());
-        };
-        let result_digest = HEXLOWER.encode(&result_digest);
-        let mut results = self.results();
-        let before = results
-            .entry(HEXLOWER.encode(call))
-            .or_insert_with(|| result_digest.clone());
-        if *before == result_digest {
+        if self.is_as_before(call, value) {
             return Ok(());
         }
         Err(CallError::Failed(
@@ -247,6 +259,19 @@ impl Functions {
              value. This is a defect of the provider; please report it to its maintainers"
                 .into(),
         ))
+    }
+
+    /// Whether a call has the same result as the earlier one. The first result is recorded.
+    fn is_as_before(&self, call: &[u8; 32], value: &Value) -> bool {
+        let Some(result_digest) = digest("", std::slice::from_ref(value)) else {
+            return true;
+        };
+        let result_digest = HEXLOWER.encode(&result_digest);
+        let mut results = self.results();
+        let before = results
+            .entry(HEXLOWER.encode(call))
+            .or_insert_with(|| result_digest.clone());
+        *before == result_digest
     }
 }
 

@@ -1,8 +1,9 @@
-//! The import ID of an import block.
+//! What import blocks say of the object: an import ID, or an identity.
 
 use std::sync::Arc;
 
 use cty::{Type, Value};
+use schema::Schema;
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -34,4 +35,35 @@ pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>
         Some(_) => Err(wrong(Extra::None, "The import ID is an empty string.")),
         None => Err(wrong(Extra::None, "The import ID cannot be null.")),
     }
+}
+
+pub(crate) const INVALID_IDENTITY: &str = "Invalid import identity argument";
+
+/// The identity for the value of an `identity` argument; none if it is not wholly known. Marks are dropped: it goes to the
+/// provider only.
+pub(crate) fn import_identity(
+    value: Value,
+    schema: &Schema,
+    ty: &str,
+    range: &Range,
+) -> Result<Option<Value>, Diagnostics> {
+    let wrong = |summary: &str, detail: String| -> Diagnostics { Diagnostic::error(summary, detail).at(range).into() };
+    let Some(identity) = &schema.identity else {
+        let detail = format!(
+            "Objects of the type \"{ty}\" have no identity. Say which one to import with the argument \"id\", or select a \
+             version of the provider in which they have one."
+        );
+        return Err(wrong(INVALID_IDENTITY, detail));
+    };
+    let (value, _) = value.unmark_deep();
+    let value = cty::convert(&value, &identity.import_type()).map_err(|e| {
+        wrong(
+            "Incorrect value type",
+            format!("The identity does not fit the type \"{ty}\": {}.", e.message),
+        )
+    })?;
+    if value.is_null() {
+        return Err(wrong(INVALID_IDENTITY, "The import identity cannot be null.".into()));
+    }
+    Ok(value.is_wholly_known().then_some(value))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use addrs::{AbsResourceInstance, Target};
+use addrs::{AbsActionInstance, AbsResourceInstance, Target};
 use config::Config;
 use cty::Value;
 use lang::scope::FunctionSettings;
@@ -66,6 +66,9 @@ pub struct PlanOptions {
     /// The address and the identifier of an object to import. Then the plan does nothing else: the object is imported and
     /// refreshed, and is in the prior state of the plan; it is not compared with its configuration.
     pub import: Option<(AbsResourceInstance, Arc<str>)>,
+    /// The action to invoke, in a refresh-only plan. Without an instance key it means all instances. Targets select the resource
+    /// instances that call it.
+    pub invoke: Option<AbsActionInstance>,
 }
 
 impl Default for PlanOptions {
@@ -78,6 +81,7 @@ impl Default for PlanOptions {
             force_replace: Vec::new(),
             generate_config: false,
             import: None,
+            invoke: None,
         }
     }
 }

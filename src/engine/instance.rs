@@ -13,6 +13,8 @@ use state::{Attributes, Object, ObjectStatus};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
 
+use crate::identity::{encode_identity, stored_identity, upgrade_identity};
+
 /// A stored object, decoded.
 #[derive(Clone, Debug)]
 pub struct StoredObject {
@@ -22,6 +24,8 @@ pub struct StoredObject {
     pub marks: Vec<(Path, Marks)>,
     /// The private data of the provider.
     pub private: Vec<u8>,
+    /// The identity of the object, if it has one.
+    pub identity: Option<Value>,
     /// The object as the state has it.
     pub object: Arc<Object>,
 }
@@ -93,10 +97,12 @@ pub async fn upgrade(
     if !problems.is_empty() {
         return Err(problems);
     }
+    let identity = upgrade_identity(provider, schema, ty, object, address).await?;
     Ok(StoredObject {
         value: answer.value,
         marks: stored_marks(object),
         private: object.private.clone(),
+        identity,
         object: object.clone(),
     })
 }
@@ -208,12 +214,19 @@ pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> R
         value,
         marks: stored_marks(object),
         private: object.private.clone(),
+        identity: stored_identity(schema, object, address)?,
         object: object.clone(),
     })
 }
 
-/// Encodes a value (marked, wholly known) for the state. The other facts are those of `like`.
-pub fn encode(schema: &Schema, value: &Value, private: Vec<u8>, like: Object) -> Result<Object, Diagnostics> {
+/// Encodes a value (marked, wholly known) for the state, with the identity of the object. The other facts are those of `like`.
+pub fn encode(
+    schema: &Schema,
+    value: &Value,
+    identity: Option<&Value>,
+    private: Vec<u8>,
+    like: Object,
+) -> Result<Object, Diagnostics> {
     let sensitive_paths = value
         .paths_with_marks()
         .into_iter()
@@ -234,6 +247,7 @@ pub fn encode(schema: &Schema, value: &Value, private: Vec<u8>, like: Object) ->
         attributes,
         sensitive_paths,
         private,
+        identity: encode_identity(schema, identity)?,
         ..like
     })
 }
@@ -365,7 +379,7 @@ pub fn recorded_version(mode: addrs::Mode, schema: &Schema) -> u64 {
 pub fn encode_data(schema: &Schema, value: &Value) -> Result<Object, Diagnostics> {
     let version = recorded_version(addrs::Mode::Data, schema);
     let empty = Object::new(version, Attributes::Flat(Arc::default()));
-    let object = encode(schema, value, Vec::new(), empty)?;
+    let object = encode(schema, value, None, Vec::new(), empty)?;
     Ok(Object {
         schema_version: version,
         ..object

@@ -11,6 +11,7 @@
 //! Where to begin: [`plan`] (the data), `blocks` (the graph of the configuration's blocks), then `planner` and `apply`.
 
 mod action;
+mod actions;
 pub mod apply;
 mod block_visits;
 mod blocks;
@@ -23,9 +24,11 @@ mod eval;
 pub mod events;
 pub mod execgraph;
 pub mod functions;
+pub mod identity;
 mod import_id;
 pub mod inputs;
 pub mod instance;
+pub mod invocation;
 pub mod objchange;
 mod object_config;
 pub mod plan;

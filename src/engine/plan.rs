@@ -1,12 +1,16 @@
 //! Plans: the decided actions with their reasons, as data.
 
 pub use crate::action::Action;
+pub use crate::identity::IdentityChange;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use addrs::{AbsProviderConfig, AbsResourceInstance, Target};
+use addrs::{AbsActionInstance, AbsProviderConfig, AbsResourceInstance, Target};
 use cty::{Path, Value};
+use provider::ImportTarget;
 use serde::{Deserialize, Serialize};
+
+use crate::invocation::ActionInvocation;
 
 /// The mode of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,8 +106,10 @@ pub struct ResourceChange {
     pub private: Vec<u8>,
     /// Whether the configuration was wholly known. If it was not, apply has the provider plan again.
     pub config_known: bool,
-    /// The import ID, if the object is imported.
-    pub importing: Option<Arc<str>>,
+    /// What the object is imported by, if it is imported. An identity is whole, as the provider completed it.
+    pub importing: Option<ImportTarget>,
+    /// The identities of the object, if it has any.
+    pub identity: Option<Box<IdentityChange>>,
 }
 
 /// A planned change of a root output value.
@@ -138,6 +144,10 @@ pub struct Plan {
     pub force_replace: Vec<AbsResourceInstance>,
     /// The changes of objects, no-ops included, sorted by address.
     pub changes: Vec<ResourceChange>,
+    /// The invocations of actions: those that the user asks for, then those of each resource instance, in order.
+    pub invocations: Vec<ActionInvocation>,
+    /// The action of `-invoke`.
+    pub invoke: Option<AbsActionInstance>,
     /// Drift: the differences between the stored objects and the refreshed ones, sorted by address.
     pub drift: Vec<ResourceChange>,
     /// The changes of root outputs.
@@ -162,6 +172,14 @@ pub struct Plan {
     pub errored: bool,
     /// Whether the plan was read from a file. Users who apply it may not have seen the warnings of planning.
     pub saved: bool,
+}
+
+impl ResourceChange {
+    /// The identity of the planned object, if it has one.
+    #[must_use]
+    pub fn planned_identity(&self) -> Option<&Value> {
+        self.identity.as_ref()?.after.as_ref()
+    }
 }
 
 impl Plan {
@@ -209,7 +227,7 @@ impl Plan {
                 Mode::RefreshOnly => {
                     // Unknown outputs cannot be stored.
                     let news = |o: &OutputChange| o.action != Action::NoOp && o.after.is_wholly_known();
-                    self.refreshes() || self.outputs.values().any(news)
+                    self.refreshes() || !self.invocations.is_empty() || self.outputs.values().any(news)
                 }
                 _ => self.has_changes(),
             }

@@ -27,7 +27,7 @@ pub fn provider_config_value(
     let instance = source.node.path.0.iter().fold(ModuleInstance::root(), |m, name| {
         m.child(name.clone(), InstanceKey::None)
     });
-    let scope = evaluator.scope(&instance).ok_or(Reported)?;
+    let scope = evaluator.scope(&instance).ok_or(Reported)?.allowing_changed_files();
     let value = object_config(evaluator, address, &block.body, schema, &scope)?;
     Ok(value.unmark_deep().0)
 }

@@ -6,7 +6,7 @@ use addrs::{ConfigResource, Module, Target};
 use config::{Config, Removed};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::plan::{Action, Plan};
+use crate::plan::Plan;
 
 /// All `removed` blocks, by their addresses.
 #[derive(Debug, Default)]
@@ -92,7 +92,7 @@ pub fn warning(plan: &Plan) -> Option<Diagnostic> {
     let forgotten: Vec<String> = plan
         .changes
         .iter()
-        .filter(|c| c.action == Action::Forget)
+        .filter(|c| c.action.forgets())
         .map(|c| format!(" - {}", c.address))
         .collect();
     if forgotten.is_empty() {

@@ -11,13 +11,16 @@ use syntax::Range;
 
 use crate::removals::Removals;
 
-/// The providers of the resources of a configuration and of a state, and of the provider configurations.
+/// The providers of the resources and actions of a configuration and of a state, and of the provider configurations.
 #[must_use]
 pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
     let mut out: BTreeSet<Provider> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
     for node in config.nodes() {
         for resource in node.module.resources.values() {
             out.insert(node.provider(&resource.local_provider()).provider);
+        }
+        for action in node.module.actions.values() {
+            out.insert(node.provider(&action.local_provider()).provider);
         }
         for local in node.module.provider_configs.keys() {
             out.insert(node.provider(local).provider);
@@ -64,6 +67,10 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
             called(provider_functions_in_body(&resource.body));
             called(rules(&resource.lifecycle.preconditions));
             called(rules(&resource.lifecycle.postconditions));
+            let triggers = resource.lifecycle.action_triggers.iter();
+            for condition in triggers.filter_map(|t| t.condition.as_ref()) {
+                called(provider_functions(condition));
+            }
             let of_provisioners = resource.provisioners.iter().filter_map(|p| p.connection.as_ref());
             for connection in resource.connection.iter().chain(of_provisioners) {
                 called(provider_functions_in_body(&connection.body));
@@ -72,8 +79,17 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
                 called(provider_functions_in_body(&provisioner.body));
             }
         }
+        for action in module.actions.values() {
+            for expr in action.count.iter().chain(&action.for_each) {
+                called(provider_functions(expr));
+            }
+            action
+                .config
+                .iter()
+                .for_each(|body| called(provider_functions_in_body(body)));
+        }
         for import in &module.imports {
-            for expr in import.for_each.iter().chain([&import.id, &import.to]) {
+            for expr in import.for_each.iter().chain([import.by.expr(), &import.to]) {
                 called(provider_functions(expr));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use addrs::{InstanceKey, Mode, Referenceable, Resource};
+use addrs::{Action, InstanceKey, Mode, Referenceable, Resource};
 use cty::Value;
 use syntax::ast::{Body, Expr, ObjectKey, TemplatePart, Traversal, TraversalStep};
 use syntax::{Diagnostic, Diagnostics, Range};
@@ -30,6 +30,23 @@ pub fn reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
                 }
                 _ => Referenceable::Resource(resource),
             };
+        }
+        Referenceable::Action(action) => {
+            whole.subject = match &first {
+                TraversalStep::Index { key, range } => {
+                    whole.remaining.remove(0);
+                    whole.range = whole.range.to(range);
+                    Referenceable::ActionInstance(action.instance(instance_key(key, range, "action")?))
+                }
+                _ => Referenceable::Action(action),
+            };
+            if let Some(further) = whole.remaining.first() {
+                return Err(Diagnostic::error(
+                    "Unexpected attribute in action reference",
+                    "An action has no value, so it has no attributes that could be referred to.",
+                )
+                .at(further.range()));
+            }
         }
         Referenceable::Module(name) => {
             let mut key = InstanceKey::None;
@@ -98,6 +115,12 @@ pub fn whole_reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
             range: traversal.root_range.clone(),
             remaining: steps.to_vec(),
         }),
+        "caller" => Ok(Reference {
+            subject: Referenceable::Caller,
+            range: traversal.root_range.clone(),
+            remaining: steps.to_vec(),
+        }),
+        "action" => action(traversal),
         "data" => prefixed_resource(traversal, Mode::Data, "the data source type"),
         "ephemeral" => prefixed_resource(traversal, Mode::Ephemeral, "the ephemeral resource type"),
         "resource" => prefixed_resource(traversal, Mode::Managed, "the resource type"),
@@ -112,6 +135,35 @@ pub fn whole_reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
         _ => resource(traversal, Mode::Managed, root.clone(), steps),
     }
 }
+
+/// A reference to an action, with its key among the remaining steps.
+fn action(traversal: &Traversal) -> Result<Reference, Diagnostic> {
+    let steps = traversal.steps.as_slice();
+    let invalid = |detail: &str, at: &Range| Err(Diagnostic::error("Invalid reference", detail).at(at));
+    match steps {
+        [
+            TraversalStep::Attribute { name: ty, .. },
+            TraversalStep::Attribute { name, range },
+            rest @ ..,
+        ] => {
+            let action = Action {
+                ty: ty.clone(),
+                name: name.clone(),
+            };
+            Ok(Reference {
+                subject: Referenceable::Action(action),
+                range: traversal.root_range.to(range),
+                remaining: rest.to_vec(),
+            })
+        }
+        [_, ..] if steps.len() < 2 => invalid(ACTION_NAMES, &traversal.range),
+        [TraversalStep::Attribute { .. }, other, ..] | [other, ..] => invalid(ACTION_NAMES, other.range()),
+        [] => invalid(ACTION_NAMES, &traversal.range),
+    }
+}
+
+const ACTION_NAMES: &str = "After \"action\" come two names, each with a dot before it: the type and the name of the action. Of a \
+                            resource whose type is \"action\", write \"resource.action\".";
 
 fn prefixed_resource(traversal: &Traversal, mode: Mode, what: &str) -> Result<Reference, Diagnostic> {
     let root = &traversal.root;

@@ -43,6 +43,12 @@ pub trait Scope: Sync {
     /// How functions behave here; `None` where functions may not be called at all.
     fn functions(&self) -> Option<&FunctionSettings>;
 
+    /// Compares the result of a function that reads files with that of an earlier call with the same arguments: in this run, or
+    /// in the plan that is applied. Nothing is compared where no results are kept.
+    fn check_result(&self, _function: &str, _arguments: &[Value], _result: &Value) -> Result<(), CallError> {
+        Ok(())
+    }
+
     /// What a function of a provider takes and gives; an error if it cannot be called here.
     fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {
         Err(CallError::Unknown(Diagnostic::error(

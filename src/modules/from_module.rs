@@ -6,7 +6,7 @@ use std::path::Path;
 use config::files::{Disk, clean, join};
 use config::manifest::Manifest;
 use config::source_address::{ModuleSource, RemoteSource};
-use config::{LoadOptions, load};
+use config::{LiteralAddress, LoadOptions, load};
 use net::Client;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -129,13 +129,13 @@ async fn remote_source(client: &Client, source: &str, written: &str) -> Result<R
 fn leaving(dir: &str, source: &str, written: &str, tool_version: &str) -> Diagnostics {
     let mut problems = Diagnostics::new();
     let nothing = Manifest::default();
-    let options = LoadOptions {
-        tool_version,
-        manifest: &nothing,
-    };
+    let options = LoadOptions::new(tool_version, &nothing);
     let loaded = load(&Disk, dir, &options);
     for call in loaded.config.root.module.module_calls.values() {
-        let Some(ModuleSource::Local(relative)) = &call.source else {
+        let LiteralAddress::Known(address) = &call.address else {
+            continue;
+        };
+        let ModuleSource::Local(relative) = &address.source else {
             continue;
         };
         if !relative.starts_with("../") && relative != ".." {

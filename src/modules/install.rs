@@ -10,7 +10,7 @@ use config::manifest::{Manifest, ManifestEntry};
 use config::model::ModuleNode;
 use config::source_address::ModuleSource;
 use config::version::Version;
-use config::{LoadOptions, load};
+use config::{LoadOptions, RootVariables, load};
 use futures::future::{BoxFuture, FutureExt, join_all};
 use net::Client;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -40,8 +40,8 @@ pub struct Install<'i> {
     pub data_dir: &'i str,
     /// Fetch everything again, and choose the newest versions.
     pub upgrade: bool,
-    /// The version of the language's tool.
-    pub tool_version: &'i str,
+    /// How the configuration is loaded; the manifest in it does not count.
+    pub load: LoadOptions<'i>,
     /// Where modules come from, instead of everywhere else.
     pub mirror: Option<Mirror>,
 }
@@ -107,7 +107,12 @@ impl Install<'_> {
         if !walk.found().0.has_errors() {
             walk.clear_partial();
             let (sender, mut events) = unbounded_channel();
-            let work = walk.package(dir.to_owned(), addrs::Module::root(), Vec::new(), sender);
+            let root = Directory {
+                dir: dir.to_owned(),
+                path: addrs::Module::root(),
+                variables: self.load.variables,
+            };
+            let work = walk.package(root, Vec::new(), sender);
             let told = async {
                 while let Some(event) = events.recv().await {
                     on_event(event);
@@ -122,8 +127,8 @@ impl Install<'_> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let options = LoadOptions {
-            tool_version: self.tool_version,
             manifest: &manifest,
+            ..self.load
         };
         let loaded = load(&Disk, dir, &options);
         // What is no longer called is forgotten; what could not be installed leaves the rest as it is.
@@ -165,6 +170,15 @@ enum Turn {
     Theirs(Package),
 }
 
+/// A directory whose modules are installed.
+struct Directory<'d> {
+    dir: String,
+    /// The module in it.
+    path: addrs::Module,
+    /// The values of its variables.
+    variables: RootVariables<'d>,
+}
+
 /// What a directory's calls need, in their order.
 enum Step<'s> {
     Told(Event),
@@ -201,16 +215,17 @@ impl Walk<'_> {
     /// The modules that a directory calls, those inside its package and those elsewhere.
     fn package<'a>(
         &'a self,
-        dir: String,
-        path: addrs::Module,
+        directory: Directory<'a>,
         around: Vec<Ancestor>,
         events: UnboundedSender<Event>,
     ) -> BoxFuture<'a, ()> {
         async move {
+            let Directory { dir, path, variables } = directory;
             let nothing = Manifest::default();
             let options = LoadOptions {
-                tool_version: self.install.tool_version,
                 manifest: &nothing,
+                variables,
+                ..self.install.load
             };
             let loaded = load(&Disk, &dir, &options);
             let mut steps = Vec::new();
@@ -351,7 +366,12 @@ impl Walk<'_> {
             }
             let mut around = around.to_vec();
             around.push(this);
-            self.package(dir, path, around, events).await;
+            let inner = Directory {
+                dir,
+                path,
+                variables: RootVariables::Known(&call.inputs),
+            };
+            self.package(inner, around, events).await;
         }
         .boxed()
     }

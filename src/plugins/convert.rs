@@ -47,7 +47,7 @@ pub enum MessageError {
 }
 
 impl MessageError {
-    fn within(self, part: impl Into<String>) -> MessageError {
+    pub(crate) fn within(self, part: impl Into<String>) -> MessageError {
         MessageError::Within {
             part: part.into(),
             source: Box::new(self),
@@ -162,6 +162,8 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
         let converted = function(f).map_err(|error| error.within(format!("signature of the function \"{name}\"")))?;
         functions.insert(name.into(), converted);
     }
+    let actions = response.action_schemas.into_iter();
+    let actions = actions.map(|(name, action)| (name, action.schema.unwrap_or_default()));
     let capabilities = response.server_capabilities.unwrap_or_default();
     Ok(ProviderSchema {
         provider,
@@ -169,11 +171,14 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
         resources: named(response.resource_schemas, "resource type")?,
         data_sources: named(response.data_source_schemas, "data source")?,
         ephemeral: named(response.ephemeral_resource_schemas, "ephemeral resource type")?,
+        lists: named(response.list_resource_schemas, "list resource")?,
         functions,
+        actions: named(actions.collect(), "action type")?,
         capabilities: Capabilities {
             plan_destroy: capabilities.plan_destroy,
             schema_optional: capabilities.get_provider_schema_optional,
             move_resource_state: capabilities.move_resource_state,
+            generate_resource_config: capabilities.generate_resource_config,
         },
         ..ProviderSchema::default()
     })
@@ -198,6 +203,8 @@ fn block(block: pb::schema::Block) -> Result<BlockSchema, MessageError> {
         blocks,
         description: description(block.description, block.description_kind),
         deprecated: block.deprecated,
+        deprecation_message: block.deprecation_message,
+        computed: block.computed,
     })
 }
 
@@ -232,6 +239,7 @@ fn attributes(list: Vec<pb::schema::Attribute>) -> Result<BTreeMap<Arc<str>, Att
             sensitive: a.sensitive,
             write_only: a.write_only,
             deprecated: a.deprecated,
+            deprecation_message: a.deprecation_message,
             description: description(a.description, a.description_kind),
         };
         out.insert(a.name.into(), schema);
@@ -258,7 +266,7 @@ fn attribute_type(json: &[u8], nested: Option<pb::schema::Object>) -> Result<Att
 }
 
 /// A type in its JSON form.
-fn ty(json: &[u8]) -> Result<Type, MessageError> {
+pub(crate) fn ty(json: &[u8]) -> Result<Type, MessageError> {
     let invalid = |reason| MessageError::Type {
         json: String::from_utf8_lossy(json).into_owned(),
         reason,

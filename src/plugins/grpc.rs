@@ -41,6 +41,16 @@ pub struct Methods {
     pub validate_ephemeral: &'static str,
     /// Stored object to current schema.
     pub upgrade: &'static str,
+    /// The schemas of identities.
+    pub identity_schemas: &'static str,
+    /// Stored identity to current schema.
+    pub upgrade_identity: &'static str,
+    /// Object to configuration.
+    pub generate_config: &'static str,
+    /// Check of a list resource's configuration.
+    pub validate_list: &'static str,
+    /// Existing objects of a type.
+    pub list: &'static str,
     /// Handing over of the configuration.
     pub configure: &'static str,
     /// Refresh.
@@ -49,7 +59,7 @@ pub struct Methods {
     pub plan: &'static str,
     /// Apply.
     pub apply: &'static str,
-    /// Import by id.
+    /// Import by id or identity.
     pub import: &'static str,
     /// Object of another type to one of this provider's.
     pub move_state: &'static str,
@@ -63,6 +73,12 @@ pub struct Methods {
     pub close_ephemeral: &'static str,
     /// Function.
     pub call_function: &'static str,
+    /// Check of an action's configuration.
+    pub validate_action: &'static str,
+    /// Whether an action can be invoked.
+    pub plan_action: &'static str,
+    /// Invocation of an action.
+    pub invoke_action: &'static str,
     /// Early end.
     pub stop: &'static str,
 }

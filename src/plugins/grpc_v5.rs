@@ -15,6 +15,11 @@ pub const METHODS: Methods = Methods {
     validate_data: "/tfplugin5.Provider/ValidateDataSourceConfig",
     validate_ephemeral: "/tfplugin5.Provider/ValidateEphemeralResourceConfig",
     upgrade: "/tfplugin5.Provider/UpgradeResourceState",
+    identity_schemas: "/tfplugin5.Provider/GetResourceIdentitySchemas",
+    upgrade_identity: "/tfplugin5.Provider/UpgradeResourceIdentity",
+    generate_config: "/tfplugin5.Provider/GenerateResourceConfig",
+    validate_list: "/tfplugin5.Provider/ValidateListResourceConfig",
+    list: "/tfplugin5.Provider/ListResource",
     configure: "/tfplugin5.Provider/Configure",
     read: "/tfplugin5.Provider/ReadResource",
     plan: "/tfplugin5.Provider/PlanResourceChange",
@@ -26,6 +31,9 @@ pub const METHODS: Methods = Methods {
     renew_ephemeral: "/tfplugin5.Provider/RenewEphemeralResource",
     close_ephemeral: "/tfplugin5.Provider/CloseEphemeralResource",
     call_function: "/tfplugin5.Provider/CallFunction",
+    validate_action: "/tfplugin5.Provider/ValidateActionConfig",
+    plan_action: "/tfplugin5.Provider/PlanAction",
+    invoke_action: "/tfplugin5.Provider/InvokeAction",
     stop: "/tfplugin5.Provider/Stop",
 };
 
@@ -39,6 +47,13 @@ pub fn provider_schema(response: v5::get_provider_schema::Response) -> v6::get_p
         resource_schemas: schemas(response.resource_schemas),
         data_source_schemas: schemas(response.data_source_schemas),
         ephemeral_resource_schemas: schemas(response.ephemeral_resource_schemas),
+        action_schemas: (response.action_schemas.into_iter())
+            .map(|(name, action)| {
+                let schema = action.schema.map(schema);
+                (name, v6::ActionSchema { schema })
+            })
+            .collect(),
+        list_resource_schemas: schemas(response.list_resource_schemas),
         functions: response
             .functions
             .into_iter()

@@ -21,8 +21,12 @@ pub struct ProviderSchema {
     pub data_sources: BTreeMap<Arc<str>, Schema>,
     /// Ephemeral resource types.
     pub ephemeral: BTreeMap<Arc<str>, Schema>,
+    /// List resources: the schema of the `config` block of a `list` block, by the resource type whose objects are listed.
+    pub lists: BTreeMap<Arc<str>, Schema>,
     /// Functions.
     pub functions: BTreeMap<Arc<str>, FunctionSchema>,
+    /// Action types: the configuration that each takes.
+    pub actions: BTreeMap<Arc<str>, Schema>,
     /// What it can do beyond the basics.
     pub capabilities: Capabilities,
     /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object
@@ -39,6 +43,8 @@ pub struct Capabilities {
     pub schema_optional: bool,
     /// It can take over objects of other resource types.
     pub move_resource_state: bool,
+    /// It can turn an object into the configuration that describes it.
+    pub generate_resource_config: bool,
 }
 
 /// A function a provider offers.
@@ -109,6 +115,8 @@ pub struct PlannedChange {
     pub requires_replace: Vec<Path>,
     /// For the provider's own use, handed back at apply.
     pub private: Vec<u8>,
+    /// The identity of the planned object, as far as it is known; `None` if it has none.
+    pub identity: Option<Value>,
     /// The provider is built on the old SDK: its answers may break the rules in small ways.
     pub legacy_type_system: bool,
 }
@@ -120,6 +128,8 @@ pub struct Applied {
     pub state: Value,
     /// The provider's private data, stored in the state.
     pub private: Vec<u8>,
+    /// The identity of the object; `None` if it has none.
+    pub identity: Option<Value>,
     /// The provider is built on the old SDK: its answers may break the rules in small ways.
     pub legacy_type_system: bool,
 }
@@ -129,10 +139,12 @@ pub struct Applied {
 pub struct Imported {
     /// The resource type.
     pub ty: Arc<str>,
-    /// The object.
+    /// The object; null where an import by identity leaves it to the following read.
     pub state: Value,
     /// For the provider's own use.
     pub private: Vec<u8>,
+    /// The identity of the object; `None` if it has none.
+    pub identity: Option<Value>,
 }
 
 /// An open ephemeral resource.
@@ -153,8 +165,21 @@ pub struct ReadRequest {
     pub current: Value,
     /// The private data stored with it.
     pub private: Vec<u8>,
+    /// The identity stored with it.
+    pub identity: Option<Value>,
     /// The value of the module's `provider_meta` block.
     pub meta: Option<Value>,
+}
+
+/// The answer to a request to read a managed object, or to move one.
+#[derive(Clone, Debug)]
+pub struct ObjectRead {
+    /// The object; null if it no longer exists.
+    pub object: Value,
+    /// The provider's private data, stored in the state.
+    pub private: Vec<u8>,
+    /// The identity of the object; `None` if it has none.
+    pub identity: Option<Value>,
 }
 
 /// A request to plan the change of a managed object.
@@ -168,6 +193,10 @@ pub struct PlanRequest {
     pub config: Value,
     /// The private data stored with the prior object.
     pub prior_private: Vec<u8>,
+    /// The identity of the prior object. In the second call for a replacement: that of the first call's answer.
+    pub prior_identity: Option<Value>,
+    /// Where apply has the change planned again: the private data of the plan.
+    pub planned_private: Vec<u8>,
     /// The value of the module's `provider_meta` block.
     pub meta: Option<Value>,
 }
@@ -183,6 +212,8 @@ pub struct ApplyRequest {
     pub config: Value,
     /// The private data of the plan.
     pub planned_private: Vec<u8>,
+    /// The planned identity.
+    pub planned_identity: Option<Value>,
     /// The value of the module's `provider_meta` block.
     pub meta: Option<Value>,
 }
@@ -200,6 +231,39 @@ pub struct MoveRequest<'r> {
     pub source_state: RawState,
     /// The private data stored with it.
     pub source_private: Vec<u8>,
+    /// The JSON of the identity stored with it, and the version of its schema.
+    pub source_identity: Option<(Arc<[u8]>, u64)>,
+}
+
+/// Which object to import.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ImportTarget {
+    /// The one with this identifier, in a form that the resource type defines.
+    Id(Arc<str>),
+    /// The one with this identity.
+    Identity(Value),
+}
+
+/// A request for the existing objects of a resource type.
+#[derive(Clone, Debug)]
+pub struct ListRequest {
+    /// The value of the `config` block, wholly known.
+    pub config: Value,
+    /// Whether the objects themselves are wanted, beside their identities.
+    pub include_object: bool,
+    /// At most so many.
+    pub limit: u64,
+}
+
+/// An existing object that a provider has listed.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// What to call it before a user.
+    pub display_name: String,
+    /// Its identity.
+    pub identity: Value,
+    /// The object; null unless it was requested and the provider has it.
+    pub object: Value,
 }
 
 /// A running provider. Failing to reach the plugin at all is an error result; problems it reports are in the answer.
@@ -221,20 +285,29 @@ pub trait Provider: Send + Sync {
     async fn validate_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
     /// Brings a stored object to the current schema version.
     async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics>;
-    /// Reads a managed object. Returns it and its private data; null if it no longer exists.
-    async fn read(&self, ty: &str, request: ReadRequest) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics>;
+    /// Brings a stored identity, as JSON, to the current version of its schema.
+    async fn upgrade_identity(
+        &self,
+        ty: &str,
+        version: u64,
+        identity: Arc<[u8]>,
+    ) -> Result<Answer<Option<Value>>, Diagnostics>;
+    /// Reads a managed object.
+    async fn read(&self, ty: &str, request: ReadRequest) -> Result<Answer<ObjectRead>, Diagnostics>;
     /// Plans a change of a managed object.
     async fn plan(&self, ty: &str, request: PlanRequest) -> Result<Answer<PlannedChange>, Diagnostics>;
     /// Carries out a planned change.
     async fn apply(&self, ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics>;
-    /// Finds existing objects by an identifier.
-    async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics>;
+    /// Finds existing objects by an identifier or an identity.
+    async fn import(&self, ty: &str, target: &ImportTarget) -> Result<Answer<Vec<Imported>>, Diagnostics>;
+    /// The configuration that describes an object, with null for what it need not say; needs the capability.
+    async fn generate_config(&self, ty: &str, object: Value) -> Result<Answer<Value>, Diagnostics>;
+    /// Checks the `config` block of a `list` block.
+    async fn validate_list(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
+    /// Lists the existing objects of a resource type.
+    async fn list(&self, ty: &str, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics>;
     /// Converts an object of another resource type to the target type; needs the capability.
-    async fn move_state(
-        &self,
-        target_type: &str,
-        request: MoveRequest<'_>,
-    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics>;
+    async fn move_state(&self, target_type: &str, request: MoveRequest<'_>) -> Result<Answer<ObjectRead>, Diagnostics>;
     /// Reads a data source.
     async fn read_data(&self, ty: &str, config: Value, meta: Option<Value>) -> Result<Answer<Value>, Diagnostics>;
     /// Opens an ephemeral resource.
@@ -249,6 +322,10 @@ pub trait Provider: Send + Sync {
         name: &str,
         arguments: Vec<Value>,
     ) -> Result<Result<Value, FunctionError>, Diagnostics>;
+    /// Its actions; `None` if it has none, whatever its schema.
+    fn actions(&self) -> Option<&dyn crate::Actions> {
+        None
+    }
     /// Requests a graceful stop of the provider's running operations.
     async fn stop(&self) -> Result<(), Diagnostics>;
     /// Ends the plugin. Does nothing the second time.

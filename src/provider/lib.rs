@@ -1,20 +1,22 @@
 //! The contract between the engine and its plugins: traits and data, no input or output.
 //!
-//! [`Provider`] and [`Provisioner`] are what the engine calls, in values, schemas and diagnostics, whatever protocol the
+//! [`Provider`], its [`Actions`] and [`Provisioner`] are what the engine calls, in values, schemas and diagnostics, whatever protocol the
 //! plugin speaks. [`ProviderSource`] starts plugins. [`Schemas`] has the schemas of all providers of one
 //! operation. [`state_store::StateStore`] is where states are kept when that is not this process. Implementations over gRPC are in `plugins`; tests implement the traits directly.
 //!
 //! Where to begin: [`contract`].
 
+pub mod action;
 pub mod contract;
 mod schemas;
 mod source;
 pub mod state_store;
 
+pub use action::Actions;
 pub use contract::{
-    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, Imported, MoveRequest, Opened, Output,
-    ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic, Provider, ProviderSchema, Provisioner, RawState,
-    ReadRequest,
+    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
+    Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic,
+    Provider, ProviderSchema, Provisioner, RawState, ReadRequest,
 };
 pub use schemas::Schemas;
 pub use source::ProviderSource;

@@ -27,4 +27,10 @@ impl Schemas {
             addrs::Mode::Ephemeral => provider.ephemeral.get(ty),
         }
     }
+
+    /// The schema of an action type of a provider.
+    #[must_use]
+    pub fn action(&self, provider: &addrs::Provider, ty: &str) -> Option<&Schema> {
+        self.providers.get(provider)?.actions.get(ty)
+    }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use cty::Type;
 use cty::types::{ObjectAttribute, ObjectType};
 
+use crate::IdentitySchema;
+
 /// The shape of a block: attributes and nested blocks by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockSchema {
@@ -17,6 +19,11 @@ pub struct BlockSchema {
     pub description: Description,
     /// Whether using the block should be warned about.
     pub deprecated: bool,
+    /// What to use instead, if it is deprecated; often empty.
+    pub deprecation_message: String,
+    /// Where the configuration has no block of this type, the provider may set them (protocol 6). Never for the
+    /// outermost block.
+    pub computed: bool,
 }
 
 /// One attribute of a block or nested object.
@@ -36,6 +43,8 @@ pub struct AttributeSchema {
     pub write_only: bool,
     /// Whether using it should be warned about.
     pub deprecated: bool,
+    /// What to use instead, if it is deprecated; often empty.
+    pub deprecation_message: String,
     /// The description.
     pub description: Description,
 }
@@ -118,6 +127,8 @@ pub struct Schema {
     pub block: Arc<BlockSchema>,
     /// The type of an object of this shape, computed once.
     pub ty: ImpliedType,
+    /// The schema of the identities of a managed resource type, if its objects have them.
+    pub identity: Option<Arc<IdentitySchema>>,
 }
 
 /// The implied type of a schema; dereferences to the object type.
@@ -133,6 +144,7 @@ impl Schema {
             version,
             block: Arc::new(block),
             ty,
+            identity: None,
         }
     }
 
@@ -170,6 +182,14 @@ impl BlockSchema {
         self.attributes.values().any(AttributeSchema::contains_sensitive)
             || self.blocks.values().any(|b| b.block.contains_sensitive())
     }
+
+    /// Whether the block, or anything in it, is deprecated.
+    #[must_use]
+    pub fn contains_deprecated(&self) -> bool {
+        self.deprecated
+            || self.attributes.values().any(AttributeSchema::contains_deprecated)
+            || self.blocks.values().any(|b| b.block.contains_deprecated())
+    }
 }
 
 impl AttributeSchema {
@@ -189,6 +209,16 @@ impl AttributeSchema {
             || match &self.ty {
                 AttributeType::Plain(_) => false,
                 AttributeType::Nested(n) => n.attributes.values().any(AttributeSchema::contains_sensitive),
+            }
+    }
+
+    /// Whether this or a nested attribute is deprecated.
+    #[must_use]
+    pub fn contains_deprecated(&self) -> bool {
+        self.deprecated
+            || match &self.ty {
+                AttributeType::Plain(_) => false,
+                AttributeType::Nested(n) => n.attributes.values().any(AttributeSchema::contains_deprecated),
             }
     }
 }

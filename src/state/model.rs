@@ -107,7 +107,7 @@ pub struct Object {
     pub dependencies: Arc<[ConfigResource]>,
     /// Whether a replacement is created before this object is destroyed.
     pub create_before_destroy: bool,
-    /// The resource's identity, in states that later versions of Terraform wrote.
+    /// The identity of the object; `None` if it has none, and the version of its schema is 0.
     pub identity: Option<Identity>,
 }
 
@@ -134,12 +134,12 @@ impl Object {
     }
 }
 
-/// A resource's identity, preserved as it was read (Terraform 1.12 and later write it).
+/// What a resource type's provider knows an object by, wherever its state is (Terraform 1.12 and later write it).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The version of the identity's schema.
     pub schema_version: u64,
-    /// The identity.
+    /// The identity, a JSON object.
     pub value: Option<RawJson>,
 }
 

@@ -16,12 +16,17 @@
     reason = "a test fails by panicking"
 )]
 
+mod azure;
+mod consul;
 mod crashes;
+mod gcs;
 mod http;
+mod kubernetes;
 mod lab;
 mod postgres;
 mod s3;
 mod scenarios;
+mod server;
 
 use std::process::ExitCode;
 
@@ -32,12 +37,20 @@ use lab::Lab;
 
 type Labs = fn() -> Lab;
 
+/// Tests that only one store has.
+type Tests = &'static [(&'static str, fn())];
+
 fn main() -> ExitCode {
     let stores: &[(&str, Labs, &[&str])] = &[
         ("http", http::lab, &[]),
         ("pg", postgres::lab, postgres::PROGRAMS),
         ("s3", s3::lab, s3::PROGRAMS),
         ("s3_with_table", s3::lab_with_table, s3::PROGRAMS),
+        ("gcs", gcs::lab, gcs::PROGRAMS),
+        ("kubernetes", kubernetes::lab, &[]),
+        ("azurerm", azure::lab, azure::PROGRAMS),
+        ("consul", consul::lab, consul::PROGRAMS),
+        ("consul_with_gzip", consul::lab_with_compression, consul::PROGRAMS),
     ];
     let mut trials = Vec::new();
     for (store, lab, programs) in stores {
@@ -54,12 +67,21 @@ fn main() -> ExitCode {
             trials.push(needing(Trial::test(format!("{store}::{name}"), run), &needed));
         }
     }
-    for (name, test) in s3::TESTS {
-        let run = move || {
-            test();
-            Ok(())
-        };
-        trials.push(needing(Trial::test(format!("s3::{name}"), run), s3::PROGRAMS));
+    let own: &[(&str, Tests, &[&str])] = &[
+        ("s3", s3::TESTS, s3::PROGRAMS),
+        ("gcs", gcs::TESTS, gcs::PROGRAMS),
+        ("azurerm", azure::TESTS, azure::PROGRAMS),
+        ("consul", consul::TESTS, consul::PROGRAMS),
+        ("kubernetes", kubernetes::TESTS, &["terraform"]),
+    ];
+    for (store, tests, programs) in own {
+        for (name, test) in *tests {
+            let run = move || {
+                test();
+                Ok(())
+            };
+            trials.push(needing(Trial::test(format!("{store}::{name}"), run), programs));
+        }
     }
     for (name, test) in http::TESTS {
         trials.push(Trial::test(format!("http::{name}"), move || {

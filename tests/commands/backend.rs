@@ -282,17 +282,17 @@ fn init_without_backend_leaves_it_alone() {
     assert!(!ran.stdout.contains("Initializing the backend"), "{}", ran.all());
     assert!(!w.exists(RECORD));
     // Backends that are not there yet need none of it.
-    w.write("main.tf", "terraform {\n  backend \"gcs\" {}\n}\n");
+    w.write("main.tf", "terraform {\n  backend \"oss\" {}\n}\n");
     w.run(&["init", "-backend=false"]).ok();
-    w.run(&["init"]).fails_with(&["Backend not supported", "gcs"]);
+    w.run(&["init"]).fails_with(&["Backend not supported", "oss"]);
     std::fs::create_dir_all(w.dir().join(".terraform")).expect("a directory");
     w.write(
         RECORD,
-        "{\"version\": 3, \"backend\": {\"type\": \"gcs\", \"config\": {}, \"hash\": 1}}",
+        "{\"version\": 3, \"backend\": {\"type\": \"oss\", \"config\": {}, \"hash\": 1}}",
     );
     configure(&w, "path = \"one.tfstate\"");
     w.run(&["init", "-migrate-state"])
-        .fails_with(&["Backend not supported", "gcs", "-reconfigure"]);
+        .fails_with(&["Backend not supported", "oss", "-reconfigure"]);
     w.run(&["init", "-reconfigure"]).ok();
     w.write(RECORD, "{");
     w.run(&["plan"]).fails_with(&["Cannot read the backend record"]);

@@ -164,10 +164,7 @@ fn expressions_have_the_recorded_values() {
     // Paths in expressions are relative to the working directory, as they were when the answers were recorded.
     std::env::set_current_dir(here.join("module")).unwrap();
     let manifest = Manifest::default();
-    let options = LoadOptions {
-        tool_version: "1.11.4",
-        manifest: &manifest,
-    };
+    let options = LoadOptions::new("1.11.4", &manifest);
     let loaded = config::load(&Disk, ".", &options);
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     let root = loaded.config.root.module.clone();

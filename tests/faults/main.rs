@@ -1,7 +1,7 @@
 //! Everything that can go wrong around us: each fault gets a clear message and the right exit status, and nothing on disk
 //! changes that should not.
 //!
-//! [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
+//! [`actions`]: actions that are stopped. [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
 //! or not ours. [`formatting`]: files that are rewritten. [`writing`]: where output goes. [`plugins`]: plugins that misbehave.
 //! [`interrupts`]: being stopped, gently or not. [`kills`], [`crashes`]: `kill -9`, and what the next command knows. [`machine`]: what the machine does not provide.
 //! [`prompts`]: questions. [`injected`]: errors and kills at every write.
@@ -19,6 +19,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod actions;
 mod arguments;
 mod configuration;
 mod crashes;

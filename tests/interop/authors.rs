@@ -94,6 +94,62 @@ pub fn the_life_of_a_note() {
     assert!(!w.exists("notes/errands"));
 }
 
+/// What is done with copies of notes, under this program.
+fn copied_by(program: &str) {
+    let w = workspace();
+    let action = r#"
+variable "signature" {
+  ephemeral = true
+  default   = "-- me\n"
+}
+
+action "notes_copy" "all" {
+  config {
+    to        = "copies-of-${caller.name}"
+    signature = var.signature
+  }
+}
+"#;
+    let trigger = "text = \"bread\\nmilk\\n\"\n  lifecycle {\n    action_trigger {\n      events  = [after_create]\n      actions = \
+                   [action.notes_copy.all]\n    }\n  }\n";
+    let resource = CONFIG.replace("text = \"bread\\nmilk\\n\"\n", trigger);
+    w.write("main.tf", &(resource + action));
+    w.run_program(program, &["init", "-no-color", "-input=false"]).ok();
+    w.run_program(program, &["plan", "-no-color", "-out=p"])
+        .ok()
+        .shows(&[
+            "        config {\n            signature = (write-only attribute)\n            to        = \"copies-of-shopping\"\n        }\n",
+            "Plan: 1 to add, 0 to change, 0 to destroy. Actions: 1 to invoke.",
+        ]);
+    let document = w.run_program(program, &["show", "-json", "p"]).ok().json();
+    let values = &document["action_invocations"][0]["config_values"];
+    assert_eq!(
+        *values,
+        serde_json::json!({"to": "copies-of-shopping", "signature": null})
+    );
+    w.run_program(program, &["apply", "-no-color", "p"]).ok().shows(&[
+        "Action action.notes_copy.all (triggered by notes_note.list): copied shopping\n",
+        "Action complete: action.notes_copy.all (triggered by notes_note.list)\n",
+        "Apply complete! Resources: 1 added, 0 changed, 0 destroyed. Actions: 1 invoked.",
+    ]);
+    assert_eq!(w.read("copies-of-shopping/shopping"), "bread\nmilk\n-- me\n");
+    // What is invoked as it was planned has no ephemeral values.
+    std::fs::remove_dir_all(w.dir().join("copies-of-shopping")).expect("a directory");
+    let invoke = ["apply", "-no-color", "-auto-approve", "-invoke=action.notes_copy.all"];
+    w.run_program(program, &invoke)
+        .ok()
+        .shows(&["(triggered by CLI, called from notes_note.list): copied shopping\n"]);
+    assert_eq!(w.read("copies-of-shopping/shopping"), "bread\nmilk\n");
+}
+
+pub fn its_action_copies_notes() {
+    copied_by(support::monoform());
+}
+
+pub fn terraform_invokes_its_action() {
+    copied_by("terraform-1.16");
+}
+
 pub fn terraform_uses_it() {
     let w = workspace();
     w.terraform(&["init", "-no-color", "-input=false"]).ok();

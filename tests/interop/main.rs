@@ -1,6 +1,6 @@
 //! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and our plugins used by Terraform.
 //!
-//! [`authors`]: a provider that somebody else wrote with our SDK. [`certificates`]: what OpenSSL and OpenSSH say to our keys and
+//! [`actions`]: actions of a Go provider, beside Terraform 1.16. [`authors`]: a provider that somebody else wrote with our SDK. [`certificates`]: what OpenSSL and OpenSSH say to our keys and
 //! certificates. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`kinds`]:
 //! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
 //! configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other left off.
@@ -15,6 +15,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod actions;
 mod authors;
 mod certificates;
 mod framework;
@@ -42,7 +43,39 @@ use support::{Ran, Workspace, needing};
 /// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
 fn main() {
     let tests: &[support::Test] = &[
+        (
+            "actions::every_event_of_a_resource",
+            &["go", "terraform-1.16"],
+            actions::every_event_of_a_resource,
+        ),
+        (
+            "actions::create_before_destroy_and_orphans",
+            &["go", "terraform-1.16"],
+            actions::create_before_destroy_and_orphans,
+        ),
+        ("actions::conditions", &["go", "terraform-1.16"], actions::conditions),
+        ("actions::failures", &["go", "terraform-1.16"], actions::failures),
+        (
+            "actions::invoked_by_the_user",
+            &["go", "terraform-1.16"],
+            actions::invoked_by_the_user,
+        ),
+        (
+            "actions::written_in_json_and_overridden",
+            &["go", "terraform-1.16"],
+            actions::written_in_json_and_overridden,
+        ),
         ("authors::the_life_of_a_note", &[], authors::the_life_of_a_note),
+        (
+            "authors::its_action_copies_notes",
+            &[],
+            authors::its_action_copies_notes,
+        ),
+        (
+            "authors::terraform_invokes_its_action",
+            &["terraform-1.16"],
+            authors::terraform_invokes_its_action,
+        ),
         ("authors::terraform_uses_it", &["terraform"], authors::terraform_uses_it),
         (
             "authors::it_waits_to_be_debugged",

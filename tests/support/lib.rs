@@ -3,6 +3,7 @@
 //! - [`Workspace`]: a fresh working directory in which the real executable is run, and [`Ran`], the result.
 //! - [`server`]: an HTTP server that answers by a closure; [`registry`]: registries and mirrors of providers on it.
 //! - [`crash`]: applies that are killed at random moments, and what is known after them.
+//! - [`kubernetes`]: the secrets and leases of a cluster, on that server.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
 //! - [`needs`], [`needing`], [`skip`]: tests that need a program which may not be installed.
@@ -24,6 +25,7 @@
 )]
 
 pub mod crash;
+pub mod kubernetes;
 pub mod registry;
 pub mod scenario;
 pub mod server;

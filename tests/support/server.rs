@@ -10,6 +10,8 @@ use std::time::Duration;
 pub struct Request {
     /// The method and the path with its query: `GET /x?y`.
     pub line: String,
+    /// The body.
+    pub body: Vec<u8>,
     headers: Vec<(String, String)>,
 }
 
@@ -18,6 +20,21 @@ impl Request {
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(n, _)| n == name);
         found.map_or("", |(_, v)| v.as_str())
+    }
+
+    /// The method.
+    pub fn method(&self) -> &str {
+        self.line.split(' ').next().unwrap_or_default()
+    }
+
+    /// A parameter of the query, decoded.
+    pub fn query(&self, name: &str) -> Option<String> {
+        let (_, query) = self.line.split_once('?')?;
+        let found = query.split('&').find_map(|part| {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            (key == name).then_some(value)
+        })?;
+        Some(decoded(&found.replace('+', " ")))
     }
 
     /// The path without its query.
@@ -48,6 +65,13 @@ impl Reply {
             cut: None,
             drip: None,
         }
+    }
+
+    /// One with this status and a body.
+    pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Reply {
+        let mut reply = Reply::status(status);
+        reply.body = body.into();
+        reply
     }
 
     /// One with status 200.
@@ -114,6 +138,29 @@ impl Drop for Server {
         // The thread waits for a connection.
         drop(TcpStream::connect(self.address));
     }
+}
+
+/// Text of an address without its escapes.
+pub fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
+            .filter(|_| *first == b'%')
+        {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 type Answer = dyn Fn(&Request) -> Reply + Send + Sync;
@@ -222,9 +269,12 @@ fn serve(stream: impl Read + Write, answer: &Answer, asked: &Mutex<Vec<String>>)
             None => break,
         }
     }
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let mut body = vec![0; length.and_then(|(_, n)| n.parse().ok()).unwrap_or(0)];
+    stream.read_exact(&mut body)?;
     let line = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
     asked.lock().expect("no panic").push(line.clone());
-    let reply = answer(&Request { line, headers });
+    let reply = answer(&Request { line, body, headers });
     let mut head = format!(
         "HTTP/1.1 {} X\r\nContent-Length: {}\r\nConnection: close\r\n",
         reply.status,

@@ -6,8 +6,8 @@
 //! to a line `-- file --`, which begins another file. `== name | reason` marks a case in which we report more than
 //! Terraform does: it must be invalid here, whatever Terraform reports.
 //!
-//! `cases/since-1.11.txt` has what Terraform 1.16 knows and 1.11.4 does not: it is recorded with `terraform-1.16`, and all
-//! diagnostics are compared. The other collections are recorded with `terraform`, 1.11.4.
+//! `cases/since-1.11.txt` and the collections whose names begin like that have what Terraform 1.16 knows and 1.11.4 does not: they
+//! are recorded with `terraform-1.16`, and all diagnostics are compared. The other collections are recorded with `terraform`, 1.11.4.
 //!
 //! `several/` holds configurations with several independent mistakes each, in the same form. What we report of them is
 //! pinned, word for word, in the `.golden` file beside each collection (`MONOFORM_GOLDEN=1 cargo test --test validate`
@@ -123,8 +123,8 @@ fn compared(document: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// The collection that is recorded with Terraform 1.16.
-const SINCE: &str = "since-1.11/";
+/// The beginning of the names of the collections that are recorded with Terraform 1.16.
+const SINCE: &str = "since-1.11";
 
 /// The diagnostics in one order, each once: a module with several calls is reported once or for each call.
 fn sorted(diagnostics: &[Value]) -> BTreeSet<String> {

@@ -9,6 +9,18 @@
 //! resource "notes_note" "shopping" {
 //!   name = "shopping"
 //!   text = "bread\n"
+//!   lifecycle {
+//!     action_trigger {
+//!       events  = [after_create, after_update]
+//!       actions = [action.notes_copy.all]
+//!     }
+//!   }
+//! }
+//!
+//! action "notes_copy" "all" {
+//!   config {
+//!     to = "copies"
+//!   }
 //! }
 //! ```
 
@@ -18,8 +30,8 @@ use std::process::ExitCode;
 
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{
-    Arguments, Attr, Check, Context, Diagnostic, Diagnostics, Function, Members, Model, Parameter, Provider, Resource,
-    Result, Validator, async_trait, debug_provider, serve_provider,
+    Action, Arguments, Attr, Check, Context, Diagnostic, Diagnostics, Function, Members, Model, Parameter, Progress,
+    Provider, Resource, Result, Validator, async_trait, debug_provider, serve_provider,
 };
 
 fn main() -> ExitCode {
@@ -48,6 +60,7 @@ impl Provider for Notes {
 
     fn members(&self, members: &mut Members<PathBuf>) {
         members.resource("notes_note", NoteResource);
+        members.action("notes_copy", CopyAction);
         members.function("title", title());
     }
 
@@ -126,6 +139,43 @@ impl Resource for NoteResource {
         };
         let missing = || Diagnostic::error("No Such Note", format!("There is no note {id:?}.")).into();
         self.read(note, cx).await?.ok_or_else(missing)
+    }
+}
+
+/// Where the notes are copied to.
+#[derive(Clone, Default, Model)]
+struct Copy {
+    /// A directory.
+    #[member(required())]
+    to: Attr<String>,
+    /// What is written at the end of each copy. It is never stored, nor shown.
+    #[member(optional().write_only())]
+    signature: Attr<String>,
+}
+
+/// The type of action `notes_copy`.
+struct CopyAction;
+
+#[async_trait]
+impl Action for CopyAction {
+    type Config = Copy;
+    type Client = PathBuf;
+
+    async fn invoke(&self, config: Copy, progress: Progress, cx: &mut Context<PathBuf>) -> Result<()> {
+        let from = cx.client()?;
+        let to = Path::new(config.to.text());
+        std::fs::create_dir_all(to).map_err(|e| failed(to, &e))?;
+        let notes = std::fs::read_dir(&*from).map_err(|e| failed(&from, &e))?;
+        for note in notes {
+            let name = note.map_err(|e| failed(&from, &e))?.file_name();
+            let path = from.join(&name);
+            let mut text = std::fs::read_to_string(&path).map_err(|e| failed(&path, &e))?;
+            text.push_str(config.signature.text());
+            let copy = to.join(&name);
+            std::fs::write(&copy, text).map_err(|e| failed(&copy, &e))?;
+            progress.report(format!("copied {}", name.display())).await;
+        }
+        Ok(())
     }
 }
 

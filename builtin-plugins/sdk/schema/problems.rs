@@ -20,6 +20,7 @@ pub(crate) enum Use {
     DataSource,
     Ephemeral,
     Provisioner,
+    Action,
 }
 
 impl Use {
@@ -30,6 +31,7 @@ impl Use {
             Use::DataSource => "data source",
             Use::Ephemeral => "ephemeral resource",
             Use::Provisioner => "provisioner",
+            Use::Action => "action",
         }
     }
 
@@ -57,6 +59,7 @@ impl Use {
             ],
             Use::DataSource | Use::Ephemeral => &["count", "depends_on", "for_each", "lifecycle", "provider"],
             Use::Provisioner => &["connection", "on_failure", "when"],
+            Use::Action => &[],
         }
     }
 }
@@ -211,7 +214,7 @@ impl Problems<'_> {
     /// Steps of planning, where nothing is planned.
     fn unplanned(&mut self, path: &str, modifiers: &[Modifier]) {
         // The model of a data source is often that of a resource, too: there they are left out of account.
-        if matches!(self.used, Use::Provider | Use::Provisioner) && !modifiers.is_empty() {
+        if matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) && !modifiers.is_empty() {
             let word = self.used.word();
             self.add(
                 path,
@@ -232,7 +235,7 @@ impl Problems<'_> {
             }
             _ => {}
         }
-        if a.computed && matches!(self.used, Use::Provider | Use::Provisioner) {
+        if a.computed && matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) {
             let word = self.used.word();
             self.add(path, &format!("a {word} has no results: it cannot be computed"));
         }
@@ -277,7 +280,7 @@ impl Problems<'_> {
             }
             return;
         }
-        if !matches!(self.used, Use::Resource | Use::LenientResource) {
+        if !matches!(self.used, Use::Resource | Use::LenientResource | Use::Action) {
             let word = self.used.word();
             self.add(
                 path,

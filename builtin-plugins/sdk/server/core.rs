@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use cty::{Path, Value};
 
 use super::state_store::ServedStore;
+use crate::action::AnyAction;
 use crate::client::ClientCell;
 use crate::context::Calls;
 use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
@@ -73,6 +74,7 @@ pub(crate) struct Core {
     pub resources: BTreeMap<&'static str, Box<dyn AnyResource>>,
     pub data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
+    pub actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     pub functions: BTreeMap<&'static str, Function>,
     pub state_stores: BTreeMap<&'static str, ServedStore>,
     /// Why the provider cannot be served.
@@ -99,6 +101,7 @@ impl Core {
             resources: members.resources,
             data_sources: members.data_sources,
             ephemerals: members.ephemerals,
+            actions: members.actions,
             functions: members.functions,
             state_stores: members
                 .state_stores
@@ -138,6 +141,9 @@ impl Core {
         for (name, ephemeral) in &self.ephemerals {
             found.extend(of_schema(Use::Ephemeral, name, &ephemeral.schema().schema, &[]));
         }
+        for (name, action) in &self.actions {
+            found.extend(of_schema(Use::Action, name, &action.schema().schema, &[]));
+        }
         for (name, store) in &self.state_stores {
             let problems = of_schema(Use::Provider, "", &store.store.schema().schema, &[]);
             found.extend(problems.into_iter().map(|p| format!("state store {name}: {p}")));
@@ -155,6 +161,7 @@ impl Core {
         let schemas = (self.resources.values().map(|r| r.schema()))
             .chain(self.data_sources.values().map(|d| d.schema()))
             .chain(self.ephemerals.values().map(|e| e.schema()))
+            .chain(self.actions.values().map(|a| a.schema()))
             .chain([&self.config]);
         if !self.state_stores.is_empty() || schemas.into_iter().any(|s| s.schema.root.has_nested_attributes()) {
             &[6]
@@ -558,7 +565,7 @@ fn with_defaults(schema: &Compiled, config: &Value) -> Value {
     walk(&schema.members, config)
 }
 
-fn unknown_type(kind: &str, name: &str) -> Diagnostics {
+pub(super) fn unknown_type(kind: &str, name: &str) -> Diagnostics {
     Diagnostic::error(
         "Unknown Type",
         format!(

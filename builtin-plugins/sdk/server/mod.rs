@@ -1,5 +1,6 @@
 //! Serving a plugin: from the start of the process to its end.
 
+mod actions;
 pub(crate) mod auxiliary;
 pub(crate) mod core;
 mod debug;

@@ -53,6 +53,7 @@ macro_rules! provider_service {
 
         use super::Service;
         use crate::resource::identity_type;
+        use crate::server::actions::{self, ActionEvent};
 use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
         use crate::wire::Wire;
         use crate::server::messages::$version::{
@@ -104,6 +105,7 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                     data_sources: self.0.data_sources.keys().map(|n| m::DataSourceMetadata { type_name: name(n) }).collect(),
                     ephemeral_resources: self.0.ephemerals.keys().map(|n| m::EphemeralMetadata { type_name: name(n) }).collect(),
                     functions: self.0.functions.keys().map(|n| m::FunctionMetadata { name: name(n) }).collect(),
+                    actions: self.0.actions.keys().map(|n| m::ActionMetadata { type_name: name(n) }).collect(),
                     ..Default::default()
                 }))
             }
@@ -120,6 +122,9 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                     data_source_schemas: self.0.data_sources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
                     ephemeral_resource_schemas: self.0.ephemerals.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
                     functions: self.0.functions.iter().map(|(n, f)| (name(n), function(f))).collect(),
+                    action_schemas: self.0.actions.iter().map(|(n, a)| {
+                        (name(n), pb::ActionSchema { schema: Some(schema(a.schema())) })
+                    }).collect(),
                     server_capabilities: Some(capabilities(self)),
                     ..Default::default()
                 };
@@ -480,24 +485,44 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 Ok(Response::new(response))
             }
 
-            async fn plan_action(&self, _: Request<pb::plan_action::Request>) -> Answer<pb::plan_action::Response> {
-                absent()
+            async fn plan_action(
+                &self,
+                request: Request<pb::plan_action::Request>,
+            ) -> Answer<pb::plan_action::Response> {
+                let r = request.into_inner();
+                let found = self
+                    .run(|core, stop| async move { core.plan_action(&r.action_type, &wire(r.config), stop).await })
+                    .await?;
+                Ok(Response::new(pb::plan_action::Response {
+                    diagnostics: diagnostics(found),
+                    ..Default::default()
+                }))
             }
 
-            type InvokeActionStream = NoStream<pb::invoke_action::Event>;
+            type InvokeActionStream = actions::Events<pb::invoke_action::Event>;
 
             async fn invoke_action(
                 &self,
-                _: Request<pb::invoke_action::Request>,
+                request: Request<pb::invoke_action::Request>,
             ) -> Answer<Self::InvokeActionStream> {
-                absent()
+                use pb::invoke_action::{Event, event::{Completed, Progress, Type}};
+                let r = request.into_inner();
+                let events = actions::events(self.0.clone(), r.action_type, wire(r.config), |event| Event {
+                    r#type: Some(match event {
+                        ActionEvent::Progress(message) => Type::Progress(Progress { message }),
+                        ActionEvent::Completed(found) => Type::Completed(Completed { diagnostics: diagnostics(found) }),
+                    }),
+                });
+                Ok(Response::new(events))
             }
 
             async fn validate_action_config(
                 &self,
-                _: Request<pb::validate_action_config::Request>,
+                request: Request<pb::validate_action_config::Request>,
             ) -> Answer<pb::validate_action_config::Response> {
-                absent()
+                let r = request.into_inner();
+                let found = self.run_now(move |core| core.validate_action(&r.type_name, &wire(r.config))).await?;
+                Ok(Response::new(pb::validate_action_config::Response { diagnostics: diagnostics(found) }))
             }
 
             async fn $stop(&self, _: Request<pb::$stop_module::Request>) -> Answer<pb::$stop_module::Response> {

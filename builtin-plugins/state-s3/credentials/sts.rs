@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use monoform_sdk::{Diagnostic, Result, env};
 use reqsign_aws_v4::Credential;
+use store_client::xml::tag;
 use store_client::{HttpClient, Method};
 
 use super::{credential, expiry, problem};
-use crate::aws::{self, Place, Request, tag};
+use crate::aws::{self, Place, Request};
 use crate::config::duration_of;
 use crate::endpoints::iam_region;
 use crate::settings::{Services, url};

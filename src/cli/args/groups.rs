@@ -85,6 +85,7 @@ pub struct ModeFlags {
     pub refresh: bool,
     pub replace: Vec<String>,
     pub targets: TargetFlags,
+    pub invoke: Vec<String>,
 }
 
 impl FromFlags for ModeFlags {
@@ -107,6 +108,11 @@ impl FromFlags for ModeFlags {
                 "Replace this resource instance in any case. May be given many times.",
             ),
             targets: TargetFlags::read(flags),
+            invoke: flags.values(
+                "invoke",
+                "ADDRESS",
+                "Invoke this action, and do nothing else but refresh what it refers to.",
+            ),
         }
     }
 }
@@ -148,6 +154,9 @@ impl FromFlags for TargetFlags {
 }
 
 /// `-var` and `-var-file` in the order of the command line.
+///
+/// The session has them, too, for loading the configuration: a command that needs no other variables than const ones only
+/// declares them.
 #[derive(Debug, Default, PartialEq)]
 pub struct VariableFlags(pub Vec<VariableFlag>);
 

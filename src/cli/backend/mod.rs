@@ -102,10 +102,48 @@ enum Kind {
 }
 
 /// Types of backends that Terraform has, and this version does not.
-const LATER: &[&str] = &["remote", "azurerm", "consul", "cos", "gcs", "kubernetes", "oci", "oss"];
+const LATER: &[&str] = &["remote", "cos", "oci", "oss"];
 
 /// Types of backends that Terraform once had.
 const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "manta", "swift"];
+
+/// The error for the backend of a configuration that does not exist. Nothing of the backend is started.
+pub fn check_type(session: &Session, config: &Config) -> Option<Diagnostic> {
+    let backend = config.root.module.backend.as_ref()?;
+    let ty = &*backend.ty;
+    let exists = ty == "local" || session.builtins.state_stores.iter().any(|name| name == ty);
+    (!exists).then(|| no_such_type(session, ty).at(&backend.type_range))
+}
+
+fn no_such_type(session: &Session, ty: &str) -> Diagnostic {
+    let mut known: Vec<&str> = session.builtins.state_stores.iter().map(String::as_str).collect();
+    known.push("local");
+    known.sort_unstable();
+    let (summary, detail) = if LATER.contains(&ty) {
+        (
+            "Backend not supported",
+            format!(
+                "The backend \"{ty}\" is not supported by this version of Monoform. It has these: {}.",
+                known.join(", ")
+            ),
+        )
+    } else if REMOVED.contains(&ty) {
+        (
+            "Backend not supported",
+            format!("The backend \"{ty}\" is not supported any more since Terraform 1.3."),
+        )
+    } else {
+        let hint = syntax::content::did_you_mean(syntax::content::suggest(ty, known.iter().copied()));
+        (
+            "Unsupported backend type",
+            format!(
+                "There is no backend type named \"{ty}\". There are: {}.{hint}",
+                known.join(", ")
+            ),
+        )
+    };
+    Diagnostic::error(summary, detail)
+}
 
 impl Kind {
     /// The type of this name.
@@ -116,33 +154,7 @@ impl Kind {
         if session.builtins.state_stores.iter().any(|name| name == ty) {
             return StorePlugin::start(session, ty).map(Kind::Store);
         }
-        let mut known: Vec<&str> = session.builtins.state_stores.iter().map(String::as_str).collect();
-        known.push("local");
-        known.sort_unstable();
-        let (summary, detail) = if LATER.contains(&ty) {
-            (
-                "Backend not supported",
-                format!(
-                    "The backend \"{ty}\" is not supported by this version of Monoform. It has these: {}.",
-                    known.join(", ")
-                ),
-            )
-        } else if REMOVED.contains(&ty) {
-            (
-                "Backend not supported",
-                format!("The backend \"{ty}\" is not supported any more since Terraform 1.3."),
-            )
-        } else {
-            let hint = syntax::content::did_you_mean(syntax::content::suggest(ty, known.iter().copied()));
-            (
-                "Unsupported backend type",
-                format!(
-                    "There is no backend type named \"{ty}\". There are: {}.{hint}",
-                    known.join(", ")
-                ),
-            )
-        };
-        let mut problem = Diagnostic::error(summary, detail);
+        let mut problem = no_such_type(session, ty);
         Err(match range {
             Some(range) => problem.at(range),
             None => {

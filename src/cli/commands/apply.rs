@@ -150,7 +150,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Stat
     if asked {
         // Warnings are to be known before the question is answered; without a question they come at the end.
         session.show(&std::mem::take(&mut problems), &operation.project.sources);
-        let (question, explanation) = question(plan.mode, &operation.workspace);
+        let (question, explanation) = question(&plan, &operation.workspace);
         match confirmed(session, &question, &explanation, "-auto-approve") {
             Ok(true) => {}
             Ok(false) => {
@@ -168,14 +168,23 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Stat
     perform(session, work, operation, &plan, problems)
 }
 
-fn question(mode: Mode, workspace: &str) -> (String, String) {
+fn question(plan: &Plan, workspace: &str) -> (String, String) {
     let tool = program::tool();
     let place = if workspace == "default" {
         String::new()
     } else {
         format!(" in workspace \"{workspace}\"")
     };
-    match mode {
+    if plan.invoke.is_some() {
+        return (
+            "Would you like to invoke the specified actions?".to_owned(),
+            format!(
+                "  {tool} will invoke the actions described above, and any changes will be written to the\n  state without modifying \
+                 real infrastructure. There is no undo. Only 'yes' will be accepted to confirm."
+            ),
+        );
+    }
+    match plan.mode {
         Mode::Normal => (
             format!("Do you want to perform these actions{place}?"),
             format!("  {tool} will perform the actions described above.\n  Only 'yes' will be accepted to approve."),
@@ -258,6 +267,8 @@ fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
         added,
         changed,
         destroyed,
+        invoked,
+        failed,
     } = done;
     let imported = plan.changes.iter().filter(|c| c.importing.is_some()).count();
     let text = if destroying {
@@ -269,6 +280,13 @@ fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
     } else {
         format!("Apply complete! Resources: {added} added, {changed} changed, {destroyed} destroyed.")
     };
+    let actions = match (invoked, failed) {
+        (0, _) => String::new(),
+        (invoked, 0) => format!(" Actions: {invoked} invoked."),
+        // Failures of these are told as warnings alone.
+        (invoked, failed) => format!(" Actions: {invoked} invoked, {failed} failed."),
+    };
+    let text = text + &actions;
     match &session.stream {
         Some(stream) => {
             let operation = if plan.mode == Mode::Destroy { "destroy" } else { "apply" };

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, IsTerminal as _};
 use std::sync::Arc;
 
+use addrs::ModuleInstance;
 use config::files::Disk;
 use config::values::{self, ValueInputs};
 use cty::Value;
-use engine::console::{Console, INPUT_NAME, View, function_providers};
+use engine::console::{Console, INPUT_NAME, View};
 use engine::functions::Functions;
 use engine::inputs::PlanOptions;
 use engine::planner::Planning;
@@ -53,6 +54,7 @@ struct Arguments {
     positional: Vec<String>,
     state: Option<String>,
     plan: bool,
+    scope: Option<String>,
 }
 
 impl FromFlags for Arguments {
@@ -66,6 +68,11 @@ impl FromFlags for Arguments {
                 "plan",
                 false,
                 "Make a plan first, and evaluate with the objects as planned.",
+            ),
+            scope: flags.value(
+                "scope",
+                "MODULE",
+                "Evaluate inside this module instance, such as 'module.a[0]', not in the root module.",
             ),
         }
     }
@@ -85,6 +92,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
              flag.",
         ));
     }
+    let module = match arguments.scope.as_deref().map(addrs::parse::module_instance) {
+        None => ModuleInstance::root(),
+        Some(Ok(module)) => module,
+        Some(Err(e)) => return Ok(session.fail("Invalid module instance address", e.detail)),
+    };
     let Some(mut project) = workdir::load(session) else {
         return Ok(1);
     };
@@ -108,7 +120,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Ok(operation) => operation,
         Err(status) => return Ok(status),
     };
-    let status = with_operation(session, arguments, &operation)?;
+    let status = with_operation(session, arguments, &operation, module)?;
     Ok(finish(session, operation, status))
 }
 
@@ -140,7 +152,12 @@ fn variables(
     Ok(out)
 }
 
-fn with_operation(session: &Session, arguments: &Arguments, operation: &Operation<'_>) -> Result<Status, UsageError> {
+fn with_operation(
+    session: &Session,
+    arguments: &Arguments,
+    operation: &Operation<'_>,
+    module: ModuleInstance,
+) -> Result<Status, UsageError> {
     let sources = &operation.project.sources;
     let mut problems = operation.take_warnings();
     let (plan, schemas) = if arguments.plan {
@@ -195,6 +212,14 @@ fn with_operation(session: &Session, arguments: &Arguments, operation: &Operatio
         ));
     }
     session.show(&problems, sources);
+    let scope = module.to_string();
+    let Some(console) = console.inside(module) else {
+        operation.end_functions(&functions);
+        return Ok(session.fail(
+            "Module instance not found",
+            format!("There is no module instance {scope}, which the -scope option names, in the configuration."),
+        ));
+    };
     let mut conversation = Conversation {
         session,
         operation,
@@ -251,7 +276,7 @@ impl Conversation<'_> {
     }
 
     fn value(&mut self, input: &str) -> Result<Value, Diagnostics> {
-        let called = function_providers(&self.operation.project.config, input);
+        let called = self.console.function_providers(input);
         let problems = self.operation.start_functions(self.functions, called);
         if problems.has_errors() {
             return Err(problems);

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
+use config::manifest::Manifest;
 use modules::{Event, Install, Mirror};
 use syntax::{Diagnostics, SourceMap};
 
-use crate::TERRAFORM_VERSION;
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::unused_test_directory;
+use crate::args::groups::{VariableFlags, unused_test_directory};
 use crate::commands::{Command, no_positional};
 use crate::session::{Session, Status};
-use crate::workdir::Project;
+use crate::workdir::{self, Project};
 
 pub const COMMAND: Command = Command {
     path: "get",
@@ -40,6 +40,7 @@ impl FromFlags for Arguments {
         );
         let mirror = mirror_flag(flags);
         unused_test_directory(flags);
+        VariableFlags::read(flags);
         Arguments {
             positional,
             update,
@@ -83,11 +84,12 @@ pub fn mirror(session: &Session, flag: Option<&str>) -> Option<String> {
 pub fn install(session: &Session, upgrade: bool, mirror: Option<&str>) -> Result<(Project, Diagnostics), Status> {
     let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();
     let mirror = mirror.map_err(|why| session.fail("Cannot install from the mirror", why.to_string()))?;
+    let (nothing, environment) = (Manifest::default(), session.env.variables());
     let install = Install {
         client: session.net(),
         data_dir: session.env.data_dir(),
         upgrade,
-        tool_version: TERRAFORM_VERSION,
+        load: workdir::load_options(session, &nothing, &environment),
         mirror,
     };
     let runtime = session.runtime().map_err(|problems| {

@@ -62,7 +62,6 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
-        // Terraform accepts variables here; nothing that init does depends on them.
         VariableFlags::read(flags);
         let lock = LockFlags::read(flags);
         let positional = flags.positional();

@@ -30,6 +30,7 @@ use files::io_reason;
 use packages::cli_config::CliConfig;
 use syntax::{Diagnostic, SourceMap};
 
+use crate::args::groups::VariableFlags;
 use crate::args::{self, Refused, UsageError, flags, help, words};
 use crate::env::Env;
 use crate::prompt::{Answer, Echo};
@@ -37,7 +38,7 @@ use crate::session::{Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
-use crate::{Invocation, logging, panics, process, program};
+use crate::{Invocation, json, logging, panics, process, program};
 use files::Environment;
 
 /// A command.
@@ -108,6 +109,7 @@ const COMMANDS: &[&Command] = &[
     &providers::SCHEMA,
     &refresh::COMMAND,
     &show::COMMAND,
+    &state::IDENTITIES,
     &state::LIST,
     &state::MV,
     &state::PULL,
@@ -246,6 +248,7 @@ fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &A
         working_dir: process::working_dir().unwrap_or_else(|_| original_dir.clone()),
         original_dir,
         compact_warnings: parsed.compact_warnings,
+        variables: Vec::new(),
         stream: None,
     };
     dispatch(session, parsed)
@@ -388,10 +391,19 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     });
     let result = result.and_then(|matches| {
         session.compact_warnings |= flags::compact_warnings(&matches);
+        if declared.get_arguments().any(|argument| argument.get_id() == "var") {
+            session.variables = flags::read::<VariableFlags>(&matches).0;
+        }
         (command.run)(&session, &matches)
     });
     match result {
         Ok(status) => status,
+        Err(error) if command.path == "validate" && json_asked(&parsed.arguments) => {
+            let problem = Diagnostic::error(error.summary, error.detail);
+            let document = json::diagnostics::validation(&problem.into(), &SourceMap::default());
+            session.ui.exact_line(cty::json::to_text(&document, Some(2)));
+            1
+        }
         Err(error) => {
             session.fail(error.summary, error.detail);
             if session.stream.is_some() {

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use config::LoadOptions;
 use provider::Schemas;
 use state::State;
 use syntax::{Diagnostics, SourceMap};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::state_session;
@@ -31,6 +31,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
             json: flags.switch(
@@ -89,7 +90,10 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status 
     };
     let schemas = match state_schemas(session, &state) {
         Ok(schemas) => schemas,
-        Err(status) => return status,
+        Err(problems) => {
+            session.show(&problems, &SourceMap::default());
+            return 1;
+        }
     };
     if as_json {
         let document = json::state::state_document(&state, Some(&schemas), TERRAFORM_VERSION);
@@ -105,25 +109,17 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status 
 }
 
 /// What the providers of a state's objects say about themselves.
-pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Status> {
-    let problems = |problems: Diagnostics| {
-        session.show(&problems, &SourceMap::default());
-        1
-    };
+pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Diagnostics> {
     let (project, _) = workdir::read(session);
-    let plugins = session.plugins().map_err(problems)?;
+    let plugins = session.plugins()?;
     let needed: std::collections::BTreeSet<_> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
     // The version constraints of the configuration apply where it can be loaded.
     if let Ok(all) = crate::plugin_source::requirements(&project.config, state) {
         let ours = all.into_iter().filter(|(p, _)| needed.contains(p)).collect();
-        plugins.resolve_only(&ours).map_err(problems)?;
+        plugins.resolve_only(&ours)?;
     }
-    let runtime = session.runtime().map_err(problems)?;
-    let failed = runtime.block_on(plugins.ask_all(None, state));
-    if failed.has_errors() {
-        return Err(problems(failed));
-    }
-    Ok(plugins.schemas())
+    let failed = session.runtime()?.block_on(plugins.ask_all(None, state));
+    failed.into_result(plugins.schemas())
 }
 
 fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
@@ -135,13 +131,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
         Ok(saved) => saved,
         Err(e) => return problems(e.into(), &SourceMap::default()),
     };
-    let files = planfile::files(&saved);
-    let manifest = saved.snapshot.manifest();
-    let options = LoadOptions {
-        tool_version: TERRAFORM_VERSION,
-        manifest: &manifest,
-    };
-    let loaded = config::load(&files, saved.snapshot.root_dir(), &options);
+    let loaded = workdir::load_planned(session, &saved);
     if loaded.diagnostics.has_errors() {
         return problems(loaded.diagnostics, &loaded.sources);
     }

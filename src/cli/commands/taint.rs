@@ -8,7 +8,7 @@ use syntax::{Diagnostic, SourceMap};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{LockFlags, StateFlags, ignore_remote_version};
+use crate::args::groups::{LockFlags, StateFlags, VariableFlags, ignore_remote_version};
 use crate::commands::Command;
 use crate::commands::state::nearest;
 use crate::session::{Session, Status};
@@ -20,9 +20,15 @@ pub const TAINT: Command = Command {
     positional: "ADDRESS",
     details: "Marks the object of a resource instance as tainted, so that the next plan replaces it. \"plan -replace=ADDRESS\" does \
       the same for one plan, without changing the state first.",
-    declare: flags::declare::<Arguments>,
+    declare: flags::declare::<TaintArguments>,
     refused: &[],
-    run: |session, matches| run(session, &flags::read(matches), ObjectStatus::Tainted),
+    run: |session, matches| {
+        run(
+            session,
+            &flags::read::<TaintArguments>(matches).0,
+            ObjectStatus::Tainted,
+        )
+    },
 };
 
 pub const UNTAINT: Command = Command {
@@ -40,6 +46,16 @@ struct Arguments {
     state: StateFlags,
     positional: Vec<String>,
     allow_missing: bool,
+}
+
+/// Those of `taint`, which alone of the two has variables.
+struct TaintArguments(Arguments);
+
+impl FromFlags for TaintArguments {
+    fn read(flags: &mut Flags<'_>) -> TaintArguments {
+        VariableFlags::read(flags);
+        TaintArguments(Arguments::read(flags))
+    }
 }
 
 impl FromFlags for Arguments {

@@ -11,6 +11,8 @@ use syntax::Diagnostics;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
+use crate::backend;
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::workdir::{self, Project};
@@ -35,6 +37,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
             json: flags.switch("json", false, "Produce output in a machine-readable JSON format."),
@@ -66,6 +69,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     }
     let (mut project, mut problems) = workdir::read(session);
     problems.extend(beyond_loading(session, &project, &problems));
+    problems.extend(backend::check_type(session, &project.config));
     if !arguments.no_tests {
         let dir = arguments.test_directory.as_deref();
         let tests = dir.unwrap_or(test_files::DEFAULT_DIR);

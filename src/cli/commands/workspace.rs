@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use files::io_reason;
+use serde_json::json;
 use state::State;
 use syntax::content::{did_you_mean, suggest};
-use syntax::{Diagnostic, SourceMap};
+use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::LockFlags;
 use crate::backend::{Place, Source, select};
 use crate::commands::Command;
+use crate::json::diagnostics;
 use crate::program;
 use crate::session::{Session, Status};
 use crate::state_session::{self, Backup, Opening, StateSession};
@@ -119,12 +121,14 @@ pub const ENV_DELETE: Command = command!(
 
 struct ListArguments {
     positional: Vec<String>,
+    json: bool,
 }
 
 impl FromFlags for ListArguments {
     fn read(flags: &mut Flags<'_>) -> ListArguments {
         ListArguments {
             positional: flags.positional(),
+            json: flags.switch("json", false, "Output the workspaces as JSON."),
         }
     }
 }
@@ -213,8 +217,20 @@ struct Places {
 }
 
 impl Places {
+    /// The places, whatever workspace is selected: it may have a name that no workspace can have, which another one is selected
+    /// for.
+    fn to_select(session: &Session) -> Result<Places, Status> {
+        match workdir::workspace(session) {
+            Ok(_) => Places::new(session),
+            Err(_) => Ok(Places {
+                place: state_session::place_of_all(session)?,
+                selected: String::new(),
+            }),
+        }
+    }
+
     fn new(session: &Session) -> Result<Places, Status> {
-        let shown = |problems: syntax::Diagnostics| {
+        let shown = |problems: Diagnostics| {
             session.show(&problems, &SourceMap::default());
             1
         };
@@ -228,19 +244,26 @@ impl Places {
     fn names(&self, session: &Session) -> Result<Vec<String>, Status> {
         match self.place.workspaces() {
             Ok(Some(names)) => Ok(names),
-            Ok(None) => Err(session.fail(
-                "Workspaces not supported",
-                format!(
-                    "The backend \"{}\" has one state only, and no workspaces beside the one called \"default\".",
-                    self.place.ty()
-                ),
-            )),
+            Ok(None) => {
+                session.show(&unsupported(&self.place).into(), &SourceMap::default());
+                Err(1)
+            }
             Err(problems) => {
                 session.show(&problems, &SourceMap::default());
                 Err(1)
             }
         }
     }
+}
+
+fn unsupported(place: &Place) -> Diagnostic {
+    Diagnostic::error(
+        "Workspaces not supported",
+        format!(
+            "The backend \"{}\" has one state only, and no workspaces beside the one called \"default\".",
+            place.ty()
+        ),
+    )
 }
 
 /// Writes down which workspace is selected.
@@ -275,6 +298,9 @@ fn list(session: &Session, arguments: &ListArguments) -> Result<Status, UsageErr
             "To list the workspaces of another directory, use the global -chdir flag.",
         ));
     }
+    if arguments.json {
+        return Ok(list_json(session));
+    }
     let run = || -> Result<Status, Status> {
         let places = Places::new(session)?;
         for name in places.names(session)? {
@@ -290,6 +316,42 @@ fn list(session: &Session, arguments: &ListArguments) -> Result<Status, UsageErr
         Ok(0)
     };
     Ok(run().unwrap_or_else(|status| status))
+}
+
+/// The document of all workspaces, in which problems are, too.
+fn list_json(session: &Session) -> Status {
+    let (project, found) = workdir::read(session);
+    let mut problems: Diagnostics = found.into_iter().filter(state_session::is_refusal).collect();
+    let mut listed = || -> Result<(Vec<String>, String), Diagnostics> {
+        if problems.has_errors() {
+            return Err(Diagnostics::new());
+        }
+        let place = workdir::state_place(session, Some(&project.config))?;
+        problems.extend(place.place.take_warnings());
+        let names = place
+            .place
+            .workspaces()?
+            .ok_or_else(|| Diagnostics::from(unsupported(&place.place)))?;
+        Ok((names, place.workspace))
+    };
+    let (names, selected) = listed().unwrap_or_else(|found| {
+        problems.extend(found);
+        (Vec::new(), String::new())
+    });
+    let workspace = |name: &String| {
+        let mut out = json!({ "name": name });
+        if *name == selected {
+            out["is_current"] = true.into();
+        }
+        out
+    };
+    let document = json!({
+        "format_version": "1.0",
+        "workspaces": names.iter().map(workspace).collect::<Vec<_>>(),
+        "diagnostics": diagnostics::list(&problems, &project.sources),
+    });
+    session.ui.exact_line(cty::json::to_text(&document, Some(2)));
+    u8::from(problems.has_errors())
 }
 
 fn show(session: &Session, _: &ShowArguments) -> Result<Status, UsageError> {
@@ -332,7 +394,7 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Status, UsageError
         return Ok(status);
     }
     let run = || -> Result<Status, Status> {
-        let places = Places::new(session)?;
+        let places = Places::to_select(session)?;
         if places.names(session)?.iter().any(|n| n == name) {
             return Err(session.fail(
                 format!("Workspace \"{name}\" already exists"),
@@ -419,7 +481,7 @@ fn select(session: &Session, arguments: &SelectArguments) -> Result<Status, Usag
         return Ok(status);
     }
     let run = || -> Result<Status, Status> {
-        let places = Places::new(session)?;
+        let places = Places::to_select(session)?;
         if places.selected == name {
             return Ok(0);
         }

@@ -8,6 +8,7 @@ use provider::Schemas;
 use serde_json::{Map, Value as Json};
 
 use super::Object;
+use super::actions::configured;
 use super::expressions::{body_expressions, expression};
 use super::provider_configs::ProviderConfigs;
 use super::values::known_part;
@@ -89,7 +90,10 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
                     "module",
                     child.map_or(Json::Null, |c| module(config, c, schemas, providers)),
                 )
-                .with_some("version_constraint", call.version.as_ref().map(|c| c.text.clone()))
+                .with_some(
+                    "version_constraint",
+                    child.and_then(|c| c.constraint.as_ref()).map(|c| c.text.clone()),
+                )
                 .with_content("depends_on", depends_on(&call.depends_on));
             (name.to_string(), document.into())
         })
@@ -99,6 +103,7 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
         .with_content("resources", resources)
         .with_content("module_calls", calls)
         .with_content("variables", variables)
+        .with_content("actions", configured(node, providers))
         .into()
 }
 

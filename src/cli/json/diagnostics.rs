@@ -27,6 +27,12 @@ pub fn diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Json {
         .into()
 }
 
+/// The documents of several diagnostics.
+#[must_use]
+pub fn list(diagnostics: &syntax::Diagnostics, sources: &SourceMap) -> Vec<Json> {
+    diagnostics.iter().map(|d| diagnostic(d, sources)).collect()
+}
+
 /// The document that `validate -json` prints.
 #[must_use]
 pub fn validation(diagnostics: &syntax::Diagnostics, sources: &SourceMap) -> Json {
@@ -36,7 +42,7 @@ pub fn validation(diagnostics: &syntax::Diagnostics, sources: &SourceMap) -> Jso
         "valid": errors == 0,
         "error_count": errors,
         "warning_count": diagnostics.len() - errors,
-        "diagnostics": diagnostics.iter().map(|d| diagnostic(d, sources)).collect::<Vec<_>>(),
+        "diagnostics": list(diagnostics, sources),
     })
 }
 

@@ -4,7 +4,8 @@
 //! without content are left out where Terraform leaves them out. Everything here is a function from the engine's data to a
 //! JSON value; printing is up to the commands.
 
-pub mod checks;
+pub mod actions;
+mod checks;
 pub mod configuration;
 pub mod diagnostics;
 mod expressions;

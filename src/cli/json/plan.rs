@@ -7,11 +7,12 @@ use config::Config;
 use cty::{Path, Type, Value};
 use engine::instance::recorded_version;
 use engine::plan::{Action, OutputChange, Plan, Reason, ResourceChange};
-use provider::Schemas;
+use provider::{ImportTarget, Schemas};
 use schema::Schema;
 use schema::marking::mark_sensitive;
 use serde_json::{Map, Value as Json, json};
 
+use super::actions::invocations;
 use super::checks::checks;
 use super::configuration::configuration;
 use super::state::{ModuleTree, state_document};
@@ -56,6 +57,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .with_content("resource_drift", changes(&plan.drift, None))
         .with_content("resource_changes", changes(&plan.changes, Some(plan)))
         .with_content("output_changes", outputs)
+        .with_content("action_invocations", invocations(plan))
         .with_content("prior_state", prior)
         .with("configuration", configuration(config, schemas))
         .with_content("relevant_attributes", relevant)
@@ -76,7 +78,12 @@ fn changes(changes: &[ResourceChange], of: Option<&Plan>) -> Vec<Json> {
             let mut document = change(c);
             let generated = of.and_then(|plan| plan.generated_config.get(&c.address));
             if let (Some(text), Some(details)) = (generated, document["change"].as_object_mut()) {
+                // Before the identities.
+                let identities = ["before_identity", "after_identity"].map(|key| (key, details.shift_remove(key)));
                 details.insert("generated_config".into(), text.as_str().into());
+                for (key, identity) in identities {
+                    details.extend(identity.map(|identity| (key.to_owned(), identity)));
+                }
             }
             document
         })
@@ -93,7 +100,14 @@ pub fn change(change: &ResourceChange) -> Json {
     } else {
         (known_part(&change.after), unknown_parts(&change.after))
     };
-    let importing = change.importing.as_ref().map(|id| json!({"id": &**id}));
+    let importing = change.importing.as_ref().map(|target| match target {
+        ImportTarget::Id(id) => json!({"id": &**id}),
+        ImportTarget::Identity(identity) => json!({"identity": known_part(identity)}),
+    });
+    let (before_identity, after_identity) = match &change.identity {
+        Some(identity) => (identity.before.as_ref(), identity.after.as_ref()),
+        None => (None, None),
+    };
     let details = Object::default()
         .with("actions", actions(change.action))
         .with("before", known_part(&change.before).unwrap_or(Json::Null))
@@ -105,7 +119,9 @@ pub fn change(change: &ResourceChange) -> Json {
             "replace_paths",
             change.replace_paths.iter().map(path).collect::<Vec<_>>(),
         )
-        .with_some("importing", importing);
+        .with_some("importing", importing)
+        .with_some("before_identity", before_identity.and_then(known_part))
+        .with_some("after_identity", after_identity.and_then(known_part));
     Object::default()
         .with("address", change.address.to_string())
         .with_some(
@@ -136,6 +152,7 @@ pub fn actions(action: Action) -> Json {
         Action::DeleteThenCreate => json!(["delete", "create"]),
         Action::CreateThenDelete => json!(["create", "delete"]),
         Action::Forget => json!(["forget"]),
+        Action::CreateThenForget => json!(["create", "forget"]),
     }
 }
 
@@ -176,10 +193,11 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
     let staying = plan
         .changes
         .iter()
-        .filter(|c| c.deposed.is_none() && c.action != Action::Delete);
+        .filter(|c| c.deposed.is_none() && !matches!(c.action, Action::Delete | Action::Forget));
     for change in staying {
         let resource = &change.address.resource.resource;
         let schema = schemas.resource(&change.provider.provider, resource.mode, &resource.ty);
+        let identity = change.planned_identity();
         let planned = Object::default()
             .with("address", change.address.to_string())
             .with("mode", resource.mode.as_str())
@@ -193,7 +211,12 @@ fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
             )
             // Where nothing is known, there is no object at all.
             .with_content("values", known_part(&change.after).unwrap_or(Json::Null))
-            .with("sensitive_values", sensitive_parts(&told(change, schema)));
+            .with("sensitive_values", sensitive_parts(&told(change, schema)))
+            .with_some(
+                "identity_schema_version",
+                identity.and(schema).and_then(|s| Some(s.identity.as_ref()?.version)),
+            )
+            .with_some("identity", identity.and_then(known_part));
         modules
             .entry(change.address.module.clone())
             .or_default()

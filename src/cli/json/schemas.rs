@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provider::{FunctionSchema, ParameterSchema, ProviderSchema};
-use schema::{AttributeSchema, AttributeType, BlockSchema, Description, Nesting, Schema};
+use schema::{AttributeSchema, AttributeType, BlockSchema, Description, IdentitySchema, Nesting, Schema};
 use serde_json::{Map, Value as Json};
 
 use super::Object;
@@ -17,12 +17,20 @@ pub fn provider(schema: &ProviderSchema) -> Json {
         .iter()
         .map(|(n, f)| (n.to_string(), function(f)))
         .collect();
+    let identities: Map<String, Json> = schema
+        .resources
+        .iter()
+        .filter_map(|(name, resource)| Some((name.to_string(), identity(resource.identity.as_deref()?))))
+        .collect();
     Object::default()
         .with("provider", versioned(&schema.provider))
         .with_content("resource_schemas", all(&schema.resources))
         .with_content("data_source_schemas", all(&schema.data_sources))
         .with_content("ephemeral_resource_schemas", all(&schema.ephemeral))
+        .with_content("list_resource_schemas", all(&schema.lists))
         .with_content("functions", functions)
+        .with_content("action_schemas", actions(&schema.actions))
+        .with_content("resource_identity_schemas", identities)
         .into()
 }
 
@@ -33,10 +41,40 @@ fn all(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
         .collect()
 }
 
+/// The schemas of actions, which have no versions.
+fn actions(schemas: &BTreeMap<Arc<str>, Schema>) -> Map<String, Json> {
+    let documents = schemas.iter().map(|(name, schema)| {
+        (
+            name.to_string(),
+            Object::default().with("block", block(&schema.block)).into(),
+        )
+    });
+    documents.collect()
+}
+
 fn versioned(schema: &Schema) -> Json {
     Object::default()
         .with("version", schema.version)
         .with("block", block(&schema.block))
+        .into()
+}
+
+fn identity(schema: &IdentitySchema) -> Json {
+    let attributes: Map<String, Json> = schema
+        .attributes
+        .iter()
+        .map(|(name, attribute)| {
+            let told = Object::default()
+                .with("type", cty::json::type_to_json(&attribute.ty))
+                .with_content("description", attribute.description.clone())
+                .with_content("required_for_import", attribute.required_for_import)
+                .with_content("optional_for_import", attribute.optional_for_import);
+            (name.to_string(), told.into())
+        })
+        .collect();
+    Object::default()
+        .with("version", schema.version)
+        .with_content("attributes", attributes)
         .into()
 }
 
@@ -77,6 +115,7 @@ fn block(schema: &BlockSchema) -> Json {
         .with_content("description", schema.description.text.clone())
         .with("description_kind", kind(&schema.description))
         .with_content("deprecated", schema.deprecated)
+        .with_content("deprecation_message", schema.deprecation_message.clone())
         .into()
 }
 
@@ -101,6 +140,7 @@ fn attribute(schema: &AttributeSchema) -> Json {
         .with_content("description", schema.description.text.clone())
         .with("description_kind", kind(&schema.description))
         .with_content("deprecated", schema.deprecated)
+        .with_content("deprecation_message", schema.deprecation_message.clone())
         .with_content("required", schema.required)
         .with_content("optional", schema.optional)
         .with_content("computed", schema.computed)

@@ -69,6 +69,10 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
                 addrs::Mode::Data => 0,
                 _ => object.schema_version,
             };
+            let identity = object.identity.as_ref().and_then(|i| i.value.as_ref()?.to_value().ok());
+            // Terraform says the version for current objects only.
+            let said = identity.is_some() && deposed.is_none();
+            let identity_version = object.identity.as_ref().filter(|_| said).map(|i| i.schema_version);
             Object::default()
                 .with("address", address.to_string())
                 .with("mode", resource.resource.mode.as_str())
@@ -82,6 +86,8 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
                 .with_content("depends_on", depends_on)
                 .with_content("tainted", object.status == ObjectStatus::Tainted)
                 .with_some("deposed_key", deposed)
+                .with_some("identity_schema_version", identity_version)
+                .with_some("identity", identity)
                 .into()
         };
         let list = modules.entry(resource.module.clone()).or_default();
@@ -96,6 +102,17 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
         .with("values", values)
         .with_content("checks", checks(state.check_results.as_deref().unwrap_or_default()))
         .into()
+}
+
+/// The document of the only object of a state.
+#[must_use]
+pub fn single_object(state: &State, schemas: &Schemas) -> Json {
+    let document = state_document(state, Some(schemas), "");
+    let mut module = &document["values"]["root_module"];
+    while module["resources"].is_null() && !module["child_modules"].is_null() {
+        module = &module["child_modules"][0];
+    }
+    module["resources"][0].clone()
 }
 
 /// The stored attributes of an object without its schema.

@@ -13,6 +13,7 @@
 //! with every change that an older reader would misunderstand; a plan is applied at once or not at all, so there is no
 //! reading of older formats.
 
+mod invocations;
 mod stored;
 
 use std::collections::BTreeMap;
@@ -31,13 +32,14 @@ use syntax::Diagnostic;
 use zip::write::SimpleFileOptions;
 
 use crate::backend::record::Saved;
+use invocations::StoredInvocation;
 use stored::{
     StoredChange, StoredCheck, StoredOutput, StoredPath, StoredValue, load_address, load_change, load_check, load_path,
     load_targets, load_value, store_change, store_check, store_path, store_value,
 };
 
 const DOCUMENT: &str = "monoform-plan.json";
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// No entry of a plan is read beyond this size: a plan is written by this tool, but the file may be any.
 const MAX_ENTRY: u64 = 4 << 30;
 
@@ -74,6 +76,10 @@ struct Document {
     variables: BTreeMap<String, StoredValue>,
     given_variables: BTreeMap<String, StoredValue>,
     changes: Vec<StoredChange>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    invocations: Vec<StoredInvocation>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    invoke: Option<String>,
     drift: Vec<StoredChange>,
     outputs: BTreeMap<String, StoredOutput>,
     graph: ExecGraph,
@@ -124,6 +130,12 @@ fn document(saved: &SavedPlan, tool_version: &str) -> Result<Document, String> {
             .map(|(name, value)| Ok::<_, String>((name.to_string(), store_value(value)?)))
             .collect::<Result<_, _>>()?,
         changes: plan.changes.iter().map(store_change).collect::<Result<_, _>>()?,
+        invocations: plan
+            .invocations
+            .iter()
+            .map(invocations::store)
+            .collect::<Result<_, _>>()?,
+        invoke: plan.invoke.as_ref().map(ToString::to_string),
         drift: plan.drift.iter().map(store_change).collect::<Result<_, _>>()?,
         outputs: outputs.collect::<Result<_, _>>()?,
         graph: plan.graph.clone(),
@@ -317,7 +329,7 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
         .iter()
         .map(load_change)
         .collect::<Result<Vec<_>, _>>()?;
-    check_graph(&document.graph, changes.len())?;
+    check_graph(&document.graph, changes.len(), document.invocations.len())?;
     let plan = Plan {
         mode: document.mode,
         timestamp: document.timestamp.clone(),
@@ -339,6 +351,15 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
             .map(|a| load_address(a))
             .collect::<Result<_, _>>()?,
         changes,
+        invocations: document
+            .invocations
+            .iter()
+            .map(invocations::load)
+            .collect::<Result<_, _>>()?,
+        invoke: (document.invoke.as_deref())
+            .map(addrs::parse::action)
+            .transpose()
+            .map_err(|e| e.to_string())?,
         drift: document.drift.iter().map(load_change).collect::<Result<_, _>>()?,
         outputs: outputs.collect::<Result<_, _>>()?,
         previous_state,
@@ -374,7 +395,7 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
 }
 
 /// A graph that speaks of nodes or changes that are not there, or that waits for itself, must not be walked.
-fn check_graph(graph: &ExecGraph, changes: usize) -> Result<(), String> {
+fn check_graph(graph: &ExecGraph, changes: usize, invocations: usize) -> Result<(), String> {
     use engine::execgraph::Operation;
     let nodes = graph.nodes.len();
     let edges = graph
@@ -383,6 +404,7 @@ fn check_graph(graph: &ExecGraph, changes: usize) -> Result<(), String> {
         .all(|(a, b)| (*a as usize) < nodes && (*b as usize) < nodes);
     let operations = graph.nodes.iter().all(|n| match n {
         Operation::Change(i) | Operation::Destroy(i) => (*i as usize) < changes,
+        Operation::Invoke(i) => (*i as usize) < invocations,
         Operation::GroupStart(_) | Operation::GroupEnd(_) => true,
     });
     if edges && operations && graph.cycle().is_none() {
@@ -403,7 +425,8 @@ mod tests {
     use addrs::{AbsProviderConfig, Provider};
 
     use cty::{Marks, Type, Value};
-    use engine::plan::{Action, Reason, ResourceChange};
+    use engine::plan::{Action, IdentityChange, Reason, ResourceChange};
+    use provider::ImportTarget;
 
     use super::*;
 
@@ -425,7 +448,8 @@ mod tests {
             replace_paths: vec![cty::Path::root().attribute("n").index(Value::number(0))],
             private: vec![0, 255, 7],
             config_known: true,
-            importing: Some("x".into()),
+            importing: Some(ImportTarget::Identity(Value::object([("id", Value::string("x"))]))),
+            identity: IdentityChange::new(None, Some(Value::object([("id", Value::string("x"))]))),
         };
         let graph = ExecGraph {
             nodes: vec![
@@ -450,6 +474,8 @@ mod tests {
                 targets: vec![addrs::parse::target("module.m").unwrap()],
                 excludes: Vec::new(),
                 force_replace: Vec::new(),
+                invocations: Vec::new(),
+                invoke: None,
                 changes: vec![change],
                 drift: Vec::new(),
                 outputs: BTreeMap::new(),

@@ -4,7 +4,8 @@ use addrs::AbsResourceInstance;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cty::{Marks, Step, Type, Value};
-use engine::plan::{Action, Reason, ResourceChange};
+use engine::plan::{Action, IdentityChange, Reason, ResourceChange};
+use provider::ImportTarget;
 use serde::{Deserialize, Serialize};
 use state::{CheckResult, CheckStatus, CheckedObject};
 
@@ -55,7 +56,20 @@ pub(super) struct StoredChange {
     pub(super) private: String,
     pub(super) config_known: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) importing: Option<String>,
+    pub(super) importing: Option<StoredImport>,
+    /// The identities before and after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) identity: Option<(Option<String>, Option<String>)>,
+}
+
+/// What an object is imported by.
+#[derive(Serialize, Deserialize)]
+pub(super) enum StoredImport {
+    #[serde(rename = "id")]
+    Id(String),
+    /// Msgpack with its type in base64.
+    #[serde(rename = "identity")]
+    Identity(String),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -114,8 +128,23 @@ pub(super) fn store_change(change: &ResourceChange) -> Result<StoredChange, Stri
         replace_paths: change.replace_paths.iter().map(store_path).collect::<Result<_, _>>()?,
         private: BASE64.encode(&change.private),
         config_known: change.config_known,
-        importing: change.importing.as_deref().map(str::to_owned),
+        importing: change.importing.as_ref().map(store_import).transpose()?,
+        identity: change.identity.as_deref().map(store_identity).transpose()?,
     })
+}
+
+fn store_import(target: &ImportTarget) -> Result<StoredImport, String> {
+    Ok(match target {
+        ImportTarget::Id(id) => StoredImport::Id(id.to_string()),
+        ImportTarget::Identity(identity) => StoredImport::Identity(store_plain(identity)?),
+    })
+}
+
+fn store_identity(identity: &IdentityChange) -> Result<(Option<String>, Option<String>), String> {
+    Ok((
+        identity.before.as_ref().map(store_plain).transpose()?,
+        identity.after.as_ref().map(store_plain).transpose()?,
+    ))
 }
 
 pub(super) fn store_check(check: &CheckResult) -> StoredCheck {
@@ -191,7 +220,21 @@ pub(super) fn load_change(stored: &StoredChange) -> Result<ResourceChange, Strin
         replace_paths: stored.replace_paths.iter().map(load_path).collect::<Result<_, _>>()?,
         private: BASE64.decode(&stored.private).map_err(|e| e.to_string())?,
         config_known: stored.config_known,
-        importing: stored.importing.as_deref().map(Into::into),
+        importing: stored.importing.as_ref().map(load_import).transpose()?,
+        identity: match &stored.identity {
+            Some((before, after)) => IdentityChange::new(
+                before.as_deref().map(load_plain).transpose()?,
+                after.as_deref().map(load_plain).transpose()?,
+            ),
+            None => None,
+        },
+    })
+}
+
+fn load_import(stored: &StoredImport) -> Result<ImportTarget, String> {
+    Ok(match stored {
+        StoredImport::Id(id) => ImportTarget::Id(id.as_str().into()),
+        StoredImport::Identity(identity) => ImportTarget::Identity(load_plain(identity)?),
     })
 }
 

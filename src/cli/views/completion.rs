@@ -50,7 +50,12 @@ fn list(out: &mut String, title: &str, operations: &[UnfinishedOperation]) {
         LIMIT
     };
     for operation in operations.iter().take(shown) {
-        let _ = writeln!(out, "  - {} ({})", operation.address, word(operation.action));
+        let _ = writeln!(
+            out,
+            "  - {} ({})",
+            operation.address,
+            operation.action.map_or("invoke", word)
+        );
     }
     if operations.len() > shown {
         let _ = writeln!(out, "  - and {} more", operations.len() - shown);
@@ -64,7 +69,7 @@ fn word(action: Action) -> &'static str {
         Action::Read => "read",
         Action::Update => "update",
         Action::Delete => "destroy",
-        Action::DeleteThenCreate | Action::CreateThenDelete => "replace",
+        Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
         Action::Forget => "forget",
     }
 }
@@ -75,8 +80,8 @@ mod tests {
 
     fn operations(count: usize) -> Vec<UnfinishedOperation> {
         let one = |i: usize| UnfinishedOperation {
-            address: addrs::parse::resource_instance(&format!("t.n[{i}]")).unwrap(),
-            action: Action::Create,
+            address: format!("t.n[{i}]"),
+            action: Some(Action::Create),
         };
         (0..count).map(one).collect()
     }

@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use addrs::AbsResourceInstance;
+use addrs::{AbsActionInstance, AbsResourceInstance};
 use engine::events::{EphemeralAction, Event};
+use engine::identity::identity_text;
+use engine::invocation::InvocationTrigger;
 use engine::plan::Action;
+use provider::ImportTarget;
 
 use crate::ui::Ui;
 use crate::views::reporter::{Extent, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
@@ -68,6 +71,33 @@ impl Progress {
         self.about(&format!("{address}: Refreshing state...{}", bracketed(id)));
     }
 
+    fn action(&self, event: &Event) {
+        let style = self.ui.style();
+        match event {
+            Event::ActionStart { address, trigger } => {
+                self.about(&format!("Action started: {}", invocation(address, trigger)));
+            }
+            Event::ActionProgress {
+                address,
+                trigger,
+                message,
+            } => {
+                let head = style.bold(format!("Action {}:", invocation(address, trigger)));
+                self.line(format!("{head} {message}"));
+                self.ui.flush();
+            }
+            Event::ActionComplete { address, trigger } => {
+                self.line(style.good(format!("Action complete: {}", invocation(address, trigger))));
+            }
+            Event::ActionFailed {
+                address,
+                trigger,
+                error,
+            } => self.line(style.bad(format!("Action failed: {} - {error}", invocation(address, trigger)))),
+            _ => {}
+        }
+    }
+
     fn output(&self, address: &AbsResourceInstance, provisioner: &str, output: &str) {
         let head = self.ui.style().bold(format!("{address} ({provisioner}):"));
         for line in lines_of_output(output) {
@@ -80,14 +110,14 @@ impl Progress {
 impl OperationView for Progress {
     fn event(&self, event: &Event) {
         match event {
-            Event::ImportStart { address, id } => self.about(&if self.import {
-                format!("{address}: Importing from ID {:?}...", &**id)
-            } else {
-                format!("{address}: Preparing import... [id={id}]")
+            Event::ImportStart { address, target } => self.about(&match target {
+                ImportTarget::Id(id) if self.import => format!("{address}: Importing from ID {:?}...", &**id),
+                _ => format!("{address}: Preparing import... [{}]", import_target(target)),
             }),
-            Event::Imported { address, id } => {
-                self.about(&format!("{address}: Importing... [id={id}]"));
-                self.about(&format!("{address}: Import complete [id={id}]"));
+            Event::Imported { address, target } => {
+                let target = import_target(target);
+                self.about(&format!("{address}: Importing... [{target}]"));
+                self.about(&format!("{address}: Import complete [{target}]"));
             }
             Event::RefreshStart { address, id } => self.refresh_start(address, id.as_ref()),
             Event::OperationStart {
@@ -140,6 +170,10 @@ impl OperationView for Progress {
                 provisioner,
                 output,
             } => self.output(address, provisioner, output),
+            Event::ActionStart { .. }
+            | Event::ActionProgress { .. }
+            | Event::ActionComplete { .. }
+            | Event::ActionFailed { .. } => self.action(event),
             Event::OperationFailed { .. }
             | Event::EphemeralFailed { .. }
             | Event::Progress { .. }
@@ -157,12 +191,14 @@ impl OperationView for Progress {
                 ObjectOperation::Ephemeral(action) => ephemeral_words(action).begins,
             };
             let id = one.id.as_ref().map(|(name, value)| format!("{name}={value}, "));
+            let so_far = one.elapsed.as_secs();
             self.about(&format!(
-                "{}: Still {}... [{}{} elapsed]",
+                "{}: Still {}... [{}{:02}m{:02}s elapsed]",
                 name(&one.address, one.deposed.as_ref()),
                 begins.to_lowercase(),
                 id.unwrap_or_default(),
-                seconds(one.elapsed)
+                so_far / 60,
+                so_far % 60
             ));
         }
     }
@@ -189,6 +225,17 @@ fn name(address: &AbsResourceInstance, deposed: Option<&Arc<str>>) -> String {
     match deposed {
         Some(key) => format!("{address} (deposed object {key})"),
         None => address.to_string(),
+    }
+}
+
+/// `action.t.n (triggered by t.n)`.
+fn invocation(address: &AbsActionInstance, trigger: &InvocationTrigger) -> String {
+    match trigger {
+        InvocationTrigger::Lifecycle(t) => format!("{address} (triggered by {})", t.resource),
+        InvocationTrigger::Invoke { caller: None } => format!("{address} (triggered by CLI)"),
+        InvocationTrigger::Invoke { caller: Some(caller) } => {
+            format!("{address} (triggered by CLI, called from {caller})")
+        }
     }
 }
 
@@ -220,6 +267,14 @@ fn ephemeral_words(action: EphemeralAction) -> Words {
         EphemeralAction::Close => ("Closing", "Closing"),
     };
     Words { begins, work }
+}
+
+/// What an object is imported by, as progress lines say it.
+fn import_target(target: &ImportTarget) -> String {
+    match target {
+        ImportTarget::Id(id) => format!("id={id}"),
+        ImportTarget::Identity(identity) => format!("identity={}", identity_text(identity)),
+    }
 }
 
 #[cfg(test)]
@@ -260,7 +315,7 @@ mod tests {
         assert_eq!(
             out.text(),
             "terraform_data.a[0]: Modifying... [id=x]
-terraform_data.a[0]: Still modifying... [id=x, 1m10s elapsed]
+terraform_data.a[0]: Still modifying... [id=x, 01m10s elapsed]
 terraform_data.a[0]: Modifications complete after 1m20s [id=x]
 "
         );

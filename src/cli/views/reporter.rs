@@ -21,6 +21,10 @@ pub struct Done {
     pub changed: usize,
     /// Objects destroyed.
     pub destroyed: usize,
+    /// Actions invoked, those that have failed included.
+    pub invoked: usize,
+    /// Actions that have failed.
+    pub failed: usize,
 }
 
 /// The operation that runs on an object.
@@ -204,6 +208,11 @@ impl Record {
             }
             Event::EphemeralComplete { address, .. } | Event::EphemeralFailed { address, .. } => {
                 self.running.remove(&(address.clone(), None));
+            }
+            Event::ActionComplete { .. } => self.done.invoked += 1,
+            Event::ActionFailed { .. } => {
+                self.done.invoked += 1;
+                self.done.failed += 1;
             }
             Event::Progress { done, total } => self.progress = (*done, *total),
             _ => {}

@@ -1,5 +1,7 @@
 //! What happens in an operation, for programs: one JSON object a line (`-json` of plan, apply, destroy, refresh and init).
 
+mod actions;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +9,7 @@ use std::time::Duration;
 use addrs::AbsResourceInstance;
 use engine::events::{EphemeralAction, Event};
 use engine::plan::{Action, Mode, Plan, Reason, ResourceChange};
+use provider::ImportTarget;
 use serde_json::{Map, Value as Json, json};
 use state::State;
 use syntax::{Diagnostic, SourceMap};
@@ -101,7 +104,7 @@ impl Stream {
             }
             imported += usize::from(change.importing.is_some());
             match change.action {
-                Action::Create => done.added += 1,
+                Action::Create | Action::CreateThenForget => done.added += 1,
                 Action::Delete => done.destroyed += 1,
                 Action::Update => done.changed += 1,
                 Action::DeleteThenCreate | Action::CreateThenDelete => {
@@ -120,9 +123,14 @@ impl Stream {
         } else {
             String::new()
         };
+        done.invoked = plan.invocations.len();
+        plan.invocations.iter().for_each(|i| self.planned_invocation(i));
         let message = format!(
-            "Plan: {import}{} to add, {} to change, {} to destroy.",
-            done.added, done.changed, done.destroyed
+            "Plan: {import}{} to add, {} to change, {} to destroy.{}",
+            done.added,
+            done.changed,
+            done.destroyed,
+            actions_to_invoke(done.invoked)
         );
         self.summary(&message, done, imported, "plan");
         if !plan.outputs.is_empty() {
@@ -155,13 +163,16 @@ impl Stream {
 
     /// How much was done, or will be.
     pub fn summary(&self, message: &str, done: Done, imported: usize, operation: &str) {
-        let changes = json!({
+        let mut changes = json!({
             "add": done.added,
             "change": done.changed,
             "import": imported,
             "remove": done.destroyed,
             "operation": operation,
         });
+        if let Some(changes) = changes.as_object_mut() {
+            json::actions::add_to_summary(changes, done.invoked, done.failed);
+        }
         self.info(message, "change_summary", [("changes", changes)]);
     }
 
@@ -309,6 +320,10 @@ impl OperationView for Stream {
                 let hook = timed(ephemeral(address, *action), *elapsed);
                 self.hook(&message, "ephemeral_op_errored", hook);
             }
+            Event::ActionStart { .. }
+            | Event::ActionProgress { .. }
+            | Event::ActionComplete { .. }
+            | Event::ActionFailed { .. } => self.action_event(event),
             Event::EphemeralDeferred { .. }
             | Event::ImportStart { .. }
             | Event::Imported { .. }
@@ -319,6 +334,14 @@ impl OperationView for Stream {
 
     fn still_running(&self, operations: &[StillRunning]) {
         operations.iter().for_each(|one| self.still(one));
+    }
+}
+
+/// The end of a plan's summary: how many actions will be invoked, if any.
+pub fn actions_to_invoke(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        count => format!(" Actions: {count} to invoke."),
     }
 }
 
@@ -371,7 +394,7 @@ fn action_name(action: Action) -> &'static str {
         Action::Read => "read",
         Action::Update => "update",
         Action::Delete => "delete",
-        Action::DeleteThenCreate | Action::CreateThenDelete => "replace",
+        Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
         Action::Forget => "remove",
     }
 }
@@ -411,7 +434,14 @@ fn change(change: &ResourceChange) -> (&'static str, Json) {
         .with_some("previous_resource", change.previous_address.as_ref().map(resource))
         .with("action", action)
         .with_some("reason", reason_name(change.reason))
-        .with_some("importing", change.importing.as_ref().map(|id| json!({"id": &**id})));
+        .with_some(
+            "importing",
+            change.importing.as_ref().map(|target| match target {
+                ImportTarget::Id(id) => json!({"id": &**id}),
+                // Terraform says no more of these.
+                ImportTarget::Identity(_) => json!({}),
+            }),
+        );
     (action, json.into())
 }
 

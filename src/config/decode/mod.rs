@@ -4,6 +4,7 @@
 //! over when the arguments of the language have been taken out. What is wrong is reported, and what could be understood
 //! is returned nevertheless.
 
+mod action;
 mod address;
 mod check;
 mod module_call;
@@ -15,6 +16,7 @@ mod resource;
 mod terraform;
 mod variable;
 
+pub(crate) use module_call::{call_address, literal_address};
 pub(crate) use variable::convert_default;
 
 use std::sync::Arc;
@@ -26,7 +28,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 use versions::VersionError;
 
 use crate::model::{
-    Backend, Check, Cloud, Import, Local, ModuleCall, Moved, Output, ProviderConfig, ProviderMeta, Removed,
+    Action, Backend, Check, Cloud, Import, Local, ModuleCall, Moved, Output, ProviderConfig, ProviderMeta, Removed,
     RequiredProvider, Resource, Variable,
 };
 use crate::version::Constraint;
@@ -52,6 +54,7 @@ pub(crate) struct FileBlocks {
     pub moved: Vec<Moved>,
     pub removed: Vec<Removed>,
     pub imports: Vec<Import>,
+    pub actions: Vec<Action>,
 }
 
 /// The state of decoding.
@@ -78,6 +81,7 @@ const TOP: BodySpec<'static> = BodySpec {
         ("import", &[]),
         ("check", &["name"]),
         ("removed", &[]),
+        ("action", &["type", "name"]),
     ],
 };
 
@@ -121,6 +125,7 @@ pub(crate) fn file(body: Arc<Body>, overriding: bool, diagnostics: &mut Diagnost
                 out.resources.extend(data);
             }
             "removed" => out.removed.extend(decoder.removed(block)),
+            "action" => out.actions.extend(decoder.action(block)),
             _ => {}
         }
     }

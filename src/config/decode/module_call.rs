@@ -6,12 +6,12 @@ use lang::eval::{Context, evaluate};
 use lang::scope::Constant;
 use syntax::ast::{Block, Expr, ObjectKey};
 use syntax::content::BodySpec;
-use syntax::{Diagnostic, Range};
+use syntax::{Diagnostic, Diagnostics, Range};
 
-use super::{Decoder, constraint, parts};
-use crate::model::{ModuleCall, PassedProvider, ProviderRef};
+use super::{Decoder, parts};
+use crate::model::{CallAddress, LiteralAddress, ModuleCall, PassedProvider, ProviderRef};
 use crate::source_address::ModuleSource;
-use crate::version::Dialect;
+use crate::version::{Constraint, Dialect};
 
 const MODULE: BodySpec<'static> = BodySpec {
     attributes: &[
@@ -48,43 +48,7 @@ impl Decoder<'_> {
         let mut taken = parts::partial(block.body, spec, self.diagnostics);
         parts::unescape(&mut taken.blocks, &mut taken.rest, "module", self.diagnostics);
 
-        let version_attribute = taken.attribute("version");
-        let version = version_attribute
-            .as_ref()
-            .and_then(|a| constraint(&a.expr, Dialect::Module, self.diagnostics));
-        let mut source = None;
-        let mut source_text = String::new();
-        let mut source_range = range.clone();
-        if let Some(a) = taken.attribute("source") {
-            source_range = a.expr.range().clone();
-            if let Some(text) = parts::constant_string(&a.expr, self.diagnostics) {
-                source_text = text.to_string();
-                match ModuleSource::parse(&text, version_attribute.is_some()) {
-                    Ok(parsed) => source = Some(parsed),
-                    Err(detail) => {
-                        let summary = if version_attribute.is_some() {
-                            "Invalid registry module source address"
-                        } else {
-                            "Invalid module source address"
-                        };
-                        self.diagnostics
-                            .push(Diagnostic::error(summary, detail).at(&source_range));
-                    }
-                }
-                if let (Some(ModuleSource::Local(_)), Some(version)) = (&source, &version_attribute) {
-                    source = None;
-                    self.diagnostics.push(
-                        Diagnostic::error(
-                            "Invalid registry module source address",
-                            "A version can be chosen of modules in a registry only; this module is a local directory. Remove \
-                             the \"version\" argument, or give the address of a registry module.",
-                        )
-                        .at(&source_range)
-                        .within(&version.range),
-                    );
-                }
-            }
-        }
+        let (source, version) = (taken.expr("source"), taken.expr("version"));
         let (count, for_each) = (taken.attribute("count"), taken.attribute("for_each"));
         self.count_and_for_each(count.as_ref(), for_each.as_ref());
         let depends_on = taken.attribute("depends_on");
@@ -101,9 +65,8 @@ impl Decoder<'_> {
         Some(ModuleCall {
             name: label.text,
             source,
-            source_text,
-            source_range,
             version,
+            address: LiteralAddress::default(),
             inputs: Arc::new(taken.rest),
             count: count.map(|a| a.expr),
             for_each: for_each.map(|a| a.expr),
@@ -187,4 +150,60 @@ impl Decoder<'_> {
         }
         out
     }
+}
+
+/// Finds where the module of a call comes from, if its arguments are literals. Problems are reported.
+pub(crate) fn literal_address(call: &mut ModuleCall, diagnostics: &mut Diagnostics) {
+    let Some(source) = &call.source else { return };
+    let parts = [Some(source), call.version.as_ref()];
+    if parts.iter().flatten().any(|e| matches!(e, Expr::Invalid { .. })) {
+        return;
+    }
+    let version = match call.version.as_ref().map(|expr| (expr, literal_text(expr))) {
+        None => None,
+        Some((_, None)) => {
+            call.address = LiteralAddress::Evaluated;
+            return;
+        }
+        Some((expr, Some(text))) => match Constraint::parse(&text, Dialect::Module, expr.range()) {
+            Ok(constraint) => Some(constraint),
+            Err(error) => return diagnostics.push(super::invalid_constraint(&error, expr.range())),
+        },
+    };
+    call.address = match literal_text(source) {
+        None => LiteralAddress::Evaluated,
+        Some(text) => match call_address(&text, version, source, diagnostics) {
+            Some(address) => LiteralAddress::Known(Arc::new(address)),
+            None => LiteralAddress::Invalid,
+        },
+    };
+}
+
+/// The text of a string without templates.
+fn literal_text(expr: &Expr) -> Option<Arc<str>> {
+    let in_json = matches!(expr, Expr::Json(_));
+    expr.as_literal_text()
+        .filter(|text| !in_json || !(text.contains("${") || text.contains("%{")))
+}
+
+/// Where the module of a call comes from, from the texts of its arguments. Problems are reported.
+pub(crate) fn call_address(
+    text: &str,
+    version: Option<Constraint>,
+    source: &Expr,
+    diagnostics: &mut Diagnostics,
+) -> Option<CallAddress> {
+    let (summary, detail) = match ModuleSource::parse(text, version.is_some()) {
+        Ok(ModuleSource::Local(_)) if version.is_some() => (
+            "Invalid registry module source address",
+            "A version can be chosen of modules in a registry only; this module is a local directory. Remove the \"version\" \
+             argument, or give the address of a registry module."
+                .to_owned(),
+        ),
+        Ok(source) => return Some(CallAddress { source, version }),
+        Err(detail) if version.is_some() => ("Invalid registry module source address", detail),
+        Err(detail) => ("Invalid module source address", detail),
+    };
+    diagnostics.push(Diagnostic::error(summary, detail).at(source.range()));
+    None
 }

@@ -6,7 +6,7 @@ use syntax::content::BodySpec;
 use syntax::{Diagnostic, Range};
 
 use super::{Decoder, address, parts};
-use crate::model::{Import, MoveEndpoint, MoveSubject, Moved, ProvisionerWhen, Removed};
+use crate::model::{Import, ImportBy, MoveEndpoint, MoveSubject, Moved, ProvisionerWhen, Removed};
 
 const MOVED: BodySpec<'static> = BodySpec {
     attributes: &[("from", true), ("to", true)],
@@ -24,7 +24,13 @@ const REMOVED_LIFECYCLE: BodySpec<'static> = BodySpec {
 };
 
 const IMPORT: BodySpec<'static> = BodySpec {
-    attributes: &[("provider", false), ("to", true), ("id", true), ("for_each", false)],
+    attributes: &[
+        ("provider", false),
+        ("to", true),
+        ("id", false),
+        ("identity", false),
+        ("for_each", false),
+    ],
     blocks: &[],
 };
 
@@ -176,8 +182,27 @@ impl Decoder<'_> {
             .and_then(|a| parts::provider_ref(&a.expr, "provider", self.diagnostics));
         let provider_range = provider.map(|a| a.range);
         let for_each = taken.expr("for_each");
-        let (to, id) = (taken.attribute("to"), taken.expr("id"));
-        let (to, id) = (to?, id?);
+        let (to, id, identity) = (taken.attribute("to"), taken.expr("id"), taken.expr("identity"));
+        let by = match (id, identity) {
+            (Some(id), None) => Some(ImportBy::Id(id)),
+            (None, Some(identity)) => Some(ImportBy::Identity(identity)),
+            (id, _) => {
+                let detail = match id {
+                    Some(_) => {
+                        "This import block has the arguments \"id\" and \"identity\". Only one of them can say which object \
+                         to import."
+                    }
+                    None => {
+                        "Nothing says which object to import: the block needs the argument \"id\" or the argument \
+                         \"identity\"."
+                    }
+                };
+                self.diagnostics
+                    .push(Diagnostic::error("Invalid import block", detail).at(&range));
+                None
+            }
+        };
+        let (to, by) = (to?, by?);
         let (to, to_attribute) = (parts::unquoted(to.expr, self.diagnostics), to.range);
         let to_range = to.range().clone();
         let found = match address::with_dynamic_keys(&to) {
@@ -218,7 +243,7 @@ impl Decoder<'_> {
             to,
             to_resource: instance.config(),
             to_instance: (!dynamic).then_some(instance),
-            id,
+            by,
             for_each,
             provider_ref,
             provider_range,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use addrs::LocalProviderConfig;
+use addrs::{LocalProviderConfig, Referenceable};
 use cty::{Type, Value};
 use lang::eval::{Context, evaluate};
 use lang::scope::Constant;
@@ -339,6 +339,21 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
             continue;
         };
         match lang::refs::reference(&traversal) {
+            Ok(reference)
+                if matches!(
+                    reference.subject,
+                    Referenceable::Action(_) | Referenceable::ActionInstance(_)
+                ) =>
+            {
+                diagnostics.push(
+                    Diagnostic::error(
+                        "Invalid depends_on reference",
+                        "An action cannot be waited for: it belongs to the change that triggers it. Name the resource whose change \
+                         that is.",
+                    )
+                    .at(item.range()),
+                );
+            }
             Ok(reference) if reference.remaining.is_empty() => out.push(reference),
             Ok(reference) => {
                 let mut attribute = traversal.range.clone();

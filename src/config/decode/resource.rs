@@ -39,10 +39,11 @@ const LIFECYCLE: BodySpec<'static> = BodySpec {
     attributes: &[
         ("create_before_destroy", false),
         ("prevent_destroy", false),
+        ("destroy", false),
         ("ignore_changes", false),
         ("replace_triggered_by", false),
     ],
-    blocks: &[("precondition", &[]), ("postcondition", &[])],
+    blocks: &[("precondition", &[]), ("postcondition", &[]), ("action_trigger", &[])],
 };
 
 impl Decoder<'_> {
@@ -197,6 +198,9 @@ impl Decoder<'_> {
             lifecycle.prevent_destroy = parts::constant_bool(&a.expr, self.diagnostics);
             lifecycle.prevent_destroy_range = Some(a.range);
         }
+        if let Some(a) = taken.attribute("destroy") {
+            lifecycle.destroy = parts::constant_bool(&a.expr, self.diagnostics);
+        }
         if let Some(a) = taken.attribute("ignore_changes") {
             lifecycle.ignore_changes = self.ignore_changes(&a.expr);
         }
@@ -209,6 +213,14 @@ impl Decoder<'_> {
             }
         }
         for block in taken.blocks {
+            if &*block.ty == "action_trigger" {
+                if resource.mode == Mode::Managed {
+                    lifecycle.action_triggers.push(self.action_trigger(block));
+                } else {
+                    self.diagnostics.push(misplaced_trigger(&block, resource.mode));
+                }
+                continue;
+            }
             if self.overriding {
                 self.cannot_override(&block);
                 continue;
@@ -351,6 +363,20 @@ impl Decoder<'_> {
         }
         self.diagnostics.len() == before
     }
+}
+
+/// The error for a trigger in the lifecycle of a block that changes nothing.
+fn misplaced_trigger(block: &Block, mode: Mode) -> Diagnostic {
+    let what = if mode == Mode::Data { "data" } else { "ephemeral" };
+    Diagnostic::error(
+        format!("Invalid {what} resource lifecycle nested block"),
+        format!(
+            "Actions are triggered by changes of managed resources (\"resource\" blocks) only, so a {what} resource can have no \
+             \"{}\" block.",
+            block.ty
+        ),
+    )
+    .at(&block.type_range)
 }
 
 /// A traversal from the object of a resource; the place of a step that cannot be part of one.

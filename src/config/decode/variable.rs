@@ -34,6 +34,7 @@ const VARIABLE: BodySpec<'static> = BodySpec {
         ("ephemeral", false),
         ("nullable", false),
         ("deprecated", false),
+        ("const", false),
     ],
     blocks: &[("validation", &[])],
 };
@@ -92,6 +93,7 @@ impl Decoder<'_> {
             sensitive: false,
             ephemeral: false,
             nullable: true,
+            is_const: false,
             deprecated: None,
             validations: Vec::new(),
             range,
@@ -115,6 +117,11 @@ impl Decoder<'_> {
         (variable.sensitive, variable.written.sensitive) = flag(self, "sensitive", false);
         (variable.ephemeral, variable.written.ephemeral) = flag(self, "ephemeral", false);
         (variable.nullable, variable.written.nullable) = flag(self, "nullable", true);
+        if let Some(a) = taken.attribute("const") {
+            variable.is_const = parts::constant_bool(&a.expr, self.diagnostics).unwrap_or(false);
+            variable.written.is_const = true;
+            self.const_variable(&variable);
+        }
         variable.deprecated = taken.attribute("deprecated").and_then(|a| self.deprecated(&a));
         if let Some(a) = taken.attribute("default") {
             variable.written.default = self.default(a);
@@ -148,6 +155,24 @@ impl Decoder<'_> {
             }
         }
         Some(variable)
+    }
+
+    /// What is known when the configuration is loaded is shown and stored.
+    fn const_variable(&mut self, variable: &Variable) {
+        let others = [(variable.sensitive, "sensitive"), (variable.ephemeral, "ephemeral")];
+        for (_, other) in others.into_iter().filter(|(is, _)| variable.is_const && *is) {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    format!("Const variable cannot be {other}"),
+                    format!(
+                        "The variable \"{}\" has \"const = true\", so sources of modules can depend on it. These are shown and \
+                         stored, so it cannot be {other} as well.",
+                        variable.name
+                    ),
+                )
+                .at(&variable.range),
+            );
+        }
     }
 
     fn deprecated(&mut self, attribute: &Attribute) -> Option<DeprecationNotice> {

@@ -17,14 +17,7 @@ fn loaded(files: &[(&str, &str)]) -> Loaded {
 
 fn loaded_with(files: &[(&str, &str)], manifest: &Manifest) -> Loaded {
     let files: MemoryFiles = files.iter().copied().collect();
-    load(
-        &files,
-        ".",
-        &LoadOptions {
-            tool_version: "1.11.4",
-            manifest,
-        },
-    )
+    load(&files, ".", &LoadOptions::new("1.11.4", manifest))
 }
 
 /// Loads files without any problem.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{check_files, config, loaded, loaded_with, report};
+use super::{check, check_files, config, loaded, loaded_with, report};
 use crate::files::Disk;
 use crate::manifest::{Manifest, ManifestEntry};
 use crate::{LoadOptions, load};
@@ -137,10 +137,7 @@ fn a_snapshot_loads_as_the_same_configuration() {
     let again = load(
         &snapshot.files(),
         snapshot.root_dir(),
-        &LoadOptions {
-            tool_version: "1.11.4",
-            manifest: &manifest,
-        },
+        &LoadOptions::new("1.11.4", &manifest),
     );
     assert_eq!(report(&again), "");
     assert_eq!(again.config.snapshot(), snapshot);
@@ -152,13 +149,9 @@ fn root_only_blocks_in_modules_are_reported() {
     check_files(
         &[
             ("main.tf", "module \"a\" { source = \"./a\" }\n"),
-            (
-                "a/main.tf",
-                "terraform {\n backend \"local\" {}\n}\nimport {\n to = x_y.a\n id = \"x\"\n}\n",
-            ),
+            ("a/main.tf", "terraform {\n backend \"local\" {}\n}\n"),
         ],
-        "warning a/main.tf:2,2-17 Backend configuration ignored
-         error a/main.tf:4,1-7 Invalid import configuration",
+        "warning a/main.tf:2,2-17 Backend configuration ignored",
     );
 }
 
@@ -189,23 +182,66 @@ fn a_directory_on_disk_loads_like_one_in_memory() {
     .unwrap();
     std::fs::write(temporary.path().join("child/main.tf"), "locals {\n a = 1\n}\n").unwrap();
     let manifest = Manifest::default();
-    let loaded = load(
-        &Disk,
-        dir,
-        &LoadOptions {
-            tool_version: "1.11.4",
-            manifest: &manifest,
-        },
-    );
+    let loaded = load(&Disk, dir, &LoadOptions::new("1.11.4", &manifest));
     assert_eq!(report(&loaded), "");
     assert!(loaded.config.root.children["c"].module.locals.contains_key("a"));
-    let missing = load(
-        &Disk,
-        &format!("{dir}/nothing"),
-        &LoadOptions {
-            tool_version: "1.11.4",
-            manifest: &manifest,
-        },
-    );
+    let missing = load(&Disk, &format!("{dir}/nothing"), &LoadOptions::new("1.11.4", &manifest));
     assert_eq!(report(&missing), "error - Failed to read module directory");
+}
+
+#[test]
+fn sources_are_evaluated_with_what_each_call_passes() {
+    let files = [
+        (
+            "main.tf",
+            "module \"x\" {\n source = \"./outer\"\n dir = \"one\"\n}\nmodule \"y\" {\n source = \"./outer\"\n dir = \"two\"\n}\n",
+        ),
+        (
+            "outer/main.tf",
+            "variable \"dir\" {\n const = true\n}\nlocals {\n b = \"${local.a}x\"\n a = \"../${var.dir}\"\n}\nmodule \"inner\" {\n \
+             source = local.b\n}\n",
+        ),
+        ("onex/main.tf", ""),
+        ("twox/main.tf", ""),
+    ];
+    let config = config(&files);
+    let dir = |call: &str| {
+        let inner = &config.root.children[call].children["inner"];
+        (inner.source.clone(), inner.source_dir().to_owned())
+    };
+    assert_eq!(dir("x"), ("../onex".to_owned(), "onex".to_owned()));
+    assert_eq!(dir("y"), ("../twox".to_owned(), "twox".to_owned()));
+}
+
+#[test]
+fn local_values_that_need_each_other_are_reported_once() {
+    check(
+        "locals {\n a = local.b\n b = local.a\n}\nmodule \"m\" {\n source = local.a\n}\n",
+        "error main.tf:2,6-13 Cycle: local.a, local.b",
+    );
+}
+
+#[test]
+fn long_chains_of_local_values_are_evaluated() {
+    let mut text = "module \"m\" {\n source = local.v20000\n}\nlocals {\n v0 = \"./m\"\n".to_owned();
+    for i in 1..=20_000 {
+        text.push_str(&format!(" v{i} = local.v{}\n", i - 1));
+    }
+    text.push_str("}\n");
+    assert_eq!(
+        config(&[("main.tf", &text), ("m/main.tf", "")]).root.children["m"].source,
+        "./m"
+    );
+}
+
+#[test]
+fn modules_that_are_missing_have_the_inputs_that_are_known() {
+    let loaded = loaded(&[(
+        "main.tf",
+        "variable \"a\" {\n const = true\n default = \"1\"\n}\nvariable \"b\" {}\nmodule \"m\" {\n source = \"a/b/c\"\n version = \
+         \"~> ${var.a}.0\"\n x = var.a\n y = var.b\n}\n",
+    )]);
+    let missing = &loaded.missing[0];
+    assert_eq!(missing.version.as_ref().map(|v| v.text.as_str()), Some("~> 1.0"));
+    assert_eq!(missing.inputs.keys().map(|k| &**k).collect::<Vec<_>>(), ["x"]);
 }

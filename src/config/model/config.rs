@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use addrs::{AbsProviderConfig, ConfigResource, LocalProviderConfig, Provider};
+use addrs::{AbsProviderConfig, ConfigAction, ConfigResource, LocalProviderConfig, Provider};
 use syntax::Range;
 
+use crate::model::action::Action;
 use crate::model::module::Module;
 use crate::model::module_call::ModuleCall;
 use crate::model::provider::ProviderConfig;
@@ -30,6 +31,8 @@ pub struct ModuleNode {
     pub source: String,
     /// The version of an installed registry module.
     pub version: Option<String>,
+    /// Which versions the call allows.
+    pub constraint: Option<Constraint>,
     /// The called modules, by call name. A call whose module could not be loaded has no entry (which has been reported).
     pub children: BTreeMap<Arc<str>, ModuleNode>,
     /// Which configuration stands behind each provider and alias that this module can name.
@@ -71,6 +74,8 @@ pub enum RequirementOrigin {
     Resource(addrs::Resource),
     /// An `import` block.
     Import,
+    /// The first action of the provider.
+    Action(addrs::Action),
 }
 
 impl Config {
@@ -116,6 +121,19 @@ impl Config {
     #[must_use]
     pub fn resource(&self, address: &ConfigResource) -> Option<&Resource> {
         self.node(&address.module)?.module.resources.get(&address.resource)
+    }
+
+    /// The block of an action.
+    #[must_use]
+    pub fn action(&self, address: &ConfigAction) -> Option<&Action> {
+        self.node(&address.module)?.module.actions.get(&address.action)
+    }
+
+    /// The provider configuration that an action is invoked through; `None` if the configuration does not have the action.
+    #[must_use]
+    pub fn provider_for_action(&self, address: &ConfigAction) -> Option<AbsProviderConfig> {
+        let node = self.node(&address.module)?;
+        Some(node.provider(&node.module.actions.get(&address.action)?.local_provider()))
     }
 
     /// The call of a module; `None` for the root and for modules that are not called.

@@ -1,5 +1,6 @@
 //! The typed blocks of a configuration: one file a kind.
 
+pub mod action;
 pub mod check;
 pub mod config;
 pub mod module;
@@ -10,12 +11,13 @@ pub mod resource;
 pub mod settings;
 pub mod variable;
 
+pub use action::{Action, ActionEvent, ActionFailure, ActionKey, ActionRef, ActionTrigger};
 pub use check::{Check, CheckRule};
 pub use config::{Config, ModuleNode, ProviderSource, Requirement, RequirementOrigin};
 pub use lang::refs::Reference;
 pub use module::{Losses, Module, ModuleFile};
-pub use module_call::{ModuleCall, PassedProvider};
-pub use moved::{Import, MoveEndpoint, MoveSubject, Moved, Removed};
+pub use module_call::{CallAddress, LiteralAddress, ModuleCall, PassedProvider};
+pub use moved::{Import, ImportBy, MoveEndpoint, MoveSubject, Moved, Removed};
 pub use provider::{ProviderConfig, ProviderMeta, RequiredProvider};
 pub use resource::{
     Connection, IgnoreChanges, Lifecycle, OnFailure, ProviderRef, Provisioner, ProvisionerWhen, Resource,

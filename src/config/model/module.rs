@@ -6,6 +6,7 @@ use std::sync::Arc;
 use addrs::{LocalProviderConfig, Provider};
 use syntax::Range;
 
+use crate::model::action::Action;
 use crate::model::check::Check;
 use crate::model::module_call::ModuleCall;
 use crate::model::moved::{Import, Moved, Removed};
@@ -56,6 +57,8 @@ pub struct Module {
     pub removed: Vec<Removed>,
     /// The `import` blocks.
     pub imports: Vec<Import>,
+    /// The `action` blocks.
+    pub actions: BTreeMap<addrs::Action, Action>,
 }
 
 /// What errors took away from a module: whatever else is found to be missing there may be their consequence.

@@ -16,14 +16,12 @@ use crate::version::Constraint;
 pub struct ModuleCall {
     /// The name.
     pub name: Arc<str>,
-    /// Where the module comes from; `None` if the argument is missing or wrong (which has been reported).
-    pub source: Option<ModuleSource>,
-    /// The source as written; empty without one.
-    pub source_text: String,
-    /// Where the source is written.
-    pub source_range: Range,
+    /// The source; `None` if the argument is missing or could not be read (which has been reported).
+    pub source: Option<Expr>,
     /// Which versions of a registry module will do.
-    pub version: Option<Constraint>,
+    pub version: Option<Expr>,
+    /// Where the module comes from, as far as it is known without evaluating anything.
+    pub address: LiteralAddress,
     /// The input variables' values: an attribute each. Blocks have been reported as errors.
     pub inputs: Arc<Body>,
     /// How many instances; excludes `for_each`.
@@ -41,11 +39,38 @@ pub struct ModuleCall {
 }
 
 impl ModuleCall {
+    /// Where the source is written; the header of the block if it is missing.
+    #[must_use]
+    pub fn source_range(&self) -> &Range {
+        self.source.as_ref().map_or(&self.range, Expr::range)
+    }
+
     /// What the `providers` argument hands over for a configuration of the module.
     #[must_use]
     pub fn passed(&self, child: &LocalProviderConfig) -> Option<&PassedProvider> {
         self.providers.iter().flatten().find(|p| p.child.config == *child)
     }
+}
+
+/// Where a module comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallAddress {
+    /// The source.
+    pub source: ModuleSource,
+    /// Which versions of a registry module will do.
+    pub version: Option<Constraint>,
+}
+
+/// Where a module comes from, as far as it is known without evaluating anything.
+#[derive(Clone, Debug, Default)]
+pub enum LiteralAddress {
+    /// Nowhere: the arguments are wrong, which has been reported.
+    #[default]
+    Invalid,
+    /// There.
+    Known(Arc<CallAddress>),
+    /// Where its arguments say, which are no literals: they are evaluated when the tree of modules is loaded.
+    Evaluated,
 }
 
 /// One entry of `providers`: what the module calls `child` is the caller's `parent`.

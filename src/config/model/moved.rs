@@ -1,6 +1,6 @@
 //! What happens to objects that the configuration speaks of in another way than before: `moved`, `removed`, `import`.
 
-use addrs::{AbsResource, AbsResourceInstance, ConfigResource, ModuleInstance, Provider, Target};
+use addrs::{AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, Provider, Target};
 use syntax::Range;
 use syntax::ast::Expr;
 
@@ -54,17 +54,37 @@ pub struct Removed {
     pub range: Range,
 }
 
+/// What says which object to import.
+#[derive(Clone, Debug)]
+pub enum ImportBy {
+    /// An identifier: the argument `id`.
+    Id(Expr),
+    /// An identity: the argument `identity`.
+    Identity(Expr),
+}
+
+impl ImportBy {
+    /// The value of the argument.
+    #[must_use]
+    pub fn expr(&self) -> &Expr {
+        match self {
+            ImportBy::Id(expr) | ImportBy::Identity(expr) => expr,
+        }
+    }
+}
+
 /// An `import` block.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// The address to import to, as written; its keys may be expressions of `each.key` and the like.
+    /// The address to import to, relative to the declaring module, as written; its keys may be expressions of `each.key` and
+    /// the like.
     pub to: Expr,
     /// The same without keys.
     pub to_resource: ConfigResource,
     /// The same, if all its keys are constant.
     pub to_instance: Option<AbsResourceInstance>,
-    /// The provider's name for the object.
-    pub id: Expr,
+    /// Which object it is to the provider.
+    pub by: ImportBy,
     /// An import for each element.
     pub for_each: Option<Expr>,
     /// The provider configuration, if named, for a target without configuration.
@@ -75,4 +95,25 @@ pub struct Import {
     pub provider: Provider,
     /// The header of the block.
     pub range: Range,
+}
+
+impl Import {
+    /// Whether a block in this module imports to a resource.
+    #[must_use]
+    pub fn imports_to(&self, module: &Module, resource: &ConfigResource) -> bool {
+        let (outer, inner) = (&module.0, &self.to_resource.module.0);
+        self.to_resource.resource == resource.resource
+            && resource.module.0.len() == outer.len() + inner.len()
+            && resource.module.0.iter().eq(outer.iter().chain(inner.iter()))
+    }
+
+    /// What is imported to, of a block in this module.
+    #[must_use]
+    pub fn target(&self, module: &Module) -> ConfigResource {
+        let mut path = module.clone();
+        for name in self.to_resource.module.0.iter() {
+            path = path.child(name.clone());
+        }
+        self.to_resource.resource.in_module(&path)
+    }
 }

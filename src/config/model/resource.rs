@@ -7,6 +7,7 @@ use syntax::Range;
 use syntax::ast::{Body, Expr};
 
 use crate::model::Reference;
+use crate::model::action::ActionTrigger;
 use crate::model::check::CheckRule;
 
 /// A `resource`, `data` or `ephemeral` block.
@@ -76,6 +77,8 @@ pub struct Lifecycle {
     pub create_before_destroy: Option<bool>,
     /// Whether destroying is an error.
     pub prevent_destroy: Option<bool>,
+    /// Whether an object is destroyed that is no longer needed; if not, it only leaves the state.
+    pub destroy: Option<bool>,
     /// Which changes of the configuration are not followed.
     pub ignore_changes: IgnoreChanges,
     /// Whose changes cause a replacement: references, in whose indexes `count.index` and `each.key` may stand.
@@ -84,8 +87,18 @@ pub struct Lifecycle {
     pub preconditions: Vec<CheckRule>,
     /// What must hold after.
     pub postconditions: Vec<CheckRule>,
+    /// The actions that changes invoke.
+    pub action_triggers: Vec<ActionTrigger>,
     /// Where the argument `prevent_destroy` stands.
     pub prevent_destroy_range: Option<Range>,
+}
+
+impl Lifecycle {
+    /// Whether an object that is no longer needed only leaves the state.
+    #[must_use]
+    pub fn keeps_object(&self) -> bool {
+        self.destroy == Some(false)
+    }
 }
 
 /// Which changes of the configuration are not followed.

@@ -31,6 +31,8 @@ pub struct Variable {
     pub ephemeral: bool,
     /// Whether null is a value of it; if not, null means the default.
     pub nullable: bool,
+    /// Whether its value must be known when the configuration is loaded, so that sources of modules can depend on it.
+    pub is_const: bool,
     /// Why it should not be set any more, if it should not.
     pub deprecated: Option<DeprecationNotice>,
     /// What its value must satisfy.
@@ -56,6 +58,7 @@ pub(crate) struct Written {
     pub sensitive: bool,
     pub ephemeral: bool,
     pub nullable: bool,
+    pub is_const: bool,
     /// Whether an output has a value; one in an override file need not.
     pub value: bool,
     /// The default as written, before conversion.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use config::ActionEvent;
 use cty::Value;
-use provider::{ApplyRequest, PlanRequest};
+use provider::{ApplyRequest, ObjectRead, PlanRequest};
 use state::DeposedKey;
 use state::journal::IntentAction;
 use syntax::Diagnostic;
@@ -13,6 +14,7 @@ use super::provision::Provisioners;
 use super::{Applier, ObjectOperation, without_response};
 use crate::eval::{Repetition, Reported};
 use crate::events::Event;
+use crate::identity::identity_problems;
 use crate::instance::{StoredObject, decode, encode, identity, located};
 use crate::plan::Action;
 
@@ -80,19 +82,24 @@ impl Applier<'_> {
         if let (None, false, Some(provisioners)) = (deposed, stored.is_tainted(), provisioners)
             && !provisioners.is_empty()
         {
-            let repetition = self.repetition_of_existing(s);
+            let repetition = Repetition::of_existing(&s.address.resource.key);
             let value = stored.marked(s.schema);
             self.provision(provisioners, config::ProvisionerWhen::Destroy, s, &repetition, &value)
                 .await?;
         }
+        // An object that an earlier run has deposed triggers nothing.
+        let triggers = s.change.deposed.is_none();
+        if triggers {
+            self.invoke_destroying(s, ActionEvent::BeforeDestroy).await?;
+        }
         let null = Value::null(s.schema.implied_type());
-        let private = if deposed.is_some() {
+        let (private, planned_identity) = if deposed.is_some() {
             // The plan has no private data for this object, or data from before the replacement.
             self.plan_destruction(s, stored).await?
         } else if s.change.action == Action::Delete {
-            s.change.private.clone()
+            (s.change.private.clone(), s.change.planned_identity().cloned())
         } else {
-            stored.private.clone()
+            (stored.private.clone(), None)
         };
         let intent = self.intend(s, deposed, IntentAction::Delete, None).await?;
         let answer = s
@@ -104,11 +111,15 @@ impl Applier<'_> {
                     planned: null.clone(),
                     config: null,
                     planned_private: private,
+                    planned_identity,
                     meta: None,
                 },
             )
             .await
-            .unwrap_or_else(|diagnostics| without_response(diagnostics, stored.value.clone(), stored.private.clone()));
+            .unwrap_or_else(|diagnostics| {
+                let (value, private) = (stored.value.clone(), stored.private.clone());
+                without_response(diagnostics, value, private, stored.identity.clone())
+            });
         let mut problems = located(answer.diagnostics, None, s.address);
         let left = answer.value.state;
         if !problems.has_errors() && !left.is_null() {
@@ -137,9 +148,17 @@ impl Applier<'_> {
                 }
             }
             self.results.sink.settled().await;
+            if triggers {
+                self.invoke_destroying(s, ActionEvent::AfterDestroy).await?;
+            }
             return Ok(());
         }
-        self.record_remaining(s, stored, deposed, left, answer.value.private);
+        let left = ObjectRead {
+            object: left,
+            private: answer.value.private,
+            identity: answer.value.identity,
+        };
+        self.record_remaining(s, stored, deposed, left);
         self.results.sink.end(&intent);
         Err(Reported)
     }
@@ -151,16 +170,20 @@ impl Applier<'_> {
         s: &ObjectOperation<'_>,
         stored: &StoredObject,
         deposed: Option<&DeposedKey>,
-        left: Value,
-        private: Vec<u8>,
+        left: ObjectRead,
     ) {
-        if left.is_present() && left.is_wholly_known() {
-            let marked = crate::instance::with_marks(left, &stored.marks, s.schema);
+        let ObjectRead {
+            object,
+            private,
+            identity,
+        } = left;
+        if object.is_present() && object.is_wholly_known() {
+            let marked = crate::instance::with_marks(object, &stored.marks, s.schema);
             let left = state::Object {
                 create_before_destroy: false,
                 ..(*stored.object).clone()
             };
-            let object = encode(s.schema, &marked, private, left);
+            let object = encode(s.schema, &marked, identity.as_ref(), private, left);
             match object {
                 Ok(object) => match deposed {
                     Some(key) => self.update_deposed(s.change, key.clone(), Some(Arc::new(object))),
@@ -171,12 +194,17 @@ impl Applier<'_> {
         }
     }
 
-    /// Has the provider plan the destruction of an object, if it has that capability. Returns the private data for apply.
-    async fn plan_destruction(&self, s: &ObjectOperation<'_>, stored: &StoredObject) -> Result<Vec<u8>, Reported> {
+    /// Has the provider plan the destruction of an object, if it has that capability. Returns the private data for apply, and
+    /// the planned identity.
+    async fn plan_destruction(
+        &self,
+        s: &ObjectOperation<'_>,
+        stored: &StoredObject,
+    ) -> Result<(Vec<u8>, Option<Value>), Reported> {
         let schemas = &self.context.providers.schemas().providers;
         let schema = schemas.get(&s.change.provider.provider);
         if !schema.is_some_and(|p| p.capabilities.plan_destroy) {
-            return Ok(stored.private.clone());
+            return Ok((stored.private.clone(), None));
         }
         let null = Value::null(s.schema.implied_type());
         let (prior, private) = (stored.value.clone(), stored.private.clone());
@@ -189,6 +217,8 @@ impl Applier<'_> {
                     proposed: null.clone(),
                     config: null,
                     prior_private: private,
+                    prior_identity: stored.identity.clone(),
+                    planned_private: Vec::new(),
                     meta: None,
                 },
             )
@@ -197,21 +227,10 @@ impl Applier<'_> {
         let block = self.context.inputs.config.resource(&s.address.config());
         let written = block.map(|b| (&*b.body, s.schema));
         self.context.report(located(answer.diagnostics, written, s.address))?;
-        Ok(answer.value.private)
-    }
-
-    /// The values of `count.index` and `each.key` for an object that is destroyed, which the configuration may not have any more.
-    fn repetition_of_existing(&self, s: &ObjectOperation<'_>) -> Repetition {
-        match &s.address.resource.key {
-            addrs::InstanceKey::None => Repetition::default(),
-            addrs::InstanceKey::Int(i) => Repetition {
-                index: Some(Value::number(i64::try_from(*i).unwrap_or(i64::MAX))),
-                each: None,
-            },
-            addrs::InstanceKey::String(k) => Repetition {
-                index: None,
-                each: Some((Value::shared_string(k.clone()), Value::dynamic())),
-            },
-        }
+        let change = answer.value;
+        let provider = &s.change.provider.provider;
+        let problems = identity_problems(change.identity.as_ref(), s.schema, true, provider, s.address);
+        self.context.report(problems)?;
+        Ok((change.private, change.identity))
     }
 }

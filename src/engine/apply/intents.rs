@@ -32,7 +32,7 @@ impl Applier<'_> {
         // What cannot be encoded is refused by the call itself.
         let planned = planned.and_then(|value| cty::msgpack::encode(value, &s.schema.implied_type()).ok());
         let intent = Intent {
-            address: s.address.clone(),
+            address: s.address.to_string(),
             deposed: deposed.cloned(),
             action,
             by: s.change.provider.to_string(),

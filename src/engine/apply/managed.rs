@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cty::Value;
-use provider::{Answer, Applied, ApplyRequest, PlanRequest};
+use provider::{Answer, Applied, ApplyRequest, PlanRequest, PlannedChange};
 use schema::marking::without_write_only;
 use state::ObjectStatus;
 use state::journal::{Answers, IntentAction};
@@ -15,6 +15,7 @@ use crate::eval::Reported;
 use crate::eval::checks::FailureSeverity;
 use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::events::Event;
+use crate::identity::{identity_problems, stored_identity};
 use crate::instance::{
     decode, encode, identity, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
     without_ephemeral_marks,
@@ -35,6 +36,8 @@ struct ChangeValues {
     planned: Value,
     /// The provider's private data of the plan.
     private: Vec<u8>,
+    /// The planned identity.
+    identity: Option<Value>,
 }
 
 impl Applier<'_> {
@@ -53,13 +56,17 @@ impl Applier<'_> {
         evaluator.check_preconditions(instance, FailureSeverity::Error)?;
         let values = self.change_values(s, instance).await?;
         let update = s.change.action == Action::Update;
+        if self.triggered.begins(s.address) {
+            self.invoke_before(s, instance, &values).await?;
+        }
         let value = if update && values.planned == values.prior {
             // Only sensitivity changes, or unknown values turned out to be unchanged: no call to the provider is needed.
             let value = with_marks(values.planned, &values.marks, s.schema);
-            self.store(s, value.clone(), values.private, false)?;
+            self.store(s, value.clone(), values.identity, values.private, false)?;
             if s.change.before.paths_with_marks() != value.paths_with_marks() {
                 self.report_mark_update(s, identity(&s.change.before), &value);
             }
+            self.invoke_triggered(s, instance, false, &value).await?;
             value
         } else {
             let value = self.apply_change(index, s, instance, values).await?;
@@ -67,6 +74,23 @@ impl Applier<'_> {
             value
         };
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
+    }
+
+    /// Invokes the actions that are triggered before a change, which begins with them.
+    async fn invoke_before(
+        &self,
+        s: &ObjectOperation<'_>,
+        instance: ConfiguredInstance<'_>,
+        values: &ChangeValues,
+    ) -> Result<(), Reported> {
+        self.report_start(s);
+        let began = Instant::now();
+        let planned = with_marks(values.planned.clone(), &values.marks, s.schema);
+        let result = self.invoke_triggered(s, instance, true, &planned).await;
+        if result.is_err() {
+            self.report_end(s, applied_as(s), began, None);
+        }
+        result
     }
 
     /// The values of a change, planned again if the configuration was not wholly known.
@@ -88,10 +112,12 @@ impl Applier<'_> {
             marks,
             planned: s.change.after.clone().unmark_deep().0,
             private: s.change.private.clone(),
+            identity: s.change.planned_identity().cloned(),
         };
         if !s.change.config_known {
             let ignore = &instance.block.lifecycle.ignore_changes;
-            (values.planned, values.private) = self.plan_again(s, &values, ignore).await?;
+            let again = self.plan_again(s, &values, ignore).await?;
+            (values.planned, values.private, values.identity) = (again.planned, again.private, again.identity);
         }
         Ok(values)
     }
@@ -105,9 +131,10 @@ impl Applier<'_> {
         values: ChangeValues,
     ) -> Result<Value, Reported> {
         let update = s.change.action == Action::Update;
-        let (action, intended) = match update {
-            true => (Action::Update, IntentAction::Update),
-            false => (Action::Create, IntentAction::Create),
+        let action = applied_as(s);
+        let intended = match update {
+            true => IntentAction::Update,
+            false => IntentAction::Create,
         };
         let deposed = self.depose(index, s);
         let intent = match self.intend(s, None, intended, Some(&values.planned)).await {
@@ -119,23 +146,21 @@ impl Applier<'_> {
                 return Err(Reported);
             }
         };
-        self.context.inputs.events.event(Event::OperationStart {
-            address: s.address.clone(),
-            deposed: None,
-            action,
-            id: if update { identity(&s.change.before) } else { None },
-        });
+        if !self.triggered.begins(s.address) {
+            self.report_start(s);
+        }
         let began = Instant::now();
         let request = ApplyRequest {
             prior: values.prior.clone(),
             planned: values.planned.clone(),
             config: values.config.clone(),
             planned_private: values.private.clone(),
+            planned_identity: values.identity.clone(),
             meta: None,
         };
         let answer = s.provider.apply(s.ty, request).await.unwrap_or_else(|diagnostics| {
             let null = Value::null(s.schema.implied_type());
-            without_response(diagnostics, null, s.change.private.clone())
+            without_response(diagnostics, null, s.change.private.clone(), None)
         });
         let taken = self.take_result(s, answer, &values, instance.block);
         self.results.sink.end(&intent);
@@ -144,18 +169,31 @@ impl Applier<'_> {
             Ok(value) => self.create_provisioners(s, instance, value).await,
             Err(Reported) => Err(Reported),
         };
-        if let (Err(Reported), Some(key)) = (&result, &deposed) {
-            self.restore_deposed(index, s, key);
+        let result = match result {
+            Ok(value) => {
+                let invoked = self.invoke_triggered(s, instance, false, &value).await;
+                invoked.map(|()| value)
+            }
+            Err(Reported) => Err(Reported),
+        };
+        match (&result, deposed) {
+            (Err(Reported), Some(key)) => self.restore_deposed(index, s, &key),
+            (Ok(_), Some(key)) if s.change.action == Action::CreateThenForget => {
+                self.update_deposed(s.change, key, None);
+            }
+            _ => {}
         }
         self.results.sink.settled().await;
         self.report_end(s, action, began, result.as_ref().ok());
         result
     }
 
-    /// Makes the current object of a create_before_destroy replacement a deposed one.
+    /// Makes the current object of a replacement that is created first a deposed one.
     fn depose(&self, index: u32, s: &ObjectOperation<'_>) -> Option<state::DeposedKey> {
         let deposed = match s.change.action {
-            Action::CreateThenDelete => self.update(s.change, Answers::Nothing, |state| state.depose(s.address)),
+            Action::CreateThenDelete | Action::CreateThenForget => {
+                self.update(s.change, Answers::Nothing, |state| state.depose(s.address))
+            }
             _ => None,
         };
         if let Some(key) = &deposed {
@@ -172,6 +210,17 @@ impl Applier<'_> {
         if restored {
             self.results.deposed().remove(&index);
         }
+    }
+
+    /// Sends the event for the start of an operation.
+    fn report_start(&self, s: &ObjectOperation<'_>) {
+        let action = applied_as(s);
+        self.context.inputs.events.event(Event::OperationStart {
+            address: s.address.clone(),
+            deposed: None,
+            action,
+            id: (action == Action::Update).then(|| identity(&s.change.before)).flatten(),
+        });
     }
 
     /// Sends the event for the end of an operation; without a value, it failed.
@@ -256,18 +305,18 @@ impl Applier<'_> {
         s: &ObjectOperation<'_>,
         values: &ChangeValues,
         ignore: &config::IgnoreChanges,
-    ) -> Result<(Value, Vec<u8>), Reported> {
+    ) -> Result<PlannedChange, Reported> {
         let ChangeValues {
             prior, config, planned, ..
         } = values;
         let effective = with_ignored_changes(&s.schema.block, prior, config, ignore);
         let proposed = proposed_new(&s.schema.block, prior, &effective);
-        let stored_private = self.state().current(s.address).map(|o| o.private.clone());
-        let private = if prior.is_null() {
-            Vec::new()
-        } else {
-            stored_private.unwrap_or_default()
+        let stored = self.state().current(s.address).filter(|_| !prior.is_null()).cloned();
+        let prior_identity = match &stored {
+            Some(object) => stored_identity(s.schema, object, s.address).map_err(|d| self.context.fail(d))?,
+            None => None,
         };
+        let private = stored.map(|o| o.private.clone()).unwrap_or_default();
         let answer = s
             .provider
             .plan(
@@ -277,6 +326,8 @@ impl Applier<'_> {
                     proposed,
                     config: effective.clone(),
                     prior_private: private,
+                    prior_identity,
+                    planned_private: values.private.clone(),
                     meta: None,
                 },
             )
@@ -300,7 +351,16 @@ impl Applier<'_> {
                 &problems,
             )));
         }
-        Ok((again.planned, again.private))
+        let known = s.change.action == Action::Update;
+        let provider = &s.change.provider.provider;
+        self.context.report(identity_problems(
+            again.identity.as_ref(),
+            s.schema,
+            known,
+            provider,
+            s.address,
+        ))?;
+        Ok(again)
     }
 
     /// Checks the response of a provider to an apply call, and stores the object. Returns the new object, with marks.
@@ -324,6 +384,10 @@ impl Applier<'_> {
         );
         failed |= !returned.is_empty();
         problems.extend(returned);
+        let provider = &s.change.provider.provider;
+        let wrong = identity_problems(applied.identity.as_ref(), s.schema, true, provider, s.address);
+        failed |= !wrong.is_empty();
+        problems.extend(wrong);
         let mut state = without_write_only(&s.schema.block, &applied.state);
         if !state.is_wholly_known() {
             if !failed {
@@ -372,7 +436,7 @@ impl Applier<'_> {
         }
         let value = with_marks(state, &values.marks, s.schema);
         let tainted = failed && s.change.action != Action::Update;
-        self.store(s, value.clone(), applied.private, tainted)?;
+        self.store(s, value.clone(), applied.identity, applied.private, tainted)?;
         if failed { Err(Reported) } else { Ok(value) }
     }
 
@@ -381,11 +445,13 @@ impl Applier<'_> {
         &self,
         s: &ObjectOperation<'_>,
         value: Value,
+        identity: Option<Value>,
         private: Vec<u8>,
         tainted: bool,
     ) -> Result<(), Reported> {
+        let record = self.record(s.address, s.schema);
         let mut object =
-            encode(s.schema, &value, private, self.record(s.address, s.schema)).map_err(|d| self.context.fail(d))?;
+            encode(s.schema, &value, identity.as_ref(), private, record).map_err(|d| self.context.fail(d))?;
         if tainted {
             object.status = ObjectStatus::Tainted;
         }
@@ -423,6 +489,14 @@ impl Applier<'_> {
             }
         }
         result.map(|()| value)
+    }
+}
+
+/// What is done to the new object: it is updated, or created, also to replace another one.
+fn applied_as(s: &ObjectOperation<'_>) -> Action {
+    match s.change.action {
+        Action::Update => Action::Update,
+        _ => Action::Create,
     }
 }
 

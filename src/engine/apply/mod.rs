@@ -2,6 +2,7 @@
 //! object again, has the provider plan again if the configuration was not wholly known, calls the provider, and records the
 //! result in the state, also after a failure. Operations whose dependencies failed are skipped.
 
+mod actions;
 mod data;
 mod destroy;
 mod finish;
@@ -42,6 +43,7 @@ use crate::state_objects::StateObjects;
 use crate::validate;
 use crate::walk::{Outcome, walk};
 
+use actions::Triggered;
 use openings::Openings;
 use tally::Tally;
 pub use tally::{Completion, UnfinishedOperation};
@@ -152,6 +154,7 @@ async fn with_providers(
         facts: StoredFacts::new(inputs, &blocks),
         results: ApplyResults::new(state, sink),
         tally,
+        triggered: Triggered::new(plan),
         total: plan.graph.operations(),
     };
     run(&applier).await
@@ -173,7 +176,9 @@ fn evaluator<'a>(
         schemas: providers.schemas(),
     };
     let source = objects::object_source(plan, inputs.config, objects);
-    Evaluator::new(inputs.config, environment, inputs.variables, source).with_functions(providers.functions())
+    Evaluator::new(inputs.config, environment, inputs.variables, source)
+        .with_functions(providers.functions())
+        .with_schemas(providers.schemas())
 }
 
 /// Carries out the execution graph, and returns the resulting state.
@@ -340,6 +345,8 @@ struct Applier<'a> {
     facts: StoredFacts,
     results: ApplyResults<'a>,
     tally: &'a Tally,
+    /// The invocations of actions that changes trigger.
+    triggered: Triggered<'a>,
     /// The number of operations.
     total: usize,
 }
@@ -353,12 +360,19 @@ struct ObjectOperation<'s> {
     provider: Arc<dyn Provider>,
 }
 
-/// The result in place of the response of a provider that could not be reached: this object, and its private data.
-fn without_response(diagnostics: Diagnostics, state: Value, private: Vec<u8>) -> Answer<Applied> {
+/// The result in place of the response of a provider that could not be reached: this object, its private data and its
+/// identity.
+fn without_response(
+    diagnostics: Diagnostics,
+    state: Value,
+    private: Vec<u8>,
+    identity: Option<Value>,
+) -> Answer<Applied> {
     Answer {
         value: Applied {
             state,
             private,
+            identity,
             legacy_type_system: false,
         },
         diagnostics: diagnostics
@@ -406,6 +420,7 @@ impl Applier<'_> {
     async fn visit(&self, operation: Operation) -> Outcome {
         let index = match operation {
             Operation::GroupStart(_) | Operation::GroupEnd(_) => return Outcome::Done,
+            Operation::Invoke(i) => return self.visit_invocation(operation, i).await,
             Operation::Change(i) | Operation::Destroy(i) => i,
         };
         let Some(change) = self.plan.changes.get(index as usize) else {
@@ -425,9 +440,7 @@ impl Applier<'_> {
         if !self.ephemerals.is_empty() {
             self.ephemerals.used(&Block::Resource(change.address.config())).await;
         }
-        let done = self.results.ended.fetch_add(1, Ordering::Relaxed) + 1;
-        let total = self.total;
-        self.context.inputs.events.event(Event::Progress { done, total });
+        self.count_ended();
         match result {
             Ok(()) => Outcome::Done,
             Err(Reported) => {
@@ -435,6 +448,27 @@ impl Applier<'_> {
                 Outcome::Failed
             }
         }
+    }
+
+    /// Carries out an invocation that the user asks for.
+    async fn visit_invocation(&self, operation: Operation, index: u32) -> Outcome {
+        let Some(invocation) = self.plan.invocations.get(index as usize) else {
+            return Outcome::Failed;
+        };
+        if self.context.inputs.stop.is_requested() {
+            return Outcome::Failed;
+        }
+        let begun = self.tally.begin(operation);
+        let result = self.invoke_requested(invocation).await;
+        begun.end(result.is_ok());
+        self.count_ended();
+        if result.is_ok() { Outcome::Done } else { Outcome::Failed }
+    }
+
+    fn count_ended(&self) {
+        let done = self.results.ended.fetch_add(1, Ordering::Relaxed) + 1;
+        let total = self.total;
+        self.context.inputs.events.event(Event::Progress { done, total });
     }
 
     fn note_failed(&self, change: &ResourceChange) {
@@ -487,10 +521,10 @@ impl Applier<'_> {
 
     /// Sends the event for an import. The object is in the prior state of the plan, so this cannot fail.
     fn report_import(&self, change: &ResourceChange) {
-        if let Some(id) = &change.importing {
+        if let Some(target) = &change.importing {
             self.context.inputs.events.event(Event::Imported {
                 address: change.address.clone(),
-                id: id.clone(),
+                target: target.clone(),
             });
         }
     }

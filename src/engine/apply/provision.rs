@@ -66,7 +66,7 @@ impl Applier<'_> {
                 provisioner: provisioner.ty.clone(),
             });
             let intent = Intent {
-                address: s.address.clone(),
+                address: s.address.to_string(),
                 deposed: None,
                 action: IntentAction::Provision,
                 by: provisioner.ty.to_string(),

@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use addrs::AbsResourceInstance;
-
 use crate::execgraph::Operation;
 use crate::plan::{Action, Plan};
 
@@ -14,17 +12,19 @@ const FAILED: u8 = 3;
 
 /// The status of every operation of a plan.
 pub(super) struct Tally {
-    /// Two for each change: the status of its change operation, and that of its destroy operation.
+    /// Two for each change: the status of its change operation, and that of its destroy operation; then one for each invocation.
     status: Vec<AtomicU8>,
+    /// The number of changes.
+    changes: usize,
 }
 
 /// An operation that was not completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedOperation {
-    /// The object.
-    pub address: AbsResourceInstance,
-    /// What it does: create, update, delete, read or forget.
-    pub action: Action,
+    /// The address of the object, or of the action.
+    pub address: String,
+    /// What it does to the object: create, update, delete, read or forget. `None` if it invokes an action.
+    pub action: Option<Action>,
 }
 
 /// How many operations of an apply were completed.
@@ -61,25 +61,27 @@ impl Begun<'_> {
     }
 }
 
-fn place(operation: Operation) -> Option<usize> {
-    match operation {
-        Operation::Change(i) => Some(i as usize * 2),
-        Operation::Destroy(i) => Some(i as usize * 2 + 1),
-        Operation::GroupStart(_) | Operation::GroupEnd(_) => None,
-    }
-}
-
 impl Tally {
     pub fn new(plan: &Plan) -> Tally {
         Tally {
             status: std::iter::repeat_with(AtomicU8::default)
-                .take(plan.changes.len() * 2)
+                .take(plan.changes.len() * 2 + plan.invocations.len())
                 .collect(),
+            changes: plan.changes.len(),
+        }
+    }
+
+    fn place(&self, operation: Operation) -> Option<usize> {
+        match operation {
+            Operation::Change(i) => Some(i as usize * 2),
+            Operation::Destroy(i) => Some(i as usize * 2 + 1),
+            Operation::Invoke(i) => Some(self.changes * 2 + i as usize),
+            Operation::GroupStart(_) | Operation::GroupEnd(_) => None,
         }
     }
 
     pub fn begin(&self, operation: Operation) -> Begun<'_> {
-        let status = place(operation).and_then(|i| self.status.get(i));
+        let status = self.place(operation).and_then(|i| self.status.get(i));
         if let Some(status) = status {
             status.store(RUNNING, Ordering::Relaxed);
         }
@@ -90,7 +92,7 @@ impl Tally {
     pub fn completion(&self, plan: &Plan) -> Completion {
         let mut completion = Completion::default();
         for operation in &plan.graph.nodes {
-            let Some(status) = place(*operation).and_then(|i| self.status.get(i)) else {
+            let Some(status) = self.place(*operation).and_then(|i| self.status.get(i)) else {
                 continue;
             };
             completion.total += 1;
@@ -109,18 +111,25 @@ impl Tally {
             let (index, destroy) = match operation {
                 Operation::Change(i) => (*i, false),
                 Operation::Destroy(i) => (*i, true),
+                Operation::Invoke(i) => {
+                    list.extend(plan.invocations.get(*i as usize).map(|invocation| UnfinishedOperation {
+                        address: invocation.address.to_string(),
+                        action: None,
+                    }));
+                    continue;
+                }
                 Operation::GroupStart(_) | Operation::GroupEnd(_) => continue,
             };
             let Some(change) = plan.changes.get(index as usize) else {
                 continue;
             };
             list.push(UnfinishedOperation {
-                address: change.address.clone(),
-                action: match change.action {
+                address: change.address.to_string(),
+                action: Some(match change.action {
                     _ if destroy => Action::Delete,
-                    Action::DeleteThenCreate | Action::CreateThenDelete => Action::Create,
+                    replace if replace.is_replace() => Action::Create,
                     action => action,
-                },
+                }),
             });
         }
         completion

@@ -116,6 +116,7 @@ fn declared_at(root: &Config, block: &Block) -> Option<Range> {
             .resources
             .get(&r.resource)
             .map(|v| v.range.clone()),
+        Block::Action(a) => root.action(a).map(|v| v.range.clone()),
         Block::Provider(_) => None,
     }
 }

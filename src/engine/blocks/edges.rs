@@ -63,6 +63,16 @@ impl<'a> Edges<'a> {
         }
     }
 
+    /// The configuration, for longer than this borrow.
+    pub(super) fn root(&self) -> &'a Config {
+        self.root
+    }
+
+    /// The schemas.
+    pub(super) fn schemas(&self) -> &'a Schemas {
+        self.schemas
+    }
+
     /// Adds the edges of a module and of the modules below. `call` is the node of the call of the module; `inherited` are the
     /// nodes that `depends_on` of the calls on the path makes dependencies of all resources below.
     pub(super) fn module(&mut self, config: &ModuleNode, call: Option<NodeIndex>, inherited: &[NodeIndex]) {
@@ -76,8 +86,8 @@ impl<'a> Edges<'a> {
             self.resource(config, node, resource);
         }
         for import in &config.module.imports {
-            if let Some(node) = self.blocks.find(&Block::Resource(import.to_resource.clone())) {
-                self.exprs(config, node, import.for_each.iter().chain([&import.id]));
+            if let Some(node) = self.blocks.find(&Block::Resource(import.target(&config.path))) {
+                self.exprs(config, node, import.for_each.iter().chain([import.by.expr()]));
             }
         }
         for (name, called) in &config.module.module_calls {
@@ -182,6 +192,7 @@ impl<'a> Edges<'a> {
             .iter()
             .chain(&resource.lifecycle.postconditions);
         self.exprs(config, node, conditions.flat_map(rule_exprs));
+        self.triggers(config, node, resource);
         for connection in resource
             .connection
             .iter()
@@ -195,7 +206,12 @@ impl<'a> Edges<'a> {
         }
     }
 
-    fn exprs<'e>(&mut self, config: &ModuleNode, node: NodeIndex, exprs: impl IntoIterator<Item = &'e Expr>) {
+    pub(super) fn exprs<'e>(
+        &mut self,
+        config: &ModuleNode,
+        node: NodeIndex,
+        exprs: impl IntoIterator<Item = &'e Expr>,
+    ) {
         for expr in exprs {
             let (references, problems) = references_in_expr(expr);
             self.diagnostics.extend(problems);
@@ -253,7 +269,7 @@ impl<'a> Edges<'a> {
 
     /// Checks a reference to a resource: the resource is in scope, the reference has a key if and only if the resource has
     /// `count` or `for_each`, and the attributes are in the schema.
-    fn steps(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
+    pub(super) fn steps(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
         let Some(block) = lang::checks::resource_of(&reference.subject).and_then(|r| config.module.resources.get(r))
         else {
             return;

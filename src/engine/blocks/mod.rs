@@ -2,6 +2,7 @@
 //! instance: the size of the graph does not depend on `count`. Resources that only the state has are nodes, too. An edge leads
 //! from a block to one that depends on it. Building the graph finds cycles and undeclared references.
 
+pub(crate) mod actions;
 mod cycles;
 mod edges;
 mod queries;
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use addrs::{AbsProviderConfig, ConfigResource, Module};
+use addrs::{AbsProviderConfig, ConfigAction, ConfigResource, Module};
 use config::{Config, ModuleNode};
 use lang::refs::references_in_expr;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -40,6 +41,8 @@ pub enum Block {
     Resource(ConfigResource),
     /// A check block.
     Check(Module, Arc<str>),
+    /// An action.
+    Action(ConfigAction),
 }
 
 impl Block {
@@ -52,6 +55,7 @@ impl Block {
             | Block::Call(module, _)
             | Block::Check(module, _) => Some(module),
             Block::Resource(resource) => Some(&resource.module),
+            Block::Action(action) => Some(&action.module),
             Block::Provider(_) => None,
         }
     }
@@ -74,6 +78,7 @@ impl fmt::Display for Block {
             Block::Check(m, n) => within(f, m).and_then(|()| write!(f, "check.{n}")),
             Block::Provider(p) => p.fmt(f),
             Block::Resource(r) => r.fmt(f),
+            Block::Action(a) => a.fmt(f),
         }
     }
 }
@@ -128,6 +133,7 @@ impl Blocks {
         let mut diagnostics = Diagnostics::new();
         let mut edges = Edges::new(&mut blocks, config, schemas, &mut diagnostics);
         edges.module(&config.root, None, &[]);
+        edges.actions(&config.root);
         let whole = edges.whole;
         diagnostics.extend(blocks.cycles(config));
         if !diagnostics.has_errors() {
@@ -233,6 +239,9 @@ impl Blocks {
         }
         for resource in module.resources.values() {
             self.node(Block::Resource(resource.address.in_module(path)));
+        }
+        for action in module.actions.keys() {
+            self.node(Block::Action(action.in_module(path)));
         }
         for name in module.module_calls.keys() {
             self.node(Block::Call(path.clone(), name.clone()));

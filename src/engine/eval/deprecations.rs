@@ -1,17 +1,20 @@
 //! Deprecated values: what is used of them is warned about, and goes on without the mark.
 //!
-//! The mark comes from the `deprecated` argument of an output, where its module's caller refers to it. It follows the value
-//! through expressions. Where a value leaves the language (in the configuration of an object, in a root output), marks
+//! The mark comes from the `deprecated` argument of an output, where its module's caller refers to it, or from the schema of a
+//! provider, where a resource is referred to. It follows the value through expressions. Where a value leaves the language (in the configuration of an object, in a root output), marks
 //! anywhere inside count; where it can be referred to, only those of the value as a whole, since what is inside may never
 //! be used.
 
-use addrs::Module;
+use addrs::{InstanceKey, Module};
+use cty::value::Part;
 use cty::{Deprecation, Value};
 use lang::body::{expression_range, path_range};
 use schema::BlockSchema;
+use schema::deprecation::mark_deprecated;
 use syntax::ast::{Body, Expr};
 use syntax::{Diagnostic, Diagnostics, Range};
 
+use super::objects::ReferencedResource;
 use super::{Evaluator, ModuleScope, Reported};
 
 fn warning(deprecation: &Deprecation, range: &Range) -> Diagnostic {
@@ -62,6 +65,28 @@ impl Evaluator<'_> {
             );
         }
         value
+    }
+
+    /// The value of a resource, marked where its provider has deprecated something of it.
+    pub(super) fn with_deprecations(&self, resource: &ReferencedResource<'_>, value: Value) -> Value {
+        let (address, block) = (resource.address, resource.block);
+        let schema = self
+            .schemas
+            .and_then(|s| s.resource(&block.provider, address.resource.mode, &address.resource.ty));
+        let Some(schema) = schema.map(|s| &*s.block).filter(|b| b.contains_deprecated()) else {
+            return value;
+        };
+        if block.count.is_none() && block.for_each.is_none() || !value.is_known() {
+            return mark_deprecated(schema, value, &address.to_string());
+        }
+        value.map_parts(|part, instance| {
+            let key = match part {
+                Part::Index(i) => InstanceKey::Int(i as u64),
+                Part::Attribute(name) | Part::Key(name) => InstanceKey::String(name.clone()),
+                Part::SetElement => InstanceKey::None,
+            };
+            mark_deprecated(schema, instance.clone(), &address.instance(key).to_string())
+        })
     }
 
     /// Evaluates an expression whose value is used, and warns if it is deprecated as a whole.

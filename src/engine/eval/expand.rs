@@ -18,6 +18,7 @@ use super::{Evaluator, ModuleScope, Reported, slot};
 pub(super) enum Repeated {
     Call(ModuleInstance, Arc<str>),
     Resource(ModuleInstance, Resource),
+    Action(ModuleInstance, addrs::Action),
 }
 
 /// The instances of a resource or module call.
@@ -43,6 +44,24 @@ pub struct Repetition {
     pub index: Option<Value>,
     /// `each.key` and `each.value`.
     pub each: Option<(Value, Value)>,
+}
+
+impl Repetition {
+    /// The values for an object that exists, which the configuration may not have any more. There is no `each.value`.
+    #[must_use]
+    pub fn of_existing(key: &InstanceKey) -> Repetition {
+        match key {
+            InstanceKey::None => Repetition::default(),
+            InstanceKey::Int(i) => Repetition {
+                index: Some(Value::number(i64::try_from(*i).unwrap_or(i64::MAX))),
+                each: None,
+            },
+            InstanceKey::String(k) => Repetition {
+                index: None,
+                each: Some((Value::shared_string(k.clone()), Value::dynamic())),
+            },
+        }
+    }
 }
 
 impl Expansion {
@@ -218,6 +237,23 @@ impl Evaluator<'_> {
             .and_then(|n| n.module.resources.get(resource))
             .ok_or(Reported)?;
         let key = Repeated::Resource(module.clone(), resource.clone());
+        slot(&self.expansions, &key)
+            .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
+            .clone()
+    }
+
+    /// The expansion of an action in an instance of its module.
+    pub fn action_expansion(
+        &self,
+        module: &ModuleInstance,
+        action: &addrs::Action,
+    ) -> Result<Arc<Expansion>, Reported> {
+        let block = self
+            .config
+            .node(&module.module())
+            .and_then(|n| n.module.actions.get(action))
+            .ok_or(Reported)?;
+        let key = Repeated::Action(module.clone(), action.clone());
         slot(&self.expansions, &key)
             .get_or_init(|| self.expand(module, block.count.as_ref(), block.for_each.as_ref()))
             .clone()

@@ -23,6 +23,7 @@ use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
 use config::{Config, ModuleNode, Output, Variable};
 use cty::{Marks, Type, Value};
 use lang::eval::{Context, describe_convert_error, evaluate, with_expression};
+use provider::Schemas;
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -61,6 +62,7 @@ pub struct Evaluator<'a> {
     objects: RwLock<HashMap<AbsResource, Objects>>,
     diagnostics: Mutex<Diagnostics>,
     functions: Option<&'a Functions>,
+    schemas: Option<&'a Schemas>,
     results: Mutex<checks::Results>,
 }
 
@@ -98,6 +100,7 @@ impl<'a> Evaluator<'a> {
             objects: RwLock::default(),
             diagnostics: Mutex::default(),
             functions: None,
+            schemas: None,
             results: Mutex::default(),
         }
     }
@@ -106,6 +109,13 @@ impl<'a> Evaluator<'a> {
     #[must_use]
     pub fn with_functions(mut self, functions: &'a Functions) -> Evaluator<'a> {
         self.functions = Some(functions);
+        self
+    }
+
+    /// The schemas of providers, which say what is deprecated of objects.
+    #[must_use]
+    pub fn with_schemas(mut self, schemas: &'a Schemas) -> Evaluator<'a> {
+        self.schemas = Some(schemas);
         self
     }
 
@@ -154,6 +164,8 @@ impl<'a> Evaluator<'a> {
             node,
             repetition,
             self_value,
+            caller: None,
+            files_may_change: false,
             own_value: None,
         })
     }
@@ -206,6 +218,10 @@ impl<'a> Evaluator<'a> {
             Block::Variable(_, name) => {
                 let (module, name) = name_in(name);
                 let _: Result<(), _> = slot(&self.memo, &Key::Variable(module, name)).set(Ok(Value::dynamic()));
+            }
+            Block::Action(action) => {
+                let key = expand::Repeated::Action(module.clone(), action.action.clone());
+                let _: Result<(), _> = slot(&self.expansions, &key).set(Err(Reported));
             }
             Block::Provider(_) | Block::Check(..) => {}
         }
@@ -286,6 +302,8 @@ impl<'a> Evaluator<'a> {
             node,
             repetition,
             self_value: None,
+            caller: None,
+            files_may_change: false,
             own_value: None,
         };
         let value = self.evaluate(&attribute.expr, &scope)?;
@@ -462,7 +480,10 @@ impl<'a> Evaluator<'a> {
 
     /// The value of a resource: its object, or a tuple or object of them.
     fn resource_value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
-        self.memo(&Key::Resource(resource.address.clone()), || self.source.value(resource))
+        self.memo(&Key::Resource(resource.address.clone()), || {
+            let value = self.source.value(resource)?;
+            Ok(self.with_deprecations(resource, value))
+        })
     }
 
     fn with_objects<T>(&self, resource: &AbsResource, f: impl FnOnce(&mut Objects) -> T) -> T {
@@ -478,6 +499,12 @@ impl<'a> Evaluator<'a> {
         self.with_objects(&address.containing_resource(), |objects| {
             objects.insert(address.resource.key.clone(), value);
         });
+    }
+
+    /// Forgets the value of a resource that was computed for the action that one of its instances triggers: others may be evaluated
+    /// only when all instances have their objects.
+    pub(crate) fn forget_resource_value(&self, resource: &AbsResource) {
+        write(&self.memo).remove(&Key::Resource(resource.clone()));
     }
 
     /// Removes the object of an instance. If the objects of the resource are not loaded yet, they are loaded later from a state

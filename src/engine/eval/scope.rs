@@ -21,6 +21,10 @@ pub struct ModuleScope<'e> {
     pub(super) node: &'e ModuleNode,
     pub(super) repetition: Repetition,
     pub(super) self_value: Option<Value>,
+    /// The value of `caller` in the configuration of an action.
+    pub(super) caller: Option<Value>,
+    /// Whether functions that read files may give other results than before: in provider configurations, as in Terraform.
+    pub(super) files_may_change: bool,
     /// The value of a variable in its own validations, where it differs from the value in other references.
     pub(super) own_value: Option<(Arc<str>, Value)>,
 }
@@ -35,6 +39,13 @@ fn already_reported(_: Reported) -> Diagnostics {
 }
 
 impl ModuleScope<'_> {
+    /// The same, in which functions that read files may give other results than before.
+    #[must_use]
+    pub fn allowing_changed_files(mut self) -> Self {
+        self.files_may_change = true;
+        self
+    }
+
     /// Checks that a reference has an instance key if, and only if, its subject is expanded by `count` or `for_each`.
     fn check_key(&self, reference: &Reference, expansion: &Expansion, what: &str) -> Result<(), Diagnostics> {
         let subject = &reference.subject;
@@ -199,6 +210,28 @@ impl ModuleScope<'_> {
     }
 }
 
+impl<'e> ModuleScope<'e> {
+    /// The scope of the configuration of an action, with the object that triggers it.
+    #[must_use]
+    pub fn called_by(mut self, caller: Value) -> ModuleScope<'e> {
+        // Both names have been in use for it.
+        self.self_value = Some(caller.clone());
+        self.caller = Some(caller);
+        self
+    }
+
+    fn calling_object(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        self.caller.clone().ok_or_else(|| {
+            error(
+                reference,
+                "Invalid \"caller\" reference",
+                "\"caller\" is the object of the resource that triggers an action. It exists in the configuration of actions that a \
+                 resource triggers.",
+            )
+        })
+    }
+}
+
 impl Scope for ModuleScope<'_> {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
         let evaluator = self.evaluator;
@@ -217,6 +250,12 @@ impl Scope for ModuleScope<'_> {
             Referenceable::Path(name) => self.path(reference, name),
             Referenceable::Terraform(name) => self.terraform(reference, name),
             Referenceable::SelfRef => self.self_object(reference),
+            Referenceable::Caller => self.calling_object(reference),
+            Referenceable::Action(_) | Referenceable::ActionInstance(_) => Err(error(
+                reference,
+                "Invalid reference",
+                "An action has no value. It can be named in the \"actions\" of an action_trigger block only.",
+            )),
             other => Err(error(
                 reference,
                 "Invalid reference",
@@ -227,6 +266,18 @@ impl Scope for ModuleScope<'_> {
 
     fn functions(&self) -> Option<&FunctionSettings> {
         Some(&self.evaluator.environment.functions)
+    }
+
+    fn check_result(&self, function: &str, arguments: &[Value], result: &Value) -> Result<(), CallError> {
+        let evaluator = self.evaluator;
+        // Users of the console may change files while it runs, and static evaluation decides nothing.
+        if self.files_may_change || evaluator.is_static() || evaluator.environment.functions.console {
+            return Ok(());
+        }
+        match evaluator.functions {
+            Some(functions) => functions.check_file_function(function, arguments, result),
+            None => Ok(()),
+        }
     }
 
     fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {

@@ -11,6 +11,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::import::instance_key;
 use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
+use crate::identity::identity_problems;
 use crate::instance::{PROVIDER_BUG, StoredObject, located, unanswered};
 use crate::objchange::{Problem, plan_problems, proposed_new, with_ignored_changes};
 use crate::plan::{Action, Reason};
@@ -21,6 +22,7 @@ pub(super) struct Decision {
     pub(super) reason: Reason,
     pub(super) planned: Value,
     pub(super) private: Vec<u8>,
+    pub(super) identity: Option<Value>,
     pub(super) replace_paths: Vec<Path>,
 }
 
@@ -47,7 +49,10 @@ impl Planner<'_> {
             .filter(|_| !tainted)
             .map(|s| s.private.clone())
             .unwrap_or_default();
-        let first = self.provider_plan(p, address, &prior, &effective, private).await?;
+        let identity = stored.filter(|_| !tainted).and_then(|s| s.identity.clone());
+        let first = self
+            .provider_plan(p, address, &prior, &effective, (private, identity))
+            .await?;
         let replace = |action_if_first: bool| {
             if action_if_first {
                 Action::CreateThenDelete
@@ -65,15 +70,21 @@ impl Planner<'_> {
                 reason: because(Reason::None),
                 planned: first.planned,
                 private: first.private,
+                identity: first.identity,
                 replace_paths: Vec::new(),
             });
         }
         if tainted {
             return Ok(Decision {
-                action: replace(create_before_destroy),
+                // Other replacements destroy the old object, as they do in Terraform.
+                action: match block.lifecycle.keeps_object() {
+                    true => Action::CreateThenForget,
+                    false => replace(create_before_destroy),
+                },
                 reason: because(Reason::ReplaceBecauseTainted),
                 planned: first.planned,
                 private: first.private,
+                identity: first.identity,
                 replace_paths: Vec::new(),
             });
         }
@@ -87,21 +98,27 @@ impl Planner<'_> {
             Reason::ReplaceBecauseCannotUpdate
         } else {
             let action = if equal { Action::NoOp } else { Action::Update };
+            // The object exists, and keeps what it is known by.
+            self.check_identity(p, address, first.identity.as_ref(), true)?;
             return Ok(Decision {
                 action,
                 reason: Reason::None,
                 planned: first.planned,
                 private: first.private,
+                identity: first.identity,
                 replace_paths: Vec::new(),
             });
         };
         // The new object has no prior object: computed attributes have no prior value, and `ignore_changes` has no effect.
-        let second = self.provider_plan(p, address, &null, config, first.private).await?;
+        let second = self
+            .provider_plan(p, address, &null, config, (first.private, first.identity))
+            .await?;
         Ok(Decision {
             action: replace(create_before_destroy),
             reason,
             planned: second.planned,
             private: second.private,
+            identity: second.identity,
             replace_paths,
         })
     }
@@ -216,7 +233,7 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         prior: &Value,
         config: &Value,
-        private: Vec<u8>,
+        (private, identity): (Vec<u8>, Option<Value>),
     ) -> Result<PlannedChange, Reported> {
         let proposed = proposed_new(&p.schema.block, prior, config);
         let ty = &address.resource.resource.ty;
@@ -230,6 +247,8 @@ impl Planner<'_> {
                     proposed,
                     config: config.clone(),
                     prior_private: private,
+                    prior_identity: identity,
+                    planned_private: Vec::new(),
                     meta: None,
                 },
             )
@@ -249,7 +268,21 @@ impl Planner<'_> {
         } else if !problems.is_empty() {
             return Err(self.context.fail(invalid_plan(p, address, &problems)));
         }
+        self.check_identity(p, address, change.identity.as_ref(), false)?;
         Ok(change)
+    }
+
+    /// Checks an identity that the provider has returned. `known`: whether all of it must be known.
+    pub(super) fn check_identity(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        identity: Option<&Value>,
+        known: bool,
+    ) -> Result<(), Reported> {
+        let provider = &p.provider_address.provider;
+        self.context
+            .report(identity_problems(identity, p.schema, known, provider, address))
     }
 }
 

@@ -8,9 +8,11 @@ use cty::Value;
 use state::{DeposedKey, Object};
 use syntax::Diagnostic;
 
+use super::actions::TriggeringChange;
 use super::managed::Refreshed;
 use super::{PlannedResource, Planner};
-use crate::eval::Reported;
+use crate::eval::{Repetition, Reported};
+use crate::identity::IdentityChange;
 use crate::instance::{StoredObject, located, upgrade};
 use crate::plan::{Action, Reason, ResourceChange};
 
@@ -22,7 +24,8 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         reason: Reason,
     ) -> Result<(), Reported> {
-        if self.is_forgotten(p) {
+        let keeps = keeps_object(p);
+        if self.is_forgotten(p) || keeps && self.spec.kind.compares_with_configuration() {
             let object = self.context.inputs.state.current(address).cloned();
             return match object {
                 Some(object) => self.forget(p, address, &object, None, reason).await,
@@ -38,12 +41,32 @@ impl Planner<'_> {
             self.context.evaluator.set_object(address, stored.marked(p.schema));
             return Ok(());
         }
+        if keeps {
+            self.forget_stored(p, address, &stored, None, reason);
+            return Ok(());
+        }
         // The plan shows the stored object, and changes outside of it as drift, as Terraform does. A destroy plan shows the
         // refreshed object, as it has no drift.
         let shown = if self.spec.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
         // The change stays in the plan, so that users see what prevent_destroy forbids.
-        self.check_prevent_destroy(p, address)
+        self.check_prevent_destroy(p, address)?;
+        let triggers = p.block.is_some_and(|block| !block.lifecycle.action_triggers.is_empty());
+        if !(triggers && self.spec.kind.plans_actions()) {
+            return Ok(());
+        }
+        let change = TriggeringChange {
+            address,
+            action: Action::Delete,
+            before: &shown.marked(p.schema),
+            after: &Value::null(p.schema.implied_type()),
+            repetition: &Repetition::of_existing(&address.resource.key),
+        };
+        if self.spec.kind.is_destroy() {
+            return self.plan_triggers(p, change).await;
+        }
+        self.plan_triggers_of_orphan(p, change).await;
+        Ok(())
     }
 
     /// Plans the destruction of a deposed object.
@@ -61,7 +84,7 @@ impl Planner<'_> {
             .and_then(|i| i.deposed.get(&key))
             .cloned();
         let Some(object) = object else { return Ok(()) };
-        if self.is_forgotten(p) {
+        if self.is_forgotten(p) || keeps_object(p) && !self.spec.kind.is_refresh_only() {
             return self.forget(p, address, &object, Some(key), Reason::None).await;
         }
         let ty = &address.resource.resource.ty;
@@ -76,13 +99,14 @@ impl Planner<'_> {
                     ReadRequest {
                         current: stored.value.clone(),
                         private: stored.private.clone(),
+                        identity: stored.identity.clone(),
                         meta: None,
                     },
                 )
                 .await
                 .map_err(|d| self.context.fail(d))?;
             self.context.report(located(answer.diagnostics, None, address))?;
-            if answer.value.0.is_null() {
+            if answer.value.object.is_null() {
                 // The object does not exist any more.
                 self.prior().set_deposed(address, &p.provider_address, key, None);
                 return Ok(());
@@ -113,6 +137,18 @@ impl Planner<'_> {
         let stored = upgrade(&*p.provider, p.schema, ty, object, address)
             .await
             .map_err(|d| self.context.fail(d))?;
+        self.forget_stored(p, address, &stored, deposed, reason);
+        Ok(())
+    }
+
+    fn forget_stored(
+        &self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        stored: &StoredObject,
+        deposed: Option<DeposedKey>,
+        reason: Reason,
+    ) {
         self.add(
             ResourceChange {
                 address: address.clone(),
@@ -126,12 +162,12 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private: Vec::new(),
                 importing: None,
+                identity: None,
                 config_known: true,
             },
             false,
             stored.object.dependencies.clone(),
         );
-        Ok(())
     }
 
     async fn plan_delete(
@@ -145,6 +181,7 @@ impl Planner<'_> {
     ) -> Result<(), Reported> {
         let null = Value::null(p.schema.implied_type());
         let mut private = stored.private.clone();
+        let mut planned_identity = None;
         let capabilities = self
             .context
             .providers
@@ -162,6 +199,8 @@ impl Planner<'_> {
                         proposed: null.clone(),
                         config: null.clone(),
                         prior_private: private.clone(),
+                        prior_identity: stored.identity.clone(),
+                        planned_private: Vec::new(),
                         meta: None,
                     },
                 )
@@ -182,7 +221,9 @@ impl Planner<'_> {
                     .about(address),
                 ));
             }
+            self.check_identity(p, address, answer.value.identity.as_ref(), true)?;
             private = answer.value.private;
+            planned_identity = answer.value.identity;
         }
         let create_before_destroy =
             stored.object.create_before_destroy || self.is_create_before_destroy(&address.config());
@@ -199,6 +240,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private,
                 importing: None,
+                identity: IdentityChange::new(shown.identity.clone(), planned_identity),
                 config_known: true,
             },
             create_before_destroy,
@@ -206,4 +248,9 @@ impl Planner<'_> {
         );
         Ok(())
     }
+}
+
+/// Whether the configuration says that objects of the resource are not destroyed.
+fn keeps_object(p: &PlannedResource<'_>) -> bool {
+    p.block.is_some_and(|block| block.lifecycle.keeps_object())
 }

@@ -10,6 +10,7 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::blocks::Block;
 use crate::eval::checks::{Checked, Status};
 use crate::execgraph::{Dependencies, ExecGraph, Planned};
+use crate::invocation::ActionInvocation;
 use crate::plan::{Action, Plan};
 
 use super::{Planner, relevance, targets};
@@ -62,7 +63,10 @@ impl Planner<'_> {
         let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();
         let mut drift = results.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
-        let graph = self.order(&planned);
+        let mut invocations = results.invocations;
+        invocations.sort_by(ActionInvocation::listed_before);
+        let mut graph = self.order(&planned);
+        graph.add_invocations(&invocations);
         let dropped_data = self.dropped_data();
         let mut relevant_attributes = relevance::attributes(
             self.context.inputs.config,
@@ -108,6 +112,8 @@ impl Planner<'_> {
             excludes: self.spec.options.excludes.clone(),
             force_replace: self.spec.options.force_replace.clone(),
             changes,
+            invocations,
+            invoke: self.spec.options.invoke.clone(),
             drift,
             outputs,
             previous_state: self.context.inputs.state.clone(),

@@ -1,11 +1,11 @@
 //! `import` blocks: existing objects that become part of the state.
 
-use provider::ReadRequest;
+use provider::{ImportTarget, ObjectRead, ReadRequest};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, InstanceKey, ModuleInstance};
-use config::Import;
+use config::{Config, Import, ImportBy, ModuleNode};
 use cty::Value;
 use state::Object;
 use syntax::ast::{Expr, TraversalStep};
@@ -16,17 +16,21 @@ use super::{PlannedResource, Planner};
 use crate::blocks::Block;
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
-use crate::import_id::{INVALID_ID, identifier};
-use crate::instance::{PROVIDER_BUG, StoredObject, encode, located, read_problems, returned_write_only};
+use crate::identity::identity_text;
+use crate::import_id::{INVALID_ID, INVALID_IDENTITY, identifier, import_identity};
+use crate::instance::{
+    PROVIDER_BUG, StoredObject, encode, identity as shown_identity, located, read_problems, returned_write_only,
+};
 
 /// An imported object.
 pub(super) struct Imported {
     pub(super) stored: StoredObject,
-    pub(super) id: Arc<str>,
+    pub(super) target: ImportTarget,
 }
 
-/// The instances of a resource that are to be imported, with their blocks and the value of `each` in them.
-pub(super) type Imports<'c> = HashMap<AbsResourceInstance, (&'c Import, Repetition)>;
+/// The instances of a resource that are to be imported, with their blocks, the module instances in which these are evaluated,
+/// and the value of `each` in them.
+pub(super) type Imports<'c> = HashMap<AbsResourceInstance, (&'c Import, ModuleInstance, Repetition)>;
 
 fn no_configuration(detail: String) -> Diagnostic {
     Diagnostic::error("Configuration for import target does not exist", detail)
@@ -42,114 +46,115 @@ pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
 }
 
 impl Planner<'_> {
-    /// The instances of a resource that are to be imported.
+    /// The instances of a resource that are to be imported. The block of an outer module goes before one of an inner module
+    /// for the same instance.
     pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Reported> {
         let mut out = Imports::new();
-        let blocks = &self.context.inputs.config.root.module.imports;
-        let mut blocks = blocks.iter().filter(|i| i.to_resource == *resource).peekable();
-        if blocks.peek().is_none() {
-            return Ok(out);
-        }
-        let modules: HashSet<ModuleInstance> = self
-            .context
-            .evaluator
-            .module_instances(&resource.module)?
-            .into_iter()
-            .collect();
-        for import in blocks {
-            for repetition in self.import_repetitions(import)? {
-                let target = self.import_target(import, &repetition)?;
-                let is_configured = modules.contains(&target.module)
-                    && self
-                        .context
-                        .evaluator
-                        .resource_expansion(&target.module, &resource.resource)?
-                        .has(&target.resource.key);
-                if !is_configured {
-                    let problem = no_configuration(format!(
-                        "There is no instance {target} in the configuration, which an import block names. Every object that \
-                         is imported needs an instance of a resource block."
-                    ));
-                    return Err(self.context.fail(problem.at(import.to.range())));
+        let mut modules: Option<HashSet<ModuleInstance>> = None;
+        let mut node = Some(&self.context.inputs.config.root);
+        let mut inner = resource.module.0.iter();
+        while let Some(declaring) = node {
+            node = inner.next().and_then(|name| declaring.children.get(name));
+            let blocks = declaring.module.imports.iter();
+            for import in blocks.filter(|i| i.imports_to(&declaring.path, resource)) {
+                let modules = match &modules {
+                    Some(modules) => modules,
+                    None => {
+                        let instances = self.context.evaluator.module_instances(&resource.module)?;
+                        modules.insert(instances.into_iter().collect())
+                    }
+                };
+                for module in self.context.evaluator.module_instances(&declaring.path)? {
+                    for repetition in self.import_repetitions(import, &module)? {
+                        let target = self.import_target(import, &module, &repetition)?;
+                        self.check_import_target(import, &target, modules)?;
+                        let import = (import, module.clone(), repetition);
+                        out.entry(target).or_insert(import);
+                    }
                 }
-                out.insert(target, (import, repetition));
             }
         }
         Ok(out)
     }
 
+    /// Checks that the target of an import is in the configuration.
+    fn check_import_target(
+        &self,
+        import: &Import,
+        target: &AbsResourceInstance,
+        modules: &HashSet<ModuleInstance>,
+    ) -> Result<(), Reported> {
+        let evaluator = self.context.evaluator;
+        if modules.contains(&target.module)
+            && evaluator
+                .resource_expansion(&target.module, &target.resource.resource)?
+                .has(&target.resource.key)
+        {
+            return Ok(());
+        }
+        let problem = no_configuration(format!(
+            "There is no instance {target} in the configuration, which an import block names. Every object that is imported \
+             needs an instance of a resource block."
+        ));
+        Err(self.context.fail(problem.at(import.to.range())))
+    }
+
     /// Reports imports of resources that are not in the configuration.
     pub(super) fn check_imports(&self) {
-        for import in &self.context.inputs.config.root.module.imports {
-            if self.context.inputs.config.resource(&import.to_resource).is_some() {
-                continue;
+        let config = self.context.inputs.config;
+        for node in config.nodes() {
+            for import in &node.module.imports {
+                let target = import.target(&node.path);
+                if config.resource(&target).is_none() {
+                    let problem = no_configuration(unconfigured(config, node, import, &target));
+                    self.context.evaluator.report([problem.at(import.to.range())]);
+                }
             }
-            let target = &import.to_resource;
-            let module = self.context.inputs.config.node(&target.module);
-            let detail = if module.is_none() {
-                format!(
-                    "There is no configuration for {target}, which an import block names: its module is not called. Every \
-                     object that is imported needs a resource block."
-                )
-            } else if !target.module.is_root() {
-                format!(
-                    "There is no configuration for {target}, which an import block names. Write a resource block for it: \
-                     configuration can be generated for resources of the root module only."
-                )
-            } else if super::generate::subject(import).is_none() {
-                format!(
-                    "There is no configuration for {target}, which an import block names. Write a resource block for it: \
-                     configuration cannot be generated (-generate-config-out) for import blocks with for_each, nor for \
-                     resources with count or for_each."
-                )
-            } else {
-                format!(
-                    "There is no configuration for {target}, which an import block names. Write a resource block for it, or \
-                     let one be generated from the object:\n\n  monoform plan -generate-config-out=generated.tf"
-                )
-            };
-            self.context
-                .evaluator
-                .report([no_configuration(detail).at(import.to.range())]);
         }
     }
 
-    /// The import ID of an instance, if an import block has it as its target.
-    pub(super) fn import_id(
+    /// What an instance is imported by, if an import block has it as its target.
+    pub(super) fn import_target_of(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-    ) -> Result<Option<Arc<str>>, Reported> {
-        let Some((import, repetition)) = p.imports.get(address) else {
+    ) -> Result<Option<ImportTarget>, Reported> {
+        let Some((import, module, repetition)) = p.imports.get(address) else {
             return Ok(None);
         };
-        self.evaluate_id(import, repetition.clone()).map(Some)
+        self.evaluate_by(p, import, module, repetition.clone()).map(Some)
     }
 
-    fn import_repetitions(&self, import: &Import) -> Result<Vec<Repetition>, Reported> {
+    fn import_repetitions(&self, import: &Import, module: &ModuleInstance) -> Result<Vec<Repetition>, Reported> {
         let Some(expr) = &import.for_each else {
             return Ok(vec![Repetition::default()]);
         };
-        let scope = self.context.evaluator.scope(&ModuleInstance::root()).ok_or(Reported)?;
+        let scope = self.context.evaluator.scope(module).ok_or(Reported)?;
         let expansion = self.context.evaluator.for_each(expr, &scope)?;
         Ok(expansion.keys().iter().map(|key| expansion.repetition(key)).collect())
     }
 
-    fn import_target(&self, import: &Import, repetition: &Repetition) -> Result<AbsResourceInstance, Reported> {
+    fn import_target(
+        &self,
+        import: &Import,
+        module: &ModuleInstance,
+        repetition: &Repetition,
+    ) -> Result<AbsResourceInstance, Reported> {
         if let Some(address) = &import.to_instance {
-            return Ok(address.clone());
+            return Ok(within(module, address.clone()));
         }
         let scope = self
             .context
             .evaluator
-            .scope_with(&ModuleInstance::root(), repetition.clone(), None)
+            .scope_with(module, repetition.clone(), None)
             .ok_or(Reported)?;
         let mut text = String::new();
         self.address_text(&import.to, &scope, &mut text)?;
-        addrs::parse::resource_instance(&text).map_err(|e| {
+        let address = addrs::parse::resource_instance(&text).map_err(|e| {
             self.context
                 .fail(Diagnostic::error(e.summary, e.detail).at(import.to.range()))
-        })
+        })?;
+        Ok(within(module, address))
     }
 
     /// Writes the text of an address whose keys may be expressions.
@@ -205,18 +210,38 @@ impl Planner<'_> {
         }
     }
 
-    fn evaluate_id(&self, import: &Import, repetition: Repetition) -> Result<Arc<str>, Reported> {
+    fn evaluate_by(
+        &self,
+        p: &PlannedResource<'_>,
+        import: &Import,
+        module: &ModuleInstance,
+        repetition: Repetition,
+    ) -> Result<ImportTarget, Reported> {
         let scope = self
             .context
             .evaluator
-            .scope_with(&ModuleInstance::root(), repetition, None)
+            .scope_with(module, repetition, None)
             .ok_or(Reported)?;
-        let value = self.context.evaluator.evaluate(&import.id, &scope)?;
-        let id = identifier(value, import.id.range()).map_err(|problem| self.context.fail(problem))?;
-        id.ok_or_else(|| {
-            let detail = "The argument \"id\" of the import block is not known before apply, and an import needs it \
-                          during planning.";
-            let mut diagnostic = Diagnostic::error(INVALID_ID, detail).at(import.id.range());
+        let expr = import.by.expr();
+        let value = self.context.evaluator.evaluate(expr, &scope)?;
+        let (target, summary, argument) = match &import.by {
+            ImportBy::Id(_) => {
+                let id = identifier(value, expr.range()).map_err(|problem| self.context.fail(problem))?;
+                (id.map(ImportTarget::Id), INVALID_ID, "id")
+            }
+            ImportBy::Identity(_) => {
+                let ty = &p.address.resource.ty;
+                let identity = import_identity(value, p.schema, ty, expr.range());
+                let identity = identity.map_err(|problem| self.context.fail(problem))?;
+                (identity.map(ImportTarget::Identity), INVALID_IDENTITY, "identity")
+            }
+        };
+        target.ok_or_else(|| {
+            let detail = format!(
+                "The argument \"{argument}\" of the import block is not known before apply, and an import needs it during \
+                 planning."
+            );
+            let mut diagnostic = Diagnostic::error(summary, detail).at(expr.range());
             diagnostic.extra = Extra::CausedByUnknown;
             self.context.fail(diagnostic)
         })
@@ -237,7 +262,7 @@ impl Planner<'_> {
         else {
             return Ok(false);
         };
-        let imported = self.import(p, address, id.clone()).await?;
+        let imported = self.import(p, address, ImportTarget::Id(id.clone())).await?;
         // Apply records the dependencies: the configuration had no part in creating the object.
         let object = Object {
             dependencies: Arc::default(),
@@ -251,27 +276,34 @@ impl Planner<'_> {
         Ok(true)
     }
 
-    /// Imports an object by its identifier, refreshes it, and records it in the prior state.
+    /// Imports an object by its identifier or identity, refreshes it, and records it in the prior state.
     pub(super) async fn import(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        id: Arc<str>,
+        target: ImportTarget,
     ) -> Result<Imported, Reported> {
         let ty = &address.resource.resource.ty;
-        let shown = Some(("id".to_owned(), id.to_string()));
+        let (by, said) = match &target {
+            ImportTarget::Id(id) => ("ID", format!("\"{id}\"")),
+            ImportTarget::Identity(identity) => ("identity", identity_text(identity)),
+        };
         self.context.inputs.events.event(Event::ImportStart {
             address: address.clone(),
-            id: id.clone(),
+            target: target.clone(),
         });
-        let answer = p.provider.import(ty, &id).await.map_err(|d| self.context.fail(d))?;
+        let answer = p.provider.import(ty, &target).await.map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, address))?;
+        let shown = match &target {
+            ImportTarget::Id(id) => Some(("id".to_owned(), id.to_string())),
+            ImportTarget::Identity(_) => answer.value.first().and_then(|first| shown_identity(&first.state)),
+        };
         self.context.inputs.events.event(Event::RefreshStart {
             address: address.clone(),
             id: shown.clone(),
         });
         let invalid = |summary: &str, what: &str| {
-            let detail = format!("While importing {address} with the ID \"{id}\", {what}. {PROVIDER_BUG}");
+            let detail = format!("While importing {address} with the {by} {said}, {what}. {PROVIDER_BUG}");
             self.context.fail(Diagnostic::error(summary, detail).about(address))
         };
         let mut found = answer.value.into_iter().filter(|i| i.ty == *ty);
@@ -284,7 +316,12 @@ impl Planner<'_> {
             let what = "the provider returned several objects of this type, of which only one can be at the address";
             return Err(invalid("Multiple import states not supported", what));
         }
-        if first.state.is_null() {
+        let by_identity = matches!(target, ImportTarget::Identity(_));
+        if by_identity && first.identity.is_none() {
+            let what = "the provider returned an object without an identity";
+            return Err(invalid(&format!("import of {address} didn't return an identity"), what));
+        }
+        if first.state.is_null() && !by_identity {
             let what = "the provider returned an object without a state";
             return Err(invalid("Import returned null resource", what));
         }
@@ -304,25 +341,32 @@ impl Planner<'_> {
                 ReadRequest {
                     current: first.state,
                     private: first.private,
+                    identity: first.identity,
                     meta: None,
                 },
             )
             .await
             .map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, address))?;
-        let (value, private) = answer.value;
-        if value.is_null() {
+        let read = answer.value;
+        self.check_identity(p, address, read.identity.as_ref(), true)?;
+        if read.object.is_null() {
             return Err(self.context.fail(not_found(address)));
         }
         let when = "while reading the imported object";
         self.context
-            .report(read_problems(&value, p.schema, provider, when, address))?;
+            .report(read_problems(&read.object, p.schema, provider, when, address))?;
         self.context.inputs.events.event(Event::RefreshComplete {
             address: address.clone(),
             id: shown,
         });
-        let stored = self.record_imported(p, address, value, private)?;
-        Ok(Imported { stored, id })
+        let target = match (target, &read.identity) {
+            // The one of the configuration may lack what is optional for import.
+            (ImportTarget::Identity(_), Some(identity)) => ImportTarget::Identity(identity.clone()),
+            (target, _) => target,
+        };
+        let stored = self.record_imported(p, address, read)?;
+        Ok(Imported { stored, target })
     }
 
     /// Records an imported object in the prior state.
@@ -330,21 +374,27 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        value: Value,
-        private: Vec<u8>,
+        read: ObjectRead,
     ) -> Result<StoredObject, Reported> {
+        let ObjectRead {
+            object: value,
+            private,
+            identity,
+        } = read;
         let record = Object {
             dependencies: p.dependencies.clone(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
         };
         let marked = schema::marking::mark_sensitive(&p.schema.block, value.clone());
-        let object = Arc::new(encode(p.schema, &marked, private.clone(), record).map_err(|d| self.context.fail(d))?);
+        let object = encode(p.schema, &marked, identity.as_ref(), private.clone(), record);
+        let object = Arc::new(object.map_err(|d| self.context.fail(d))?);
         self.prior()
             .set_current(address, &p.provider_address, Some(object.clone()));
         Ok(StoredObject {
             value,
             marks: Vec::new(),
             private,
+            identity,
             object,
         })
     }
@@ -359,6 +409,37 @@ impl Planner<'_> {
             .collect();
         out.sort_by_cached_key(ToString::to_string);
         out.into()
+    }
+}
+
+/// An address that is relative to a module instance.
+fn within(module: &ModuleInstance, mut address: AbsResourceInstance) -> AbsResourceInstance {
+    let mut outer = module.clone();
+    for step in address.module.0.iter() {
+        outer = outer.child(step.name.clone(), step.key.clone());
+    }
+    address.module = outer;
+    address
+}
+
+/// Why the target of an import is not in the configuration, and what to do.
+fn unconfigured(config: &Config, node: &ModuleNode, import: &Import, target: &ConfigResource) -> String {
+    let missing = format!("There is no configuration for {target}, which an import block names");
+    if config.node(&target.module).is_none() {
+        return format!("{missing}: its module is not called. Every object that is imported needs a resource block.");
+    }
+    let missing = format!("{missing}. Write a resource block for it");
+    if !target.module.is_root() || !node.path.is_root() {
+        format!("{missing}: configuration can be generated for resources of the root module only.")
+    } else if super::generate::subject(import).is_none() {
+        format!(
+            "{missing}: configuration cannot be generated (-generate-config-out) for import blocks with for_each, nor for \
+             resources with count or for_each."
+        )
+    } else {
+        format!(
+            "{missing}, or let one be generated from the object:\n\n  monoform plan -generate-config-out=generated.tf"
+        )
     }
 }
 

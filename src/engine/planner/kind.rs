@@ -63,6 +63,11 @@ impl PlanKind {
         self != PlanKind::DestroyRefresh
     }
 
+    /// Whether the actions that changes trigger are planned. The changes of a refresh pass are not carried out.
+    pub(super) fn plans_actions(self) -> bool {
+        self != PlanKind::DestroyRefresh
+    }
+
     /// How preconditions and postconditions that do not hold are reported.
     pub(super) fn condition_severity(self) -> FailureSeverity {
         match self {

@@ -1,6 +1,6 @@
 //! Plans an instance of a managed resource.
 
-use provider::ReadRequest;
+use provider::{ObjectRead, ReadRequest};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -10,10 +10,12 @@ use schema::Schema;
 use state::Object;
 use syntax::Diagnostic;
 
+use super::actions::TriggeringChange;
 use super::{PlannedResource, Planner};
 use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
+use crate::identity::{IdentityChange, is_current, is_recorded};
 use crate::instance::{
     StoredObject, decode, encode, forbidden_ephemeral, identity, located, read_problems, unanswered, upgrade,
     with_marks, without_ephemeral_marks,
@@ -64,11 +66,11 @@ impl Planner<'_> {
         let mut importing = None;
         if stored.is_none()
             && self.spec.kind.imports()
-            && let Some(id) = self.import_id(p, address)?
+            && let Some(target) = self.import_target_of(p, address)?
         {
-            let imported = self.import(p, address, id).await?;
+            let imported = self.import(p, address, target).await?;
             stored = Some(imported.stored);
-            importing = Some(imported.id);
+            importing = Some(imported.target);
         }
         let generated = match &stored {
             Some(stored) if importing.is_some() && self.spec.written.resource(p.address).is_none() => {
@@ -114,20 +116,39 @@ impl Planner<'_> {
             replace_paths: decision.replace_paths,
             private: decision.private,
             importing,
+            identity: IdentityChange::new(
+                stored
+                    .as_ref()
+                    .filter(|s| !s.is_tainted())
+                    .and_then(|s| s.identity.clone()),
+                decision.identity,
+            ),
             config_known,
         };
-        self.add_change(p, address, stored.as_ref(), change)?;
-        evaluator.check_postconditions(instance, Some(after), severity)
+        let before = change.before.clone();
+        let action = self.add_change(p, address, stored.as_ref(), change)?;
+        evaluator.check_postconditions(instance, Some(after.clone()), severity)?;
+        if block.lifecycle.action_triggers.is_empty() || !self.spec.kind.plans_actions() {
+            return Ok(());
+        }
+        let change = TriggeringChange {
+            address,
+            action,
+            before: &before,
+            after: &after,
+            repetition: &repetition,
+        };
+        self.plan_triggers(p, change).await
     }
 
-    /// Adds the change of an object. An error means that `prevent_destroy` forbids it; the change is in the plan nevertheless.
+    /// Adds the change of an object, and returns its action. An error means that `prevent_destroy` forbids it; the change is in the plan nevertheless.
     fn add_change(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         stored: Option<&StoredObject>,
         mut change: ResourceChange,
-    ) -> Result<(), Reported> {
+    ) -> Result<Action, Reported> {
         if change.action == Action::NoOp && change.before.paths_with_marks() != change.after.paths_with_marks() {
             // Only sensitivity changes: apply must write the state.
             change.action = Action::Update;
@@ -143,7 +164,7 @@ impl Planner<'_> {
         if action.is_replace() {
             self.check_prevent_destroy(p, address)?;
         }
-        Ok(())
+        Ok(action)
     }
 
     /// The part of planning that a refresh-only plan has: sets the refreshed object in the evaluator and evaluates the
@@ -278,7 +299,8 @@ impl Planner<'_> {
         };
         let ty = &address.resource.resource.ty;
         let state_only = self.is_state_only(p, ty);
-        let as_it_stands = (state_only && object.schema_version == p.schema.version)
+        let current = object.schema_version == p.schema.version && is_current(p.schema, &object);
+        let as_it_stands = (state_only && current)
             .then(|| decode(p.schema, &object, address).ok())
             .flatten();
         let stored = match as_it_stands {
@@ -299,8 +321,12 @@ impl Planner<'_> {
             address: address.clone(),
             id: id.clone(),
         });
-        let (value, private) = if state_only {
-            (stored.value.clone(), stored.private.clone())
+        let read = if state_only {
+            ObjectRead {
+                object: stored.value.clone(),
+                private: stored.private.clone(),
+                identity: stored.identity.clone(),
+            }
         } else {
             let answer = p
                 .provider
@@ -309,6 +335,7 @@ impl Planner<'_> {
                     ReadRequest {
                         current: stored.value.clone(),
                         private: stored.private.clone(),
+                        identity: stored.identity.clone(),
                         meta: None,
                     },
                 )
@@ -320,14 +347,16 @@ impl Planner<'_> {
         let provider = &p.provider_address.provider;
         let when = "while reading the object";
         self.context
-            .report(read_problems(&value, p.schema, provider, when, address))?;
+            .report(read_problems(&read.object, p.schema, provider, when, address))?;
+        self.check_identity(p, address, read.identity.as_ref(), true)?;
         self.context.inputs.events.event(Event::RefreshComplete {
             address: address.clone(),
             id,
         });
         let now = StoredObject {
-            value,
-            private,
+            value: read.object,
+            private: read.private,
+            identity: read.identity,
             ..stored.clone()
         };
         self.record_refreshed(p, address, &now, Some(&stored))?;
@@ -377,6 +406,7 @@ impl Planner<'_> {
                 replace_paths: Vec::new(),
                 private: Vec::new(),
                 importing: None,
+                identity: None,
                 config_known: true,
             };
             self.results().drift.push(change);
@@ -388,6 +418,7 @@ impl Planner<'_> {
         let same = !changed
             && now.private == now.object.private
             && now.object.schema_version == p.schema.version
+            && is_recorded(p.schema, now.identity.as_ref(), &now.object)
             && matches!(now.object.attributes, state::Attributes::Json(_));
         if same {
             return Ok(());
@@ -395,6 +426,7 @@ impl Planner<'_> {
         let object = encode(
             p.schema,
             &now.marked(p.schema),
+            now.identity.as_ref(),
             now.private.clone(),
             (*now.object).clone(),
         )

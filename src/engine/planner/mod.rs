@@ -5,6 +5,7 @@
 //! Planned objects are set in the evaluator, so that later blocks refer to them. After the walk the changes are sorted, and the
 //! execution graph is built from them ([`finish`]).
 
+mod actions;
 mod data;
 mod decide;
 mod delete;
@@ -33,7 +34,7 @@ use crate::blocks::{Block, Blocks};
 use crate::context::OperationContext;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
-use crate::eval::Evaluator;
+use crate::eval::{Evaluator, Reported};
 use crate::events::Event;
 use crate::inputs::{Inputs, PlanOptions};
 use crate::plan::{Mode, Plan};
@@ -43,6 +44,7 @@ use crate::state_objects::StateObjects;
 use crate::validate;
 use crate::walk::{Outcome, walk};
 
+use actions::ActionSelection;
 use kind::PlanKind;
 use targets::Selection;
 use visit::{Limits, PlanSpec, PlannedResource, Planner, Progress, ResourceFacts};
@@ -253,7 +255,8 @@ async fn with_providers(
     };
     let prior = Arc::new(Mutex::new(inputs.state.clone()));
     let evaluator = evaluator(inputs, options, kind, providers, prior.clone());
-    let selection = Selection::new(&blocks, options, inputs.state);
+    let actions = ActionSelection::new(inputs.config, providers.schemas(), options);
+    let selection = Selection::new(&blocks, options, inputs.state, &actions);
     let context = OperationContext {
         inputs,
         providers,
@@ -298,7 +301,9 @@ fn evaluator<'a>(
         schemas: providers.schemas(),
     };
     let source = objects::object_source(kind, partial, objects);
-    Evaluator::new(inputs.config, environment, inputs.variables, source).with_functions(providers.functions())
+    Evaluator::new(inputs.config, environment, inputs.variables, source)
+        .with_functions(providers.functions())
+        .with_schemas(providers.schemas())
 }
 
 /// Walks the configuration, and makes the plan from the results.
@@ -317,6 +322,12 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<
         outcomes = walk(&blocks.graph, blocks_at_once(inputs.parallelism), visit) => outcomes,
         never = planner.ephemerals.renew_until_closed() => match never {},
     };
+    if let Some(target) = &planner.spec.options.invoke
+        && !outcomes.contains(&Outcome::Failed)
+    {
+        // A failure has been reported.
+        let _: Result<(), Reported> = planner.plan_requested(target).await;
+    }
     let mut diagnostics = in_order_of_files(planner.context.evaluator.take_diagnostics());
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());

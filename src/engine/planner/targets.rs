@@ -8,6 +8,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use state::State;
 use syntax::Diagnostic;
 
+use super::actions::ActionSelection;
 use crate::blocks::{Block, Blocks};
 use crate::inputs::PlanOptions;
 use crate::plan::Mode;
@@ -25,7 +26,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn new(blocks: &Blocks, options: &PlanOptions, state: &State) -> Selection {
+    pub(super) fn new(blocks: &Blocks, options: &PlanOptions, state: &State, actions: &ActionSelection) -> Selection {
         let mut selection = Selection {
             targets: options.targets.clone(),
             excludes: options.excludes.clone(),
@@ -33,13 +34,18 @@ impl Selection {
             whole: HashSet::new(),
             providers: HashSet::new(),
         };
-        if !options.targets.is_empty() {
-            selection.select(blocks, options.mode, state);
+        if actions.invoked.is_some() || !options.targets.is_empty() {
+            selection.select(blocks, options.mode, state, actions);
         } else if !options.excludes.is_empty() {
             selection.exclude(blocks, options.mode);
         }
         for node in blocks.graph.node_indices() {
-            if matches!(blocks.graph[node], Block::Resource(_)) && selection.includes(&blocks.graph[node]) {
+            let uses_provider = match &blocks.graph[node] {
+                Block::Resource(_) => true,
+                Block::Action(action) => actions.may_plan(action),
+                _ => false,
+            };
+            if uses_provider && selection.includes(&blocks.graph[node]) {
                 for before in blocks.graph.neighbors_directed(node, Direction::Incoming) {
                     if let Block::Provider(provider) = &blocks.graph[before] {
                         selection.providers.insert(provider.clone());
@@ -138,8 +144,8 @@ impl Selection {
         }
     }
 
-    /// Selects the targets and their dependencies; in destroy mode, also what depends on them.
-    fn select(&mut self, blocks: &Blocks, mode: Mode, state: &State) {
+    /// Selects the targets, the action that the user asks for, and their dependencies; in destroy mode, also what depends on them.
+    fn select(&mut self, blocks: &Blocks, mode: Mode, state: &State, actions: &ActionSelection) {
         let graph = &blocks.graph;
         let named: Vec<NodeIndex> = graph
             .node_indices()
@@ -152,7 +158,14 @@ impl Selection {
         if mode == Mode::Destroy {
             self.select_dependents(blocks, state, &named, &mut selected);
         } else {
-            let mut queue = named.clone();
+            let invoked: Vec<NodeIndex> = actions.selected().filter_map(|block| blocks.find(&block)).collect();
+            for n in &invoked {
+                if let Block::Resource(r) = &graph[*n] {
+                    self.whole.insert(r.clone());
+                }
+            }
+            selected.extend(&invoked);
+            let mut queue: Vec<NodeIndex> = named.iter().copied().chain(invoked).collect();
             while let Some(n) = queue.pop() {
                 for next in graph.neighbors_directed(n, Direction::Incoming) {
                     if let Block::Resource(r) = &graph[next] {
@@ -319,6 +332,10 @@ fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigR
 
 /// The warning for a partial plan.
 pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
+    if options.invoke.is_some() {
+        // Targets choose the callers of the action, and nothing else is planned anyway.
+        return None;
+    }
     let option = match (options.targets.is_empty(), options.excludes.is_empty()) {
         (true, true) => return None,
         (true, false) => "-exclude",

@@ -24,6 +24,7 @@ use crate::ephemeral::Ephemerals;
 use crate::eval::Reported;
 use crate::execgraph::Planned;
 use crate::inputs::{Inputs, PlanOptions};
+use crate::invocation::ActionInvocation;
 use crate::plan::{Action, ResourceChange};
 use crate::provider_opening;
 use crate::removals::Removals;
@@ -135,6 +136,8 @@ pub(super) struct PlanResults {
     /// The indices of the changes that update or replace a current object.
     pub(super) changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     pub(super) drift: Vec<ResourceChange>,
+    /// The invocations of actions.
+    pub(super) invocations: Vec<ActionInvocation>,
     pub(super) generated: BTreeMap<AbsResourceInstance, String>,
     /// Checks whose data source could not be read.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
@@ -211,6 +214,7 @@ impl Planner<'_> {
                 let severity = self.spec.kind.condition_severity();
                 block_visits::visit_output(self.context.evaluator, module, name, severity)
             }
+            Block::Action(action) => block_visits::visit_action(self.context.evaluator, action),
             Block::Call(module, name) => block_visits::visit_call(self.context.evaluator, module, name),
             Block::Check(module, name) => {
                 // A check whose data source could not be read has failed already.

@@ -1,11 +1,12 @@
 //! Validation of a configuration, without values of variables, a state, or objects.
 
+mod actions;
 mod overlap;
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use addrs::{ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
+use addrs::{ConfigAction, ConfigResource, InstanceKey, Mode, Module, ModuleInstance};
 use config::{Config, IgnoreChanges, ModuleNode, Resource};
 use cty::{Marks, Step, Value};
 use futures::StreamExt;
@@ -21,7 +22,7 @@ use crate::connection::connection_schema;
 use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
 use crate::eval::objects::{ObjectSource, ReferencedResource};
 use crate::eval::{Evaluator, Expansion, Repetition, Reported};
-use crate::import_id::identifier;
+use crate::import_id::{identifier, import_identity};
 use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
 use crate::object_config;
@@ -71,6 +72,7 @@ fn static_evaluator<'a>(inputs: Inputs<'a>, providers: &'a Providers<'_>) -> Eva
         Box::new(UnknownObjects(providers.schemas())),
     )
     .with_functions(providers.functions())
+    .with_schemas(providers.schemas())
 }
 
 /// Validates with providers that are running.
@@ -94,6 +96,7 @@ pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>
         providers,
         evaluator: &evaluator,
         visited: Mutex::default(),
+        called: actions::called(inputs.config),
     };
     // Every block is visited, also after failures of its dependencies: references to failed values report nothing.
     walk(&blocks.graph, inputs.parallelism.max(BLOCKS_AT_ONCE), |node| {
@@ -133,6 +136,7 @@ pub(crate) async fn warnings_of_providers(
         providers,
         evaluator: &evaluator,
         visited: Mutex::default(),
+        called: actions::called(inputs.config),
     };
     let found: Vec<Option<Diagnostics>> = futures::stream::iter(&resources)
         .map(|resource| validator.warnings(resource))
@@ -154,6 +158,8 @@ struct Validator<'a> {
     /// The start positions of the blocks that have been visited: all calls of a module share them, but for those that
     /// ignore deprecations.
     visited: Mutex<HashSet<(Arc<str>, u32, bool)>>,
+    /// The actions that resources trigger.
+    called: HashSet<ConfigAction>,
 }
 
 /// How many blocks are validated at the same time. No provider asks a service for this, so parallelism does not limit it.
@@ -167,12 +173,12 @@ fn representative(module: &Module) -> ModuleInstance {
 }
 
 /// An error for an import of an instance by a key that its resource does not have.
-fn wrong_key(root: &config::Module, import: &config::Import) -> Option<Diagnostic> {
+fn wrong_key(module: &config::Module, import: &config::Import) -> Option<Diagnostic> {
     let instance = import
         .to_instance
         .as_ref()
         .filter(|_| import.to_resource.module.is_root())?;
-    let block = root.resources.get(&import.to_resource.resource)?;
+    let block = module.resources.get(&import.to_resource.resource)?;
     let argument = match &instance.resource.key {
         InstanceKey::String(_) if block.for_each.is_none() => "for_each",
         InstanceKey::Int(_) if block.count.is_none() => "count",
@@ -216,6 +222,7 @@ impl Validator<'_> {
             Block::Output(path, name) => module(path).and_then(|m| m.outputs.get(name)).map(|o| &o.range),
             Block::Check(path, name) => module(path).and_then(|m| m.checks.get(name)).map(|c| &c.range),
             Block::Resource(address) => self.config.resource(address).map(|r| &r.range),
+            Block::Action(address) => self.config.action(address).map(|a| &a.range),
             Block::Variable(..) | Block::Call(..) | Block::Provider(_) => None,
         };
         place.is_none_or(|range| {
@@ -292,6 +299,7 @@ impl Validator<'_> {
             }
             Block::Provider(address) => self.provider(address).await,
             Block::Resource(address) => self.resource(address).await,
+            Block::Action(address) => self.action(address).await,
         }
     }
 
@@ -366,6 +374,7 @@ impl Validator<'_> {
         );
         self.ignored_changes(block, &schema.block);
         let own = Value::dynamic();
+        let any_repetition = repetition.clone();
         let with_self = self
             .evaluator
             .scope_with(&instance, repetition, Some(own))
@@ -381,6 +390,9 @@ impl Validator<'_> {
             }
         }
         self.provisioners(address, block, &with_self).await;
+        if !block.lifecycle.action_triggers.is_empty() {
+            self.triggers(address, block, schema, &any_repetition).await;
+        }
         if failed {
             return Err(Reported);
         }
@@ -471,39 +483,63 @@ impl Validator<'_> {
         }
     }
 
-    /// Evaluates the expressions of `import` blocks, which only the root module can have.
+    /// Evaluates the expressions of `import` blocks.
     fn imports(&self) {
-        let root = ModuleInstance::root();
-        for import in &self.config.root.module.imports {
-            let Some(scope) = self.evaluator.scope(&root) else {
-                continue;
-            };
-            if let Some(problem) = wrong_key(&self.config.root.module, import) {
-                self.evaluator.report([problem]);
-                continue;
-            }
-            let mut repetition = Repetition::default();
-            if let Some(expr) = &import.for_each {
-                if self.evaluator.for_each(expr, &scope).is_err() {
-                    continue;
+        for node in self.config.nodes() {
+            let module = representative(&node.path);
+            for import in &node.module.imports {
+                match wrong_key(&node.module, import) {
+                    Some(problem) => self.evaluator.report([problem]),
+                    None => self.import(&module, import),
                 }
-                repetition = Expansion::Unknown { counted: false }.repetition(&InstanceKey::None);
             }
-            let Some(scope) = self.evaluator.scope_with(&root, repetition, None) else {
-                continue;
-            };
-            let mut to = &import.to;
-            while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
-                if let Expr::Index { key, .. } = to {
-                    // Only its errors matter here.
-                    let _: Result<_, Reported> = self.evaluator.evaluate(key, &scope);
-                }
-                to = next;
+        }
+    }
+
+    fn import(&self, module: &ModuleInstance, import: &config::Import) {
+        let Some(scope) = self.evaluator.scope(module) else {
+            return;
+        };
+        let mut repetition = Repetition::default();
+        if let Some(expr) = &import.for_each {
+            if self.evaluator.for_each(expr, &scope).is_err() {
+                return;
             }
-            if let Ok(id) = self.evaluator.evaluate(&import.id, &scope)
-                && let Err(problems) = identifier(id, import.id.range())
-            {
-                self.evaluator.report(problems);
+            repetition = Expansion::Unknown { counted: false }.repetition(&InstanceKey::None);
+        }
+        let Some(scope) = self.evaluator.scope_with(module, repetition, None) else {
+            return;
+        };
+        let mut to = &import.to;
+        while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
+            if let Expr::Index { key, .. } = to {
+                // Only its errors matter here.
+                let _: Result<_, Reported> = self.evaluator.evaluate(key, &scope);
+            }
+            to = next;
+        }
+        if let Ok(value) = self.evaluator.evaluate(import.by.expr(), &scope)
+            && let Err(problems) = self.import_by(import, value)
+        {
+            self.evaluator.report(problems);
+        }
+    }
+
+    /// Checks what an import block says of the object, as far as it is known.
+    fn import_by(&self, import: &config::Import, value: Value) -> Result<(), Diagnostics> {
+        let range = import.by.expr().range();
+        match &import.by {
+            config::ImportBy::Id(_) => identifier(value, range).map(|_| ()),
+            config::ImportBy::Identity(_) => {
+                let resource = &import.to_resource;
+                let provider = self.config.provider_for(resource).provider;
+                let schema =
+                    self.providers
+                        .schemas()
+                        .resource(&provider, resource.resource.mode, &resource.resource.ty);
+                // A resource without configuration or of an unknown type is reported elsewhere.
+                let Some(schema) = schema else { return Ok(()) };
+                import_identity(value, schema, &resource.resource.ty, range).map(|_| ())
             }
         }
     }

@@ -15,6 +15,21 @@ use cty::{Type, Value};
 
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, glob, string, text};
 
+/// The functions whose results depend on files alone, so that the same arguments must give the same result as long as the files
+/// stay as they are. Of `templatefile`, that is the text of the template.
+pub(super) const READ_FILES: &[&str] = &[
+    "file",
+    "filebase64",
+    "filebase64sha256",
+    "filebase64sha512",
+    "fileexists",
+    "filemd5",
+    "fileset",
+    "filesha1",
+    "filesha256",
+    "filesha512",
+];
+
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("abspath", &[string("path")], Returns::String, |a, _, _| {
         let path = Path::new(text(a, 0));
@@ -193,6 +208,8 @@ fn templatefile(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>)
     }
     let path = text(args, 0);
     let template = read_text(path, environment)?;
+    let content = Value::string(&*template);
+    environment.scope().check_result("templatefile", &args[..1], &content)?;
     match crate::eval::render(path, &template, &args[1], environment) {
         Err(CallError::Argument(0, message)) => Err(CallError::Failed(message)),
         Ok(value) if value.is_null() => {

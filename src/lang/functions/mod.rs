@@ -352,6 +352,9 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
         return Ok(Value::unknown_refined(ty, refinements).with_marks(marks));
     }
     let value = (function.body)(&clean, &ty, environment).map_err(|e| redacted(e, &secrets))?;
+    if filesystem::READ_FILES.contains(&function.name) {
+        environment.scope.check_result(function.name, &clean, &value)?;
+    }
     let bare = function.not_null && !value.is_known() && value.refinements().is_none();
     let value = if bare {
         Value::unknown_not_null(value.ty().clone()).with_marks(value.marks())

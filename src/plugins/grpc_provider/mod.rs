@@ -1,6 +1,9 @@
 //! A provider over gRPC, in either protocol: see [`crate::grpc`] for how one client speaks both. What is asked of it, one
-//! request after the other, is in `requests`.
+//! request after the other, is in `requests`; what concerns identities in `identity`, and the stream of listed objects in `listing`.
 
+mod actions;
+mod identity;
+mod listing;
 mod requests;
 
 use std::sync::Arc;
@@ -11,7 +14,7 @@ use cty::{Type, Value};
 use prost::Message;
 use proto::{tfplugin5, tfplugin6 as pb};
 use schema::Schema;
-use syntax::{DiagnosticParts, Diagnostics};
+use syntax::{Diagnostic, DiagnosticParts, Diagnostics};
 use tokio::sync::OnceCell;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -93,6 +96,18 @@ impl GrpcProvider {
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
+        match self.call_for_status(path, request).await {
+            Ok(response) => Ok(response),
+            Err(status) => Err(self.connection.failure(name(path), &status).await),
+        }
+    }
+
+    /// The same, with the status of a request that failed.
+    async fn call_for_status<Q, A>(&self, path: &'static str, request: Q) -> Result<Response<A>, tonic::Status>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
         // Held until the answer is read.
         let _permit = if path == self.methods.stop {
             // A request to stop waits for no other request.
@@ -120,10 +135,7 @@ impl GrpcProvider {
             failed = answer.is_err(),
             "provider request"
         );
-        match answer {
-            Ok(response) => Ok(response),
-            Err(status) => Err(self.connection.failure(name(path), &status).await),
-        }
+        answer
     }
 
     async fn ask_schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
@@ -153,9 +165,16 @@ impl GrpcProvider {
                 "the schema comes with a warning"
             );
         }
-        convert::provider_schema(response)
-            .map(|schema| Arc::new(ProviderSchema { state_only, ..schema }))
-            .map_err(|error| self.connection.fault(name(path), &error.to_string()).into())
+        let mut schema = convert::provider_schema(response)
+            .map_err(|error| self.connection.fault(name(path), &error.to_string()))?;
+        schema.state_only = state_only;
+        self.add_identity_schemas(&mut schema).await?;
+        Ok(Arc::new(schema))
+    }
+
+    /// As [`Provider::schema`], for the files beside this one.
+    async fn schema_of_all(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
+        self.schema().await
     }
 
     async fn resource(&self, ty: &str) -> Result<Schema, Diagnostics> {
@@ -214,7 +233,8 @@ impl GrpcProvider {
         all
     }
 
-    /// A provider may defer only when the client announced that it supports it, and this one does not yet.
+    /// A provider may defer its answer only when the client allows it, and this one does not. Beside an error the deferral
+    /// says nothing more.
     fn not_deferred(
         &self,
         path: &str,
@@ -223,10 +243,21 @@ impl GrpcProvider {
     ) -> Result<(), Diagnostics> {
         match deferred {
             None => Ok(()),
+            Some(_) if convert::has_errors(reported) => Ok(()),
             Some(deferred) => {
-                let reason = deferred.reason().as_str_name();
-                let what = format!("it put off the answer to a later run, which was not allowed ({reason})");
-                Err(self.fault(path, &what, reported))
+                let detail = format!(
+                    "The {} put off its answer to the request {} to a later run, which was not allowed ({}). This is a \
+                     defect of the provider; please report it to its maintainers.",
+                    self.connection.title(),
+                    name(path),
+                    deferred.reason().as_str_name()
+                );
+                let mut all = plain(reported.to_vec());
+                all.push(Diagnostic::error(
+                    "Provider deferred changes when Terraform did not allow deferrals",
+                    detail,
+                ));
+                Err(all)
             }
         }
     }
@@ -255,8 +286,11 @@ impl GrpcProvider {
 /// What we can do beyond the basics.
 fn capabilities() -> pb::ClientCapabilities {
     pb::ClientCapabilities {
+        deferral_allowed: false,
         write_only_attributes_allowed: true,
-        ..Default::default()
+        // Protocol 5 ends before these two, and skips them.
+        store_planned_private: true,
+        computed_blocks_allowed: true,
     }
 }
 

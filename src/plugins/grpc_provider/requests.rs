@@ -12,8 +12,8 @@ use super::{GrpcProvider, capabilities};
 use crate::convert;
 use crate::grpc::{encode, name, shut_down};
 use provider::{
-    Answer, Applied, ApplyRequest, FunctionError, Imported, MoveRequest, Opened, PlanRequest, PlannedChange, Provider,
-    ProviderSchema, RawState, ReadRequest,
+    Actions, Answer, Applied, ApplyRequest, FunctionError, ImportTarget, Imported, ListRequest, Listed, MoveRequest,
+    ObjectRead, Opened, PlanRequest, PlannedChange, Provider, ProviderSchema, RawState, ReadRequest,
 };
 
 #[async_trait]
@@ -98,26 +98,42 @@ impl Provider for GrpcProvider {
         Ok(Answer { value, diagnostics })
     }
 
-    async fn read(&self, ty: &str, request: ReadRequest) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
-        let ReadRequest { current, private, meta } = request;
+    async fn upgrade_identity(
+        &self,
+        ty: &str,
+        version: u64,
+        identity: Arc<[u8]>,
+    ) -> Result<Answer<Option<Value>>, Diagnostics> {
+        self.upgraded_identity(ty, wire_version(version), &identity).await
+    }
+
+    async fn read(&self, ty: &str, request: ReadRequest) -> Result<Answer<ObjectRead>, Diagnostics> {
+        let ReadRequest {
+            current,
+            private,
+            identity,
+            meta,
+        } = request;
         let path = self.methods.read;
-        let object = self.resource(ty).await?.implied_type();
+        let schema = self.resource(ty).await?;
+        let object = schema.implied_type();
         let request = pb::read_resource::Request {
             type_name: ty.to_owned(),
             current_state: self.encode(path, &current, &object)?,
             private,
             provider_meta: self.meta(path, meta).await?,
             client_capabilities: Some(capabilities()),
-            current_identity: None,
+            current_identity: self.encode_identity(path, &schema, identity.as_ref())?,
         };
         let response: pb::read_resource::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
         self.not_deferred(path, response.deferred, &diagnostics)?;
-        let value = self.decode(path, response.new_state, &object, &diagnostics)?;
-        Ok(Answer {
-            value: (value, response.private),
-            diagnostics,
-        })
+        let value = ObjectRead {
+            object: self.decode(path, response.new_state, &object, &diagnostics)?,
+            private: response.private,
+            identity: self.decode_identity(path, ty, &schema, response.new_identity, &diagnostics)?,
+        };
+        Ok(Answer { value, diagnostics })
     }
 
     async fn plan(&self, ty: &str, request: PlanRequest) -> Result<Answer<PlannedChange>, Diagnostics> {
@@ -126,10 +142,13 @@ impl Provider for GrpcProvider {
             proposed,
             config,
             prior_private,
+            prior_identity,
+            planned_private,
             meta,
         } = request;
         let path = self.methods.plan;
-        let object = self.resource(ty).await?.implied_type();
+        let schema = self.resource(ty).await?;
+        let object = schema.implied_type();
         let request = pb::plan_resource_change::Request {
             type_name: ty.to_owned(),
             prior_state: self.encode(path, &prior, &object)?,
@@ -138,7 +157,8 @@ impl Provider for GrpcProvider {
             prior_private,
             provider_meta: self.meta(path, meta).await?,
             client_capabilities: Some(capabilities()),
-            ..Default::default()
+            prior_identity: self.encode_identity(path, &schema, prior_identity.as_ref())?,
+            planned_private,
         };
         let response: pb::plan_resource_change::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
@@ -155,6 +175,7 @@ impl Provider for GrpcProvider {
             planned,
             requires_replace,
             private: response.planned_private,
+            identity: self.decode_identity(path, ty, &schema, response.planned_identity, &diagnostics)?,
             legacy_type_system: response.legacy_type_system,
         };
         Ok(Answer { value, diagnostics })
@@ -166,10 +187,12 @@ impl Provider for GrpcProvider {
             planned,
             config,
             planned_private,
+            planned_identity,
             meta,
         } = request;
         let path = self.methods.apply;
-        let object = self.resource(ty).await?.implied_type();
+        let schema = self.resource(ty).await?;
+        let object = schema.implied_type();
         let request = pb::apply_resource_change::Request {
             type_name: ty.to_owned(),
             prior_state: self.encode(path, &prior, &object)?,
@@ -177,7 +200,7 @@ impl Provider for GrpcProvider {
             config: self.encode(path, &config, &object)?,
             planned_private,
             provider_meta: self.meta(path, meta).await?,
-            planned_identity: None,
+            planned_identity: self.encode_identity(path, &schema, planned_identity.as_ref())?,
         };
         let response: pb::apply_resource_change::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
@@ -185,19 +208,24 @@ impl Provider for GrpcProvider {
         let value = Applied {
             state,
             private: response.private,
+            identity: self.decode_identity(path, ty, &schema, response.new_identity, &diagnostics)?,
             legacy_type_system: response.legacy_type_system,
         };
         Ok(Answer { value, diagnostics })
     }
 
-    async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics> {
+    async fn import(&self, ty: &str, target: &ImportTarget) -> Result<Answer<Vec<Imported>>, Diagnostics> {
         let path = self.methods.import;
-        self.resource(ty).await?;
+        let target_schema = self.resource(ty).await?;
+        let (id, identity) = match target {
+            ImportTarget::Id(id) => (id.to_string(), None),
+            ImportTarget::Identity(identity) => (String::new(), Some(identity)),
+        };
         let request = pb::import_resource_state::Request {
             type_name: ty.to_owned(),
-            id: id.to_owned(),
+            id,
             client_capabilities: Some(capabilities()),
-            identity: None,
+            identity: self.encode_identity(path, &target_schema, identity)?,
         };
         let response: pb::import_resource_state::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
@@ -213,29 +241,33 @@ impl Provider for GrpcProvider {
                 return Err(self.fault(path, &what, &diagnostics));
             };
             let state = self.decode(path, object.state, &of_type.implied_type(), &diagnostics)?;
+            let identity = self.decode_identity(path, &object.type_name, of_type, object.identity, &diagnostics)?;
             value.push(Imported {
                 ty: object.type_name.into(),
                 state,
                 private: object.private,
+                identity,
             });
         }
         Ok(Answer { value, diagnostics })
     }
 
-    async fn move_state(
-        &self,
-        target_type: &str,
-        request: MoveRequest<'_>,
-    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
+    async fn move_state(&self, target_type: &str, request: MoveRequest<'_>) -> Result<Answer<ObjectRead>, Diagnostics> {
         let MoveRequest {
             source_provider,
             source_type,
             source_version,
             source_state,
             source_private,
+            source_identity,
         } = request;
         let path = self.methods.move_state;
-        let object = self.resource(target_type).await?.implied_type();
+        let schema = self.resource(target_type).await?;
+        let object = schema.implied_type();
+        let (source_identity, source_identity_version) = match source_identity {
+            Some((json, version)) => (Some(json), version),
+            None => (None, 0),
+        };
         let request = pb::move_resource_state::Request {
             source_provider_address: source_provider.to_owned(),
             source_type_name: source_type.to_owned(),
@@ -243,7 +275,11 @@ impl Provider for GrpcProvider {
             source_state: Some(convert::raw_state(source_state)),
             target_type_name: target_type.to_owned(),
             source_private,
-            ..Default::default()
+            source_identity: source_identity.map(|json| pb::RawState {
+                json: json.to_vec(),
+                ..Default::default()
+            }),
+            source_identity_schema_version: wire_version(source_identity_version),
         };
         let response: pb::move_resource_state::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
@@ -251,10 +287,33 @@ impl Provider for GrpcProvider {
         if !value.is_wholly_known() {
             return Err(self.fault(path, "a stored object contains unknown values", &diagnostics));
         }
-        Ok(Answer {
-            value: (value, response.target_private),
-            diagnostics,
-        })
+        let value = ObjectRead {
+            object: value,
+            private: response.target_private,
+            identity: self.decode_identity(path, target_type, &schema, response.target_identity, &diagnostics)?,
+        };
+        Ok(Answer { value, diagnostics })
+    }
+
+    async fn generate_config(&self, ty: &str, object: Value) -> Result<Answer<Value>, Diagnostics> {
+        let path = self.methods.generate_config;
+        let of = self.resource(ty).await?.implied_type();
+        let request = pb::generate_resource_config::Request {
+            type_name: ty.to_owned(),
+            state: self.encode(path, &object, &of)?,
+        };
+        let response: pb::generate_resource_config::Response = self.call(path, request).await?;
+        let diagnostics = convert::diagnostics(response.diagnostics);
+        let value = self.decode(path, response.config, &of, &diagnostics)?;
+        Ok(Answer { value, diagnostics })
+    }
+
+    async fn validate_list(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
+        self.check_list(ty, &config).await
+    }
+
+    async fn list(&self, ty: &str, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics> {
+        self.listed(ty, request).await
     }
 
     async fn read_data(&self, ty: &str, config: Value, meta: Option<Value>) -> Result<Answer<Value>, Diagnostics> {
@@ -368,6 +427,10 @@ impl Provider for GrpcProvider {
         }
         let result = signature.result.as_ref().unwrap_or(&Type::Dynamic);
         self.decode(path, response.result, result, &[]).map(Ok)
+    }
+
+    fn actions(&self) -> Option<&dyn Actions> {
+        Some(self)
     }
 
     async fn stop(&self) -> Result<(), Diagnostics> {

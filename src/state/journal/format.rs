@@ -54,7 +54,7 @@ pub struct InFlight {
 impl InFlight {
     pub(crate) fn new(intent: &Intent, since: String) -> InFlight {
         InFlight {
-            address: intent.address.to_string(),
+            address: intent.address.clone(),
             deposed: intent.deposed.as_ref().map(|key| key.0.to_string()),
             action: intent.action,
             by: intent.by.clone(),
@@ -67,7 +67,7 @@ impl InFlight {
         IntentKey {
             address: self.address.clone(),
             deposed: self.deposed.clone(),
-            provision: self.action == IntentAction::Provision,
+            provision: self.action.is_inside(),
         }
     }
 }

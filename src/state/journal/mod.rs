@@ -58,9 +58,17 @@ pub enum IntentAction {
     Import,
     /// A provisioner of a new object, or of one that is to be destroyed.
     Provision,
+    /// An action of a provider, which a change triggers or a user asks for.
+    Invoke,
 }
 
 impl IntentAction {
+    /// Whether it runs inside another operation on the object.
+    #[must_use]
+    pub fn is_inside(self) -> bool {
+        matches!(self, IntentAction::Provision | IntentAction::Invoke)
+    }
+
     /// The word for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -70,6 +78,7 @@ impl IntentAction {
             IntentAction::Delete => "delete",
             IntentAction::Import => "import",
             IntentAction::Provision => "provision",
+            IntentAction::Invoke => "invoke",
         }
     }
 }
@@ -77,13 +86,13 @@ impl IntentAction {
 /// An operation that is about to begin.
 #[derive(Clone, Debug)]
 pub struct Intent {
-    /// The instance.
-    pub address: AbsResourceInstance,
+    /// The address of the instance; of an action that a user asks for, its own.
+    pub address: String,
     /// Which of its deposed objects; `None` for the one in use.
     pub deposed: Option<DeposedKey>,
     /// What is to happen.
     pub action: IntentAction,
-    /// Who carries it out: a provider configuration, or the type of a provisioner.
+    /// Who carries it out: a provider configuration, the type of a provisioner, or the action that a change triggers.
     pub by: String,
     /// The checksum of the planned value; empty if there is none.
     pub planned: String,
@@ -94,9 +103,9 @@ impl Intent {
     #[must_use]
     pub fn key(&self) -> IntentKey {
         IntentKey {
-            address: self.address.to_string(),
+            address: self.address.clone(),
             deposed: self.deposed.as_ref().map(|key| key.0.to_string()),
-            provision: self.action == IntentAction::Provision,
+            provision: self.action.is_inside(),
         }
     }
 }
@@ -108,7 +117,7 @@ pub struct IntentKey {
     pub address: String,
     /// Which of its deposed objects.
     pub deposed: Option<String>,
-    /// Whether it is a provisioner: it runs inside another operation on the object.
+    /// Whether it is a provisioner or an action: these run inside another operation on the object.
     pub provision: bool,
 }
 

@@ -262,6 +262,10 @@ impl JournalReport {
                     f,
                     "nothing was done to the object. Unless it is in the state, run import again."
                 )?,
+                IntentAction::Invoke => write!(
+                    f,
+                    "it may have run in part. If it must run to its end, invoke the action again with -invoke."
+                )?,
                 IntentAction::Provision => write!(
                     f,
                     "it may have run in part. If the object is of no use like that, mark it with taint to have it replaced."

@@ -62,7 +62,7 @@ fn recorded_run() {
         for i in 0..5 {
             let name = format!("r{run}o{i}");
             let intent = Intent {
-                address: address(&name),
+                address: address(&name).to_string(),
                 deposed: None,
                 action: IntentAction::Create,
                 by: provider().to_string(),

@@ -311,7 +311,7 @@ fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<
             .map_err(|e| format!("its private data is not valid base64: {e}"))?,
     };
     let identity = match (instance.identity_schema_version, instance.identity) {
-        (None, None) => None,
+        (None | Some(0), None) => None,
         (version, value) => Some(Identity {
             schema_version: version.unwrap_or_default(),
             value: value.map(|v| RawJson::compact(v.get()).ok_or_else(deep)).transpose()?,

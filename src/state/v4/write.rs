@@ -204,11 +204,16 @@ fn write_object(
         })?;
     }
     out.push(b']');
-    if let Some(identity) = &object.identity {
-        out.extend_from_slice(format!(",\"identity_schema_version\":{}", identity.schema_version).as_bytes());
-        if let Some(value) = &identity.value {
-            out.extend_from_slice(b",\"identity\":");
-            out.extend_from_slice(value.as_str().as_bytes());
+    // Objects without an identity have a version, too.
+    out.extend_from_slice(b",\"identity_schema_version\":");
+    match &object.identity {
+        None => out.push(b'0'),
+        Some(identity) => {
+            out.extend_from_slice(identity.schema_version.to_string().as_bytes());
+            if let Some(value) = &identity.value {
+                out.extend_from_slice(b",\"identity\":");
+                out.extend_from_slice(value.as_str().as_bytes());
+            }
         }
     }
     if !object.private.is_empty() {

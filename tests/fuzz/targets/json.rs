@@ -18,10 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let surroundings = Unknowns::default();
     let (_, diagnostics) = lang::body::decode_body(&body, &schema(2), Context::new(&surroundings));
     within(&diagnostics, bytes.len());
-    let options = config::LoadOptions {
-        tool_version: "1.11.4",
-        manifest: &config::manifest::Manifest::default(),
-    };
+    let options = config::LoadOptions::new("1.11.4", &config::manifest::Manifest::default());
     within(&config::load(&OneFile(bytes), ".", &options).diagnostics, bytes.len());
 });
 

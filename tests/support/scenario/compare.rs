@@ -13,6 +13,13 @@ pub struct Difference {
     theirs: Option<Value>,
 }
 
+impl Difference {
+    /// The last step of its place.
+    pub fn name(&self) -> &str {
+        self.at.last().map_or("", String::as_str)
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |v: &Option<Value>| v.as_ref().map_or("nothing".into(), |v| shortened(&v.to_string()));

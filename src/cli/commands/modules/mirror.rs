@@ -6,11 +6,12 @@ use config::manifest::Manifest;
 use modules::{Event, Install};
 use syntax::{Diagnostics, SourceMap};
 
-use crate::TERRAFORM_VERSION;
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::session::{Session, Status};
+use crate::workdir;
 
 pub const COMMAND: Command = Command {
     path: "modules mirror",
@@ -31,6 +32,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
         }
@@ -66,11 +68,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
     };
     let data_dir = scratch.path().to_string_lossy();
+    let (nothing, environment) = (Manifest::default(), session.env.variables());
     let install = Install {
         client: session.net(),
         data_dir: &data_dir,
         upgrade: false,
-        tool_version: TERRAFORM_VERSION,
+        load: workdir::load_options(session, &nothing, &environment),
         mirror: None,
     };
     let mut tell = |event| match event {

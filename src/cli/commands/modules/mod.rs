@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
 use crate::commands::{Command, no_positional};
 use crate::session::{Session, Status};
 use crate::views::tree::{Tree, draw};
@@ -31,6 +32,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
             json: flags.switch("json", false, "Output the modules as JSON."),
@@ -61,16 +63,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
 
 fn calls(node: &ModuleNode) -> Vec<Tree> {
     let line = |(name, child): (&std::sync::Arc<str>, &ModuleNode)| {
-        let constraint = node
-            .module
-            .module_calls
-            .get(name)
-            .and_then(|call| call.version.as_ref());
         let mut text = format!("\"{name}\"[{}]", child.source);
         if let Some(version) = &child.version {
             text.push_str(&format!(" {version}"));
         }
-        if let Some(constraint) = constraint {
+        if let Some(constraint) = &child.constraint {
             text.push_str(&format!(" ({})", constraint.text));
         }
         Tree {

@@ -9,7 +9,7 @@ use syntax::SourceMap;
 use super::{asked, configured, fetching, requested_platforms};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{platforms, unused_test_directory};
+use crate::args::groups::{VariableFlags, platforms, unused_test_directory};
 use crate::commands::Command;
 use crate::plugin_source::origins;
 use crate::program;
@@ -38,6 +38,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         let positional = flags.positional();
         let fs_mirror = flags.value(
             "fs-mirror",

@@ -10,7 +10,7 @@ use syntax::SourceMap;
 use super::{asked, configured, fetching, requested_platforms};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::platforms;
+use crate::args::groups::{VariableFlags, platforms};
 use crate::commands::Command;
 use crate::plugin_source::origins;
 use crate::program;
@@ -37,6 +37,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
             platforms: platforms(flags),

@@ -15,7 +15,7 @@ use versions::Constraints;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::unused_test_directory;
+use crate::args::groups::{VariableFlags, unused_test_directory};
 use crate::commands::output::current_state;
 use crate::commands::{Command, no_positional};
 use crate::plugin_source::requirements;
@@ -43,6 +43,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         let positional = flags.positional();
         unused_test_directory(flags);
         Arguments { positional }

@@ -5,6 +5,7 @@ use syntax::{Diagnostics, SourceMap};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::commands::output::current_state;
 use crate::json::schemas;
@@ -28,6 +29,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         Arguments {
             json: flags.switch("json", false, "Required: output the schemas as JSON."),
         }

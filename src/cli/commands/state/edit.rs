@@ -9,7 +9,7 @@ use syntax::content::suggest;
 
 use super::no_state;
 use crate::args::flags::{Flags, FromFlags};
-use crate::args::groups::{LockFlags, StateFlags, ignore_remote_version};
+use crate::args::groups::{LockFlags, StateFlags, VariableFlags, ignore_remote_version};
 use crate::session::{Session, Status};
 use crate::state_session::{Backup, StateSession};
 
@@ -22,6 +22,7 @@ pub struct EditFlags {
 
 impl FromFlags for EditFlags {
     fn read(flags: &mut Flags<'_>) -> EditFlags {
+        VariableFlags::read(flags);
         let out = EditFlags {
             lock: LockFlags::read(flags),
             state: flags.value(

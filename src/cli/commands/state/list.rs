@@ -38,17 +38,34 @@ impl FromFlags for Arguments {
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
-    let mut targets = Vec::new();
-    for text in &arguments.positional {
-        match addrs::parse::target(text) {
-            Ok(target) => targets.push(target),
-            Err(e) => return Ok(session.fail(e.summary, e.detail)),
+    let (state, selected) = match select(session, &arguments.positional, arguments.state.as_deref()) {
+        Ok(found) => found,
+        Err(status) => return Ok(status),
+    };
+    for address in selected {
+        if arguments.id.as_deref().is_none_or(|id| has_id(&state, &address, id)) {
+            session.ui.line(address.to_string());
         }
     }
-    let state = match state_session::read(session, arguments.state.as_deref()) {
-        Ok(Some(state)) => state,
-        Ok(None) => return Ok(no_state(session)),
-        Err(status) => return Ok(status),
+    Ok(0)
+}
+
+/// The state of the command, and its instances: all, or those that these addresses select.
+pub(super) fn select(
+    session: &Session,
+    addresses: &[String],
+    state_path: Option<&str>,
+) -> Result<(State, Vec<AbsResourceInstance>), Status> {
+    let mut targets = Vec::new();
+    for text in addresses {
+        match addrs::parse::target(text) {
+            Ok(target) => targets.push(target),
+            Err(e) => return Err(session.fail(e.summary, e.detail)),
+        }
+    }
+    let state = match state_session::read(session, state_path)? {
+        Some(state) => state,
+        None => return Err(no_state(session)),
     };
     let mut all: Vec<AbsResourceInstance> = state
         .instances()
@@ -60,16 +77,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     all.sort_by_cached_key(|a| (order(a), read_first(a), a.resource.clone()));
     for target in &targets {
         if !all.iter().any(|a| target.selects(a)) {
-            return Ok(unknown(session, &state, target));
+            return Err(unknown(session, &state, target));
         }
     }
-    for address in all {
-        let selected = targets.is_empty() || targets.iter().any(|t| t.selects(&address));
-        if selected && arguments.id.as_deref().is_none_or(|id| has_id(&state, &address, id)) {
-            session.ui.line(address.to_string());
-        }
-    }
-    Ok(0)
+    all.retain(|address| targets.is_empty() || targets.iter().any(|t| t.selects(address)));
+    Ok((state, all))
 }
 
 fn unknown(session: &Session, state: &State, target: &Target) -> Status {
@@ -88,7 +100,8 @@ fn unknown(session: &Session, state: &State, target: &Target) -> Status {
     )
 }
 
-fn has_id(state: &State, address: &AbsResourceInstance, id: &str) -> bool {
+/// Whether the object of an instance has this id.
+pub(super) fn has_id(state: &State, address: &AbsResourceInstance, id: &str) -> bool {
     let Some(object) = state.current(address) else {
         return false;
     };

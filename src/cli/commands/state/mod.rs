@@ -1,6 +1,7 @@
 //! The `state` commands: what is in the state, and changes of it by hand.
 
 mod edit;
+mod identities;
 mod list;
 mod mv;
 mod pull;
@@ -10,6 +11,7 @@ mod rm;
 mod show;
 
 pub use edit::nearest;
+pub use identities::COMMAND as IDENTITIES;
 pub use list::COMMAND as LIST;
 pub use mv::COMMAND as MV;
 pub use pull::COMMAND as PULL;

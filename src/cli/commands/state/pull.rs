@@ -1,6 +1,7 @@
 //! `state pull`.
 
 use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::state_session;
@@ -19,6 +20,7 @@ struct Arguments;
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         // More arguments have no effect.
         flags.positional();
         Arguments

@@ -7,7 +7,7 @@ use state::State;
 use crate::TERRAFORM_VERSION;
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{LockFlags, ignore_remote_version};
+use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::state_session::StateSession;
@@ -31,6 +31,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         let lock = LockFlags::read(flags);
         let positional = flags.positional();
         let force = flags.switch(

@@ -1,6 +1,8 @@
 //! `state show`.
 
+use serde_json::{Value as Json, json};
 use state::State;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use super::{nearest, no_state};
 use crate::args::UsageError;
@@ -10,7 +12,7 @@ use crate::commands::Command;
 use crate::commands::show::state_schemas;
 use crate::session::{Session, Status};
 use crate::state_session;
-use crate::views;
+use crate::{json, views};
 
 pub const COMMAND: Command = Command {
     path: "state show",
@@ -25,6 +27,7 @@ pub const COMMAND: Command = Command {
 struct Arguments {
     positional: Vec<String>,
     state: Option<String>,
+    json: bool,
 }
 
 impl FromFlags for Arguments {
@@ -32,6 +35,7 @@ impl FromFlags for Arguments {
         Arguments {
             positional: flags.positional(),
             state: state_to_read(flags),
+            json: flags.switch("json", false, "Output the object as JSON."),
         }
     }
 }
@@ -44,31 +48,21 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             "Give the address of one resource instance.",
         ));
     };
-    let address = match addrs::parse::resource_instance(name) {
-        Ok(address) => address,
-        Err(e) => return Ok(session.fail(format!("Error parsing instance address: {name}"), e.detail)),
-    };
+    if arguments.json {
+        return Ok(show_json(session, arguments, name));
+    }
     let state = match state_session::read(session, arguments.state.as_deref()) {
         Ok(Some(state)) => state,
         Ok(None) => return Ok(no_state(session)),
         Err(status) => return Ok(status),
     };
-    let containing = address.containing_resource();
-    let (Some(object), Some(kept)) = (state.current(&address), state.resources.get(&containing)) else {
-        return Ok(session.fail(
-            "No instance found for the given address!",
-            format!(
-                "The address must be that of one instance that is in the state. \"state list\" prints all of them.{}",
-                nearest(&state, name)
-            ),
-        ));
-    };
-    // Only this provider is needed.
-    let mut only = State::new();
-    only.set_current(&address, &kept.provider, Some(object.clone()));
-    let schemas = match state_schemas(session, &only) {
-        Ok(schemas) => schemas,
-        Err(status) => return Ok(status),
+    let shown = only(&state, name).and_then(|only| Ok((state_schemas(session, &only)?, only)));
+    let (schemas, only) = match shown {
+        Ok(shown) => shown,
+        Err(problems) => {
+            session.show(&problems, &SourceMap::default());
+            return Ok(1);
+        }
     };
     let style = views::diff::Style {
         colour: session.ui.style().on,
@@ -77,4 +71,46 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let text = views::diff::state_text(&only, &schemas, style);
     session.ui.out(text);
     Ok(0)
+}
+
+/// The part of a state that has one instance only: no other provider is needed to show it.
+fn only(state: &State, name: &str) -> Result<State, Diagnostics> {
+    let address = addrs::parse::resource_instance(name)
+        .map_err(|e| Diagnostic::error(format!("Error parsing instance address: {name}"), e.detail))?;
+    let kept = state.resources.get(&address.containing_resource());
+    let (Some(object), Some(kept)) = (state.current(&address), kept) else {
+        return Err(Diagnostic::error(
+            "No instance found for the given address!",
+            format!(
+                "The address must be that of one instance that is in the state. \"state list\" prints all of them.{}",
+                nearest(state, name)
+            ),
+        )
+        .into());
+    };
+    let mut only = State::new();
+    only.set_current(&address, &kept.provider, Some(object.clone()));
+    Ok(only)
+}
+
+/// The document of one instance, in which problems are, too.
+fn show_json(session: &Session, arguments: &Arguments, name: &str) -> Status {
+    let found = || -> Result<Json, Diagnostics> {
+        let state = state_session::read_or_problems(session, arguments.state.as_deref())?
+            .ok_or_else(|| Diagnostic::error("No state file was found!", "The working directory has no state."))?;
+        let only = only(&state, name)?;
+        let schemas = state_schemas(session, &only)?;
+        Ok(json::state::single_object(&only, &schemas))
+    };
+    let (resource, problems) = match found() {
+        Ok(resource) => (resource, Diagnostics::new()),
+        Err(problems) => (json!({ "provider_name": "", "schema_version": 0 }), problems),
+    };
+    let document = json!({
+        "format_version": "1.0",
+        "resource": resource,
+        "diagnostics": json::diagnostics::list(&problems, &SourceMap::default()),
+    });
+    session.ui.exact_line(cty::json::to_text(&document, Some(2)));
+    u8::from(problems.has_errors())
 }

@@ -3,6 +3,7 @@
 use addrs::{InstanceKey, Mode};
 use engine::plan::{Action, Reason, ResourceChange};
 use lang::render::quote;
+use provider::ImportTarget;
 
 use super::Names;
 use super::paint::{Ink, Text};
@@ -26,6 +27,7 @@ impl Text {
             Action::DeleteThenCreate => self.inked(Ink::Red, "-").push("/").inked(Ink::Green, "+"),
             Action::CreateThenDelete => self.inked(Ink::Green, "+").push("/").inked(Ink::Red, "-"),
             Action::Forget => self.push(" ").inked(Ink::Red, "."),
+            Action::CreateThenForget => self.push(" ").inked(Ink::Green, "+").push("/").inked(Ink::Red, "."),
         }
     }
 }
@@ -93,13 +95,26 @@ pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, gene
                 text.push("\n  # (left over from a partially-failed replacement of this instance)");
             }
         }
+        Action::CreateThenForget => {
+            text.ink(Ink::Bold).push(" # ").push(&address).ink(Ink::Reset);
+            text.push(" must be replaced, but the existing object will not be destroyed");
+            text.push("\n # (destroy = false is set in the configuration)");
+        }
         Action::Forget => {
             text.ink(Ink::Bold).push(" # ").push(&address).ink(Ink::Reset);
-            text.push(&format!(" will no longer be managed by {}, but ", names.tool));
+            text.push(&match change.deposed {
+                Some(_) => format!(" will be removed from {} state, but ", names.tool),
+                None => format!(" will no longer be managed by {}, but ", names.tool),
+            });
             text.ink(Ink::Bold)
                 .ink(Ink::Red)
                 .push("will not be destroyed")
                 .ink(Ink::Reset);
+            if change.deposed.is_some() {
+                text.ink(Ink::Bold)
+                    .push("\n # (left over from a partially-failed replacement of this instance)")
+                    .ink(Ink::Reset);
+            }
             text.push("\n # (destroy = false is set in the configuration)");
         }
         Action::NoOp => {
@@ -126,11 +141,13 @@ pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, gene
             .ink(Ink::Reset)
             .push(&format!("(moved from {previous})\n"));
     }
-    if let Some(id) = change.importing.as_ref().filter(|_| !told_import) {
-        text.push("  # ")
-            .ink(Ink::Reset)
-            .push(&format!("(imported from \"{id}\")\n"));
-        if change.action.is_replace() {
+    if let Some(target) = change.importing.as_ref().filter(|_| !told_import) {
+        let from = match target {
+            ImportTarget::Id(id) => format!("(imported from \"{id}\")\n"),
+            ImportTarget::Identity(_) => "(will be imported first)\n".to_owned(),
+        };
+        text.push("  # ").ink(Ink::Reset).push(&from);
+        if change.action.is_replace() && !change.action.forgets() {
             text.push("  # ")
                 .ink(Ink::Reset)
                 .ink(Ink::Yellow)

@@ -9,6 +9,7 @@
 //! `heading` what stands above an object. `plan` and `state` put everything together. Objects are compared and written one
 //! after the other into one text, so what is held at any time is that text and one object's tree.
 
+mod actions;
 mod compare;
 mod heading;
 mod paint;

@@ -7,13 +7,14 @@ use engine::plan::{Action, Mode, OutputChange, Plan, ResourceChange};
 use provider::Schemas;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::compare;
 use super::heading::{self, Cause};
 use super::paint::{Ink, Text};
 use super::pair::{Pair, Paths};
 use super::render::{self, Options, attribute_name};
 use super::tree::{Act, Node};
 use super::{Names, Style};
+use super::{actions, compare};
+use crate::views::stream::actions_to_invoke;
 use crate::views::wrap::wrap;
 
 struct Writer<'p> {
@@ -75,7 +76,8 @@ impl Writer<'_> {
             .collect();
         let nothing = !self.plan.changes.iter().any(is_shown) && outputs.is_empty();
         let drift = self.drift(nothing);
-        if changes.is_empty() && outputs.is_empty() {
+        let invocations = self.plan.invocations.len();
+        if changes.is_empty() && outputs.is_empty() && invocations == 0 {
             return self.no_changes(drift);
         }
         if drift {
@@ -88,12 +90,13 @@ impl Writer<'_> {
         if !counts.is_empty() {
             self.legend(&counts);
         }
-        if !changes.is_empty() {
+        if !changes.is_empty() || invocations > 0 {
             self.changes(&changes, &counts);
+            actions::requested(&mut self.text, self.plan, self.schemas, self.names.tool);
         }
         if !outputs.is_empty() {
             self.outputs(&outputs, longest);
-            if counts.is_empty() {
+            if counts.is_empty() && invocations == 0 {
                 self.text.push("\n");
                 self.paragraph(&format!(
                     "You can apply this plan to save these new output values to the {} state, without changing any real \
@@ -226,6 +229,9 @@ impl Writer<'_> {
             ..Options::default()
         };
         render::node(&mut self.text, compared, 0, options);
+        if cause == Cause::Proposed && !self.plan.invocations.is_empty() {
+            actions::triggered(&mut self.text, self.plan, self.schemas, change);
+        }
         self.text.push("\n");
     }
 
@@ -284,11 +290,12 @@ impl Writer<'_> {
         }
         self.text.push(&format!(
             "{} to add, {} to change, {} to destroy",
-            count(&[Action::Create]) + replaced,
+            count(&[Action::Create, Action::CreateThenForget]) + replaced,
             count(&[Action::Update]),
             count(&[Action::Delete]) + replaced
         ));
-        self.text.push(".\n").ink(Ink::Reset);
+        let invoked = actions_to_invoke(self.plan.invocations.len());
+        self.text.push(".").push(&invoked).push("\n").ink(Ink::Reset);
     }
 
     fn outputs(&mut self, outputs: &[(&str, Node<'_>)], longest: usize) {

@@ -6,7 +6,7 @@ use addrs::{
     AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, ModuleStep, Resource,
 };
 use provider::RawState;
-use provider::{MoveRequest, Provider};
+use provider::{MoveRequest, ObjectRead, Provider};
 use schema::Schema;
 use state::{Attributes, Object, ResourceState, State};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::Moves;
 use super::statement::{MoveKind, Statement};
+use crate::identity::identity_problems;
 use crate::instance::{encode, located};
 use crate::providers::Providers;
 
@@ -383,6 +384,10 @@ impl Execution<'_, '_> {
                     source_version: object.schema_version,
                     source_state: raw,
                     source_private: object.private.clone(),
+                    source_identity: object
+                        .identity
+                        .as_ref()
+                        .and_then(|i| Some((i.value.as_ref()?.as_str().as_bytes().into(), i.schema_version))),
                 },
             )
             .await?;
@@ -393,7 +398,11 @@ impl Execution<'_, '_> {
         if problems.has_errors() {
             return Err(problems);
         }
-        let (value, private) = answer.value;
+        let ObjectRead {
+            object: value,
+            private,
+            identity,
+        } = answer.value;
         if !value.is_present() || !value.is_wholly_known() {
             return Err(Diagnostic::error(
                 "Provider returned invalid value",
@@ -405,13 +414,17 @@ impl Execution<'_, '_> {
             .at(&statement.range)
             .into());
         }
+        let target = &conversion.target.provider;
+        let problems = identity_problems(identity.as_ref(), &conversion.schema, true, target, &to);
+        if problems.has_errors() {
+            return Err(problems.into_iter().map(|d| d.at(&statement.range)).collect());
+        }
         let like = Object {
             sensitive_paths: Vec::new(),
-            identity: None,
             ..(*object).clone()
         };
         let marked = schema::marking::mark_sensitive(&conversion.schema.block, value);
-        let converted = encode(&conversion.schema, &marked, private, like)?;
+        let converted = encode(&conversion.schema, &marked, identity.as_ref(), private, like)?;
         self.state
             .set_current(&from, &conversion.target, Some(Arc::new(converted)));
         Ok(())

@@ -45,10 +45,7 @@ fn resource(keys: impl Iterator<Item = InstanceKey>) -> ResourceState {
 fn moved(main: &str, mut state: State) -> (usize, Duration) {
     let files: MemoryFiles = [("main.tf", main), ("m/main.tf", "")].into_iter().collect();
     let manifest = config::manifest::Manifest::default();
-    let options = config::LoadOptions {
-        tool_version: "1.11.4",
-        manifest: &manifest,
-    };
+    let options = config::LoadOptions::new("1.11.4", &manifest);
     let config = config::load(&files, ".", &options).config;
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {

@@ -112,7 +112,7 @@ pub fn as_planned(plan: &Plan, operations: &[Operation]) -> Result<(), String> {
         let name = |value: &cty::Value| value.get("name").and_then(cty::Value::as_str).unwrap_or("?").to_owned();
         let (before, after) = (&change.before, &change.after);
         match change.action {
-            Action::Create => said.push(format!("create {}", name(after))),
+            Action::Create | Action::CreateThenForget => said.push(format!("create {}", name(after))),
             Action::Update => {
                 said.push(format!("update {}", name(after)));
                 if after.get("value").is_some_and(|v| !v.is_known()) || !change.config_known {

@@ -173,7 +173,7 @@ fn draw(case: &mut Case, plan: &Plan, r: &mut Random, trace: &mut Trace) -> BTre
     for change in &plan.changes {
         let name = |value: &cty::Value| value.get("name").and_then(cty::Value::as_str).unwrap_or("?").to_owned();
         match change.action {
-            Action::Create => calls.push(format!("create {}", name(&change.after))),
+            Action::Create | Action::CreateThenForget => calls.push(format!("create {}", name(&change.after))),
             Action::Update => calls.push(format!("update {}", name(&change.after))),
             Action::Delete => calls.push(format!("delete {}", name(&change.before))),
             Action::DeleteThenCreate | Action::CreateThenDelete => {

@@ -132,3 +132,23 @@ fn validation_calls_functions() {
     let text = crate::support::errors(&case.validate());
     assert!(text.contains("nothing to say"), "{text}");
 }
+
+#[test]
+fn files_must_not_change_between_plan_and_apply() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("text");
+    std::fs::write(&path, "one").unwrap();
+    let mut case = Case::new(&format!(
+        "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n value = file(\"{}\")\n}}\n",
+        path.display()
+    ));
+    let plan = case.plan();
+    std::fs::write(&path, "two").unwrap();
+    let problems = case.try_apply(&plan);
+    assert!(
+        crate::support::errors(&problems).contains("function returned an inconsistent result"),
+        "{problems:?}"
+    );
+    case.apply().assert_settled();
+    assert_eq!(case.attribute("fake_thing.a", "value"), "two");
+}

@@ -1,6 +1,7 @@
 //! Options: `-target`, `-exclude`, `-replace`, destroy mode with targets, imports.
 
 use engine::plan::Mode;
+use provider::ImportTarget;
 
 use crate::support::{Case, actions, change, instance, texts};
 
@@ -182,7 +183,10 @@ fn import_blocks_import_existing_objects() {
     let mut case = Case::new(IMPORT);
     with_object(&case, "existing", "a");
     let plan = case.plan();
-    assert_eq!(change(&plan, "fake_thing.a").importing.as_deref(), Some("existing"));
+    assert_eq!(
+        change(&plan, "fake_thing.a").importing,
+        Some(ImportTarget::Id("existing".into()))
+    );
     assert!(actions(&plan).is_empty() && plan.has_changes());
     case.remote.changes();
     case.apply();
@@ -225,7 +229,10 @@ fn imports_by_key() {
     with_object(&case, "id-y", "y");
     let plan = case.plan();
     assert_eq!(actions(&plan), [r#"+ fake_thing.a["z"]"#]);
-    assert_eq!(change(&plan, r#"fake_thing.a["y"]"#).importing.as_deref(), Some("id-y"));
+    assert_eq!(
+        change(&plan, r#"fake_thing.a["y"]"#).importing,
+        Some(ImportTarget::Id("id-y".into()))
+    );
     case.apply().assert_settled();
 }
 
@@ -287,7 +294,10 @@ fn configuration_is_generated_for_imported_objects() {
     );
     let plan = plan.unwrap();
     assert!(actions(&plan).is_empty());
-    assert_eq!(change(&plan, "fake_thing.a").importing.as_deref(), Some("existing"));
+    assert_eq!(
+        change(&plan, "fake_thing.a").importing,
+        Some(ImportTarget::Id("existing".into()))
+    );
     let text = &plan.generated_config[&instance("fake_thing.a")];
     assert_eq!(
         text,

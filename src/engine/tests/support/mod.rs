@@ -2,6 +2,7 @@
 //! apply with.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+pub mod identity;
 pub mod provider;
 pub mod remote;
 
@@ -56,10 +57,7 @@ pub struct Case {
 pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     let files: MemoryFiles = files.iter().copied().collect();
     let manifest = Manifest::default();
-    let options = config::LoadOptions {
-        tool_version: "1.11.4",
-        manifest: &manifest,
-    };
+    let options = config::LoadOptions::new("1.11.4", &manifest);
     let loaded = config::load(&files, ".", &options);
     (loaded.config, loaded.diagnostics)
 }
@@ -99,6 +97,12 @@ impl Case {
         };
         case.files(files);
         case
+    }
+
+    /// Gives the objects of the provider identities, with this version of their schema.
+    pub fn identities(&mut self, version: u64) -> &mut Case {
+        self.remote.lock().identities = Some(version);
+        self
     }
 
     /// Changes the configuration.
@@ -294,6 +298,7 @@ pub fn actions(plan: &Plan) -> Vec<String> {
             Action::DeleteThenCreate => "-/+",
             Action::CreateThenDelete => "+/-",
             Action::Forget => ".",
+            Action::CreateThenForget => "+/.",
         })
     };
     let deposed = |c: &ResourceChange| if c.deposed.is_some() { " (deposed)" } else { "" };

@@ -7,19 +7,21 @@ use async_trait::async_trait;
 use cty::{Path, Type, Value};
 use provider::ProviderSource;
 use provider::{
-    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, Imported, MoveRequest, Opened, Output,
-    ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic, ProviderSchema, RawState, ReadRequest,
+    Answer, Applied, ApplyRequest, Capabilities, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest,
+    Listed, MoveRequest, ObjectRead, Opened, Output, ParameterSchema, PlanRequest, PlannedChange, PluginDiagnostic,
+    ProviderSchema, RawState, ReadRequest,
 };
 use provider::{Provider, Provisioner};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
 use syntax::{Diagnostic, Diagnostics};
 
+use super::identity::{self, identity_of};
 use super::remote::{FakeRemote, with};
 
 /// The computed attributes.
 const COMPUTED: [&str; 3] = ["id", "note", "token"];
 
-fn attribute(ty: Type, flags: &str) -> AttributeSchema {
+pub fn attribute(ty: Type, flags: &str) -> AttributeSchema {
     AttributeSchema {
         ty: AttributeType::Plain(ty),
         required: flags.contains('r'),
@@ -31,7 +33,7 @@ fn attribute(ty: Type, flags: &str) -> AttributeSchema {
     }
 }
 
-fn block(attributes: &[(&str, Type, &str)]) -> BlockSchema {
+pub fn block(attributes: &[(&str, Type, &str)]) -> BlockSchema {
     BlockSchema {
         attributes: attributes
             .iter()
@@ -104,13 +106,17 @@ impl ProviderSource for FakeSource {
         }
         Ok(Arc::new(Fake {
             remote: self.0.clone(),
-            schema: Arc::new(ProviderSchema {
-                state_only: (self.0.lock().state_only)
-                    .then(|| format!("{}_thing", provider.ty).into())
-                    .into_iter()
-                    .collect(),
-                ..schema(&provider.ty)
-            }),
+            schema: Arc::new(identity::with_identities(
+                &self.0,
+                &provider.ty,
+                ProviderSchema {
+                    state_only: (self.0.lock().state_only)
+                        .then(|| format!("{}_thing", provider.ty).into())
+                        .into_iter()
+                        .collect(),
+                    ..schema(&provider.ty)
+                },
+            )),
             token: Mutex::new(None),
         }))
     }
@@ -127,7 +133,7 @@ struct Fake {
     token: Mutex<Option<Value>>,
 }
 
-fn text<'v>(object: &'v Value, attribute: &str) -> &'v str {
+pub fn text<'v>(object: &'v Value, attribute: &str) -> &'v str {
     object.get(attribute).and_then(Value::as_str).unwrap_or("?")
 }
 
@@ -138,7 +144,7 @@ fn error(summary: &str, detail: &str) -> Vec<PluginDiagnostic> {
     }]
 }
 
-fn fine<T>(value: T) -> Result<Answer<T>, Diagnostics> {
+pub fn fine<T>(value: T) -> Result<Answer<T>, Diagnostics> {
     Ok(Answer {
         value,
         diagnostics: Vec::new(),
@@ -171,7 +177,7 @@ async fn validation(remote: &FakeRemote) {
 }
 
 /// A recorded call: yields for its turns, and returns whether it fails.
-async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> {
+pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> {
     let _in_flight = InFlight::new(remote);
     let (turns, hook, failing, unreachable) = {
         let mut w = remote.lock();
@@ -208,7 +214,7 @@ async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> {
     Ok(failing)
 }
 
-fn twisted(remote: &FakeRemote, name: &str, value: Value) -> Value {
+pub fn twisted(remote: &FakeRemote, name: &str, value: Value) -> Value {
     let mutate = remote.lock().mutations.get(name).cloned();
     mutate.map_or(value.clone(), |t| t(value))
 }
@@ -289,12 +295,30 @@ impl Provider for Fake {
         fine(twisted(&self.remote, &call, value))
     }
 
-    async fn read(&self, _ty: &str, request: ReadRequest) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
-        let ReadRequest { current, private, .. } = request;
+    async fn upgrade_identity(
+        &self,
+        _ty: &str,
+        version: u64,
+        json: Arc<[u8]>,
+    ) -> Result<Answer<Option<Value>>, Diagnostics> {
+        identity::upgraded(&self.remote, version, &json)
+    }
+
+    async fn read(&self, _ty: &str, request: ReadRequest) -> Result<Answer<ObjectRead>, Diagnostics> {
+        let ReadRequest {
+            current,
+            private,
+            identity,
+            ..
+        } = request;
         self.token()?;
         if call(&self.remote, &format!("read {}", text(&current, "name"))).await? {
             return Ok(Answer {
-                value: (current, private),
+                value: ObjectRead {
+                    object: current,
+                    private,
+                    identity,
+                },
                 diagnostics: error("Cannot read", "Out of order."),
             });
         }
@@ -303,7 +327,11 @@ impl Provider for Fake {
         let found = found.unwrap_or_else(|| Value::null(current.ty().clone()));
         let call = format!("read {}", text(&found, "name"));
         let private = self.remote.lock().noted(private, "read ");
-        fine((twisted(&self.remote, &call, found), private))
+        fine(ObjectRead {
+            identity: identity_of(&self.remote, &call, &found, identity),
+            object: twisted(&self.remote, &call, found),
+            private,
+        })
     }
 
     async fn plan(&self, _ty: &str, request: PlanRequest) -> Result<Answer<PlannedChange>, Diagnostics> {
@@ -311,8 +339,11 @@ impl Provider for Fake {
             prior,
             proposed,
             prior_private,
+            prior_identity,
+            planned_private,
             ..
         } = request;
+        self.remote.lock().planned_private.push(planned_private);
         self.token()?;
         let name = if proposed.is_null() {
             text(&prior, "name")
@@ -336,12 +367,14 @@ impl Provider for Fake {
             }
         }
         let planned = twisted(&self.remote, &format!("plan {name}"), planned);
+        let identity = identity_of(&self.remote, &format!("plan {name}"), &planned, prior_identity);
         let w = self.remote.lock();
         requires_replace.extend(w.replaced_for.get(&name).cloned());
         let change = PlannedChange {
             planned,
             requires_replace,
             private: w.noted(prior_private, "planned "),
+            identity,
             legacy_type_system: w.legacy,
         };
         drop(w);
@@ -361,6 +394,7 @@ impl Provider for Fake {
             planned,
             config,
             planned_private,
+            planned_identity,
             ..
         } = request;
         let token = self.token()?;
@@ -371,11 +405,13 @@ impl Provider for Fake {
         };
         let name = format!("{verb} {}", text(object, "name"));
         let answer = |state: Value, diagnostics| {
+            let identity = identity_of(&self.remote, &name, &state, planned_identity.clone());
             let w = self.remote.lock();
             Ok(Answer {
                 value: Applied {
                     state,
                     private: w.noted(planned_private.clone(), "applied "),
+                    identity,
                     legacy_type_system: w.legacy,
                 },
                 diagnostics,
@@ -433,7 +469,11 @@ impl Provider for Fake {
         )
     }
 
-    async fn import(&self, ty: &str, id: &str) -> Result<Answer<Vec<Imported>>, Diagnostics> {
+    async fn import(&self, ty: &str, target: &ImportTarget) -> Result<Answer<Vec<Imported>>, Diagnostics> {
+        let id = match target {
+            ImportTarget::Id(id) => id,
+            ImportTarget::Identity(identity) => text(identity, "id"),
+        };
         call(&self.remote, &format!("import {id}")).await?;
         // A read returns null if the object does not exist.
         let empty = engine::objchange::empty_object(&self.resource(ty).block);
@@ -446,22 +486,38 @@ impl Provider for Fake {
             ty: ty.into(),
             state: state.clone(),
             private: Vec::new(),
+            identity: identity_of(&self.remote, &format!("import {id}"), &state, None),
         };
         let count = self.remote.lock().imported.get(id).copied().unwrap_or(1);
         fine(std::iter::repeat_with(found).take(count).collect())
     }
 
-    async fn move_state(
-        &self,
-        target_type: &str,
-        request: MoveRequest<'_>,
-    ) -> Result<Answer<(Value, Vec<u8>)>, Diagnostics> {
+    async fn generate_config(&self, _ty: &str, object: Value) -> Result<Answer<Value>, Diagnostics> {
+        identity::configuration(&self.remote, &object).await
+    }
+
+    async fn validate_list(&self, _ty: &str, _config: Value) -> Result<Answer<()>, Diagnostics> {
+        validation(&self.remote).await;
+        fine(())
+    }
+
+    async fn list(&self, _ty: &str, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics> {
+        self.token()?;
+        identity::listed(&self.remote, request).await
+    }
+
+    async fn move_state(&self, target_type: &str, request: MoveRequest<'_>) -> Result<Answer<ObjectRead>, Diagnostics> {
         // All resource types have the same schema.
         let value = self
             .upgrade(target_type, request.source_version, request.source_state)
             .await?
             .value;
-        fine((value, request.source_private))
+        let moved = format!("move {}", text(&value, "id"));
+        fine(ObjectRead {
+            identity: identity_of(&self.remote, &moved, &value, None),
+            object: value,
+            private: request.source_private,
+        })
     }
 
     async fn read_data(&self, _ty: &str, config: Value, _meta: Option<Value>) -> Result<Answer<Value>, Diagnostics> {

@@ -13,7 +13,8 @@ pub type Hook = Arc<dyn Fn() + Send + Sync>;
 
 /// The objects, the log, and the settings. Calls are named by their verb and an argument (`name`, `query`, `token`, `text`):
 /// `create a`, `update a`, `delete a`, `read a`, `plan a`, `data q`, `configure token`, `provision text`, `open n`, `renew n`,
-/// `close n`, `call f x`.
+/// `close n`, `call f x`. The mutation of an identity
+/// is named by the call, with `identity` before it: `identity plan a`.
 #[derive(Default)]
 pub struct RemoteData {
     /// The objects by identifier.
@@ -56,6 +57,14 @@ pub struct RemoteData {
     pub quiet: bool,
     /// Whether the provider declares its objects as state-only.
     pub state_only: bool,
+    /// The version of the schema of identities, if objects have them.
+    pub identities: Option<u64>,
+    /// Requests to list objects: the `config` block, whether objects are wanted, and the limit.
+    pub listed: Vec<(Value, bool, u64)>,
+    /// Whether the provider generates configuration.
+    pub generates: bool,
+    /// The private data of the plan that plan calls brought.
+    pub planned_private: Vec<Vec<u8>>,
     /// The number of calls in flight, and its maximum.
     pub in_flight: usize,
     pub most_in_flight: usize,

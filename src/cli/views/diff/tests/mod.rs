@@ -87,6 +87,7 @@ fn thing(name: &str, action: Action, before: Value, after: Value) -> ResourceCha
         private: Vec::new(),
         config_known: true,
         importing: None,
+        identity: None,
     }
 }
 

@@ -177,6 +177,7 @@ fn action(json: &Json) -> Action {
         ["delete", "create"] => Action::DeleteThenCreate,
         ["create", "delete"] => Action::CreateThenDelete,
         ["forget"] => Action::Forget,
+        ["create", "forget"] => Action::CreateThenForget,
         _ => Action::NoOp,
     }
 }
@@ -235,7 +236,10 @@ fn change(json: &Json, schemas: &Schemas) -> ResourceChange {
             .collect(),
         private: Vec::new(),
         config_known: true,
-        importing: change["importing"]["id"].as_str().map(Into::into),
+        importing: change["importing"]["id"]
+            .as_str()
+            .map(|id| provider::ImportTarget::Id(id.into())),
+        identity: None,
         address,
     }
 }
@@ -316,6 +320,8 @@ pub(super) fn empty_plan() -> Plan {
         function_results: Default::default(),
         checks: Vec::new(),
         generated_config: BTreeMap::new(),
+        invocations: Vec::new(),
+        invoke: None,
         dropped_data: Vec::new(),
         errored: false,
         saved: false,

@@ -1,0 +1,162 @@
+//! Actions: what an author writes.
+
+use async_trait::async_trait;
+use cty::Value;
+use tokio::sync::mpsc;
+
+use crate::check::own_rules;
+use crate::client::ClientCell;
+use crate::context::Context;
+use crate::guard::guarded;
+use crate::model::{Cty, Model};
+use crate::schema::{Compiled, Schema};
+use crate::{Diagnostics, Result, Stop};
+
+/// A type of action: something that a provider does once, when a resource changes or a person asks for it. It has no results, and
+/// nothing of it is stored.
+///
+/// ```
+/// use monoform_sdk::schema::required;
+/// use monoform_sdk::{Action, Attr, Context, Plain, Progress, Provider, Result, async_trait, model};
+///
+/// model! {
+///     /// A ring of the bell.
+///     pub struct Ring {
+///         /// How many times.
+///         pub times: Attr<i64> = required(),
+///     }
+/// }
+///
+/// struct Bell;
+///
+/// #[async_trait]
+/// impl Action for Bell {
+///     type Config = Ring;
+///     type Client = ();
+///
+///     async fn invoke(&self, config: Ring, progress: Progress, _cx: &mut Context<()>) -> Result<()> {
+///         for _ in 0..config.times.or(1) {
+///             progress.report("ding").await;
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// fn provider() -> impl Provider {
+///     Plain(|members| members.action("house_bell", Bell))
+/// }
+/// # let _ = provider();
+/// ```
+#[async_trait]
+pub trait Action: Send + Sync + 'static {
+    /// The arguments, declared by [`model!`](crate::model!).
+    type Config: Model;
+    /// What the provider makes of its configuration.
+    type Client: Send + Sync + 'static;
+
+    /// The schema; the model's unless there is more to say.
+    fn schema(&self) -> Schema {
+        Schema::of::<Self::Config>()
+    }
+
+    /// Checks a configuration beyond what the rules of its attributes say.
+    fn validate(&self, _config: &Self::Config) -> Diagnostics {
+        Diagnostics::new()
+    }
+
+    /// Checks while a change is planned that the action can be invoked. Not all of the configuration may be known yet.
+    async fn plan(&self, _config: Self::Config, _cx: &mut Context<Self::Client>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Does it. Persons see what is reported to `progress` as it comes. When [`Context::stop`] is requested, it should end soon.
+    async fn invoke(&self, config: Self::Config, progress: Progress, cx: &mut Context<Self::Client>) -> Result<()>;
+}
+
+/// Where an action reports how far it is.
+#[derive(Clone, Debug)]
+pub struct Progress(pub(crate) mpsc::Sender<String>);
+
+impl Progress {
+    /// One whose messages can be read at the other end, for tests.
+    #[must_use]
+    pub fn channel() -> (Progress, mpsc::Receiver<String>) {
+        let (sender, receiver) = mpsc::channel(64);
+        (Progress(sender), receiver)
+    }
+
+    /// Shows this message. Waits until the host takes it; if the host is gone, the message is dropped.
+    pub async fn report(&self, message: impl Into<String>) {
+        drop(self.0.send(message.into()).await);
+    }
+}
+
+/// An action behind a pointer: values instead of models.
+#[async_trait]
+pub(crate) trait AnyAction: Send + Sync {
+    fn schema(&self) -> &Compiled;
+    fn validate(&self, config: &Value) -> Diagnostics;
+    async fn plan(&self, config: &Value, stop: Stop) -> Diagnostics;
+    async fn invoke(&self, config: &Value, progress: Progress, stop: Stop) -> Diagnostics;
+}
+
+pub(crate) struct ActionEntry<A: Action> {
+    action: A,
+    schema: Compiled,
+    client: ClientCell<A::Client>,
+}
+
+impl<A: Action> ActionEntry<A> {
+    pub fn new(action: A, schema: Compiled, client: ClientCell<A::Client>) -> ActionEntry<A> {
+        ActionEntry { action, schema, client }
+    }
+
+    /// An action without a configuration block has the empty configuration.
+    fn config(config: &Value) -> Result<A::Config> {
+        match config.is_null() {
+            true => Ok(A::Config::default()),
+            false => Ok(A::Config::from_cty(config)?),
+        }
+    }
+}
+
+/// All that is to be told of a call.
+fn told<C>(result: Result<()>, cx: Context<C>) -> Diagnostics {
+    let mut diagnostics = cx.diagnostics;
+    if let Err(errors) = result {
+        diagnostics.append(errors);
+    }
+    diagnostics
+}
+
+#[async_trait]
+impl<A: Action> AnyAction for ActionEntry<A> {
+    fn schema(&self) -> &Compiled {
+        &self.schema
+    }
+
+    fn validate(&self, config: &Value) -> Diagnostics {
+        own_rules(config, |model: &A::Config| self.action.validate(model))
+    }
+
+    async fn plan(&self, config: &Value, stop: Stop) -> Diagnostics {
+        let mut cx = Context::new(self.client.get(), stop, Vec::new());
+        let result = match A::Config::from_cty(config) {
+            _ if config.is_null() => guarded(self.action.plan(A::Config::default(), &mut cx)).await,
+            Ok(config) => guarded(self.action.plan(config, &mut cx)).await,
+            // The number of blocks is not known, which this model cannot say: there is nothing to check yet.
+            Err(error) if error.unknown => Ok(()),
+            Err(error) => Err(error.into()),
+        };
+        told(result, cx)
+    }
+
+    async fn invoke(&self, config: &Value, progress: Progress, stop: Stop) -> Diagnostics {
+        let mut cx = Context::new(self.client.get(), stop, Vec::new());
+        let result = match ActionEntry::<A>::config(config) {
+            Ok(config) => guarded(self.action.invoke(config, progress, &mut cx)).await,
+            Err(errors) => Err(errors),
+        };
+        told(result, cx)
+    }
+}

@@ -1,0 +1,539 @@
+//! The blobs of the container, and their leases.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use store_client::{Answer, HeaderMap, HeaderName, HeaderValue, Method, Url, xml};
+
+use crate::access::Access;
+use crate::login::For;
+use crate::manager::Manager;
+use crate::settings::{How, Settings};
+
+const READ: &str = "Error reading the state";
+const WRITE: &str = "Error writing the state";
+const DELETE: &str = "Error deleting the state";
+const LIST: &str = "Failed to list workspaces";
+const LOCK: &str = "Error acquiring the state lock";
+const UNLOCK: &str = "Cannot release the state lock";
+
+/// The metadata of a blob that says who holds its lease.
+const LOCK_INFO: &str = "terraformlockid";
+const METADATA: &str = "x-ms-meta-";
+
+/// What stays as it is in the name of a blob.
+const NAME: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'/')
+    .remove(b':');
+/// And in a part of a query.
+const QUERY: &AsciiSet = &NAME.add(b'/').add(b':');
+
+/// A container with states.
+pub(crate) struct Client {
+    settings: Settings,
+    access: Access,
+    /// Where the blobs of the account are.
+    blobs: Url,
+    /// The leases that this client holds, by the names of blobs.
+    leases: Mutex<BTreeMap<String, String>>,
+}
+
+/// What a request is about: for messages.
+struct About<'a> {
+    summary: &'a str,
+    what: String,
+}
+
+/// Headers of a request.
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
+/// What a blob has beside its content.
+struct Properties {
+    is_leased: bool,
+    metadata: BTreeMap<String, String>,
+}
+
+impl Properties {
+    fn of(answer: &Answer) -> Properties {
+        let metadata = answer.headers.iter().filter_map(|(name, value)| {
+            let name = name.as_str().strip_prefix(METADATA)?;
+            Some((name.to_owned(), value.to_str().ok()?.to_owned()))
+        });
+        Properties {
+            is_leased: answer.header("x-ms-lease-status") == Some("locked"),
+            metadata: metadata.collect(),
+        }
+    }
+
+    /// Who holds the lease.
+    fn holder(&self) -> Option<LockInfo> {
+        let text = BASE64.decode(self.metadata.get(LOCK_INFO)?).ok()?;
+        LockInfo::from_json(&text)
+    }
+
+    fn headers(&self) -> Vec<(String, &str)> {
+        self.metadata
+            .iter()
+            .map(|(name, value)| (format!("{METADATA}{name}"), value.as_str()))
+            .collect()
+    }
+}
+
+/// The code of an error.
+fn code(answer: &Answer) -> String {
+    // Answers to HEAD have no body.
+    let of_header = answer.header("x-ms-error-code").map(str::to_owned);
+    of_header
+        .or_else(|| xml::tag(&answer.text(), "Code"))
+        .unwrap_or_default()
+}
+
+impl Client {
+    /// A client that knows where the blobs are, and how to sign.
+    pub async fn connect(settings: Settings) -> Result<Client> {
+        let mut blobs = format!("https://{}.blob.{}", settings.account, settings.cloud.suffix);
+        if settings.lookup || matches!(settings.how, How::LookedUp) {
+            blobs = Manager::new(&settings).await?.blobs().await?;
+        }
+        let access = match &settings.how {
+            How::Key(key) => Access::key(&settings.account, key)?,
+            How::Signature(query) => Access::Signature(query.clone()),
+            How::Token => Access::Token,
+            How::LookedUp => Access::key(&settings.account, &Manager::new(&settings).await?.key().await?)?,
+        };
+        let blobs = Url::parse(&blobs).map_err(|e| {
+            Diagnostic::error(
+                "Invalid azurerm backend configuration",
+                format!("The address of the blobs, {blobs:?}, cannot be understood: {e}."),
+            )
+        })?;
+        Ok(Client {
+            settings,
+            access,
+            blobs,
+            leases: Mutex::default(),
+        })
+    }
+
+    fn blob(&self, workspace: &str) -> String {
+        match workspace {
+            DEFAULT => self.settings.key.clone(),
+            name => format!("{}env:{name}", self.settings.key),
+        }
+    }
+
+    fn about<'a>(&self, summary: &'a str, what: &str, blob: &str) -> About<'a> {
+        let Settings { container, account, .. } = &self.settings;
+        About {
+            summary,
+            what: format!("{what} the blob {blob:?} in the container {container:?} of the storage account {account:?}"),
+        }
+    }
+
+    fn lease(&self, blob: &str) -> Option<String> {
+        let leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        leases.get(blob).cloned()
+    }
+
+    fn hold(&self, blob: &str, lease: Option<&str>) {
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        match lease {
+            Some(lease) => leases.insert(blob.to_owned(), lease.to_owned()),
+            None => leases.remove(blob),
+        };
+    }
+
+    /// Sends a request about a blob, or about the container if `blob` is empty.
+    async fn send(
+        &self,
+        about: &About<'_>,
+        method: Method,
+        (blob, query): (&str, &str),
+        headers: Headers<'_>,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer> {
+        let Settings {
+            http,
+            login,
+            cloud,
+            container,
+            ..
+        } = &self.settings;
+        let mut url = self.blobs.clone();
+        let base = url.path().trim_end_matches('/').to_owned();
+        let path = match blob {
+            "" => format!("{base}/{container}"),
+            blob => format!("{base}/{container}/{}", utf8_percent_encode(blob, NAME)),
+        };
+        url.set_path(&path);
+        url.set_query((!query.is_empty()).then_some(query));
+        let mut all = HeaderMap::new();
+        for (name, value) in headers {
+            let value = HeaderValue::from_str(value);
+            let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), value) else {
+                let detail = format!(
+                    "{} failed: the value of {name} has characters that are not allowed.",
+                    about.what
+                );
+                return Err(Diagnostic::error(about.summary, detail).into());
+            };
+            all.insert(name, value);
+        }
+        if matches!(self.access, Access::Token) {
+            let token = login.token(http, For::Storage(&cloud.storage)).await?;
+            if let Some(value) = token.bearer() {
+                all.insert("authorization", value);
+            }
+        }
+        let length = body.as_ref().map_or(0, Vec::len);
+        // A request with PUT says its length, if it is nothing, too.
+        let body = body.or_else(|| (method == Method::PUT).then(Vec::new));
+        let mut make = || {
+            let (mut url, mut headers) = (url.clone(), all.clone());
+            self.access.sign(&method, &mut url, &mut headers, length)?;
+            Ok((method.clone(), url, headers, body.clone()))
+        };
+        let sent = http.send_signed(&mut make).await;
+        sent.map_err(|failure| failure.diagnostic(about.summary, &about.what).into())
+    }
+
+    /// What a blob has beside its content; `None` if it is not there.
+    async fn properties(&self, about: &About<'_>, blob: &str) -> Result<Option<Properties>> {
+        let lease = self.lease(blob);
+        let headers: Vec<(&str, &str)> = lease.iter().map(|id| ("x-ms-lease-id", id.as_str())).collect();
+        let answer = self.send(about, Method::HEAD, (blob, ""), &headers, None).await?;
+        match answer.status.as_u16() {
+            200 => Ok(Some(Properties::of(&answer))),
+            404 if code(&answer) != "ContainerNotFound" => Ok(None),
+            _ => Err(self.problem(about, &answer)),
+        }
+    }
+
+    /// Writes a blob with its metadata.
+    async fn put(
+        &self,
+        about: &About<'_>,
+        blob: &str,
+        content: Vec<u8>,
+        properties: Option<&Properties>,
+    ) -> Result<()> {
+        let lease = self.lease(blob);
+        let metadata = properties.map(Properties::headers).unwrap_or_default();
+        let mut headers = vec![
+            ("x-ms-blob-type", "BlockBlob"),
+            ("x-ms-blob-content-type", "application/json"),
+            ("content-type", "application/json"),
+        ];
+        headers.extend(lease.iter().map(|id| ("x-ms-lease-id", id.as_str())));
+        headers.extend(metadata.iter().map(|(name, value)| (name.as_str(), *value)));
+        let answer = self
+            .send(about, Method::PUT, (blob, ""), &headers, Some(content))
+            .await?;
+        match answer.status.as_u16() {
+            201 => Ok(()),
+            _ => Err(self.problem(about, &answer)),
+        }
+    }
+
+    /// Writes who holds the lease of a blob into its metadata, or that nobody does.
+    async fn put_holder(&self, about: &About<'_>, blob: &str, lease: &str, info: Option<&LockInfo>) -> Result<()> {
+        self.hold(blob, Some(lease));
+        let mut properties = self.properties(about, blob).await?.unwrap_or(Properties {
+            is_leased: true,
+            metadata: BTreeMap::new(),
+        });
+        match info {
+            Some(info) => properties
+                .metadata
+                .insert(LOCK_INFO.to_owned(), BASE64.encode(info.to_json())),
+            None => properties.metadata.remove(LOCK_INFO),
+        };
+        let metadata = properties.headers();
+        let mut headers = vec![("x-ms-lease-id", lease)];
+        headers.extend(metadata.iter().map(|(name, value)| (name.as_str(), *value)));
+        let answer = self
+            .send(about, Method::PUT, (blob, "comp=metadata"), &headers, None)
+            .await?;
+        match answer.status.as_u16() {
+            200 => Ok(()),
+            _ => Err(self.problem(about, &answer)),
+        }
+    }
+
+    async fn release_lease(&self, about: &About<'_>, blob: &str, lease: &str) -> Result<()> {
+        let headers = [("x-ms-lease-action", "release"), ("x-ms-lease-id", lease)];
+        let answer = self
+            .send(about, Method::PUT, (blob, "comp=lease"), &headers, None)
+            .await?;
+        match answer.status.as_u16() {
+            200 => Ok(()),
+            _ => Err(self.problem(about, &answer)),
+        }
+    }
+
+    /// The state is locked by somebody.
+    async fn held(&self, about: &About<'_>, blob: &str) -> LockError {
+        let message = format!("state blob is already locked: the blob {blob:?} has a lease.");
+        match self.properties(about, blob).await {
+            Ok(Some(properties)) => match properties.holder() {
+                Some(holder) => LockError::held(Some(holder), message),
+                None => LockError::held(
+                    None,
+                    format!(
+                        "{message} blob metadata \"{LOCK_INFO}\" was empty: the lease is not of a program like this one, or the one \
+                         that took it is about to say so, or was killed before. To end the lease: az storage blob lease break \
+                         --blob-name {blob:?} --container-name {} --account-name {}",
+                        self.settings.container, self.settings.account
+                    ),
+                ),
+            },
+            Ok(None) => LockError::held(None, format!("{message} It is gone now: try again.")),
+            Err(problems) => LockError::Failed(problems),
+        }
+    }
+
+    /// An answer that is an error, in words.
+    fn problem(&self, about: &About<'_>, answer: &Answer) -> Diagnostics {
+        let Settings {
+            container,
+            account,
+            login,
+            ..
+        } = &self.settings;
+        let code = code(answer);
+        let who = match &self.access {
+            Access::Key(..) => "the key of the account (access_key or ARM_ACCESS_KEY)".to_owned(),
+            Access::Signature(_) => "the shared access signature (sas_token or ARM_SAS_TOKEN)".to_owned(),
+            Access::Token => login.origin(),
+        };
+        let text = answer.text();
+        let reason = xml::tag(&text, "AuthenticationErrorDetail").unwrap_or_default();
+        let advice = match (code.as_str(), answer.status.as_u16()) {
+            ("ContainerNotFound", _) => format!(
+                " Create the container: az storage container create --name {container} --account-name {account}\nOr, if it is \
+                 there, correct container_name or storage_account_name."
+            ),
+            ("AuthenticationFailed", _) if reason.contains("date") || reason.contains("time") => format!(
+                " What requests are signed with is {who}. If it is right, the clock of this machine is wrong ({reason})."
+            ),
+            ("AuthenticationFailed" | "InvalidAuthenticationInfo", _) => {
+                format!(" What requests are signed with is not accepted: {who}. It may be wrong, or have expired.")
+            }
+            ("KeyBasedAuthenticationNotPermitted", _) => {
+                " The account does not accept keys: set use_azuread_auth = true.".to_owned()
+            }
+            ("AuthorizationPermissionMismatch" | "AuthorizationFailure" | "InsufficientAccountPermissions", _)
+            | (_, 403) => format!(
+                " What requests are signed with does not permit this: {who}. With Entra ID the role Storage Blob Data Contributor \
+                 is needed; a shared access signature needs the permissions to read, add, create, write, delete and list; the \
+                 firewall of the account must let this machine in."
+            ),
+            ("LeaseIdMissing" | "LeaseIdMismatchWithBlobOperation" | "LeaseLost", _) => {
+                " The state is locked by somebody else, or the lock that was held is gone.".to_owned()
+            }
+            ("MetadataTooLarge" | "RequestHeaderFieldsTooLarge", _) => {
+                " The metadata of the blob has more than 8 KiB: remove some of it.".to_owned()
+            }
+            _ => String::new(),
+        };
+        let message = xml::tag(&text, "Message").unwrap_or_default();
+        // The second line names the request, which is of use to the support only.
+        let message = message.lines().next().unwrap_or_default().trim_end_matches('.');
+        let said: Vec<&str> = [code.as_str(), message].into_iter().filter(|s| !s.is_empty()).collect();
+        let said = match said.join(": ") {
+            text if text.is_empty() => text,
+            text => format!(" ({text})"),
+        };
+        let detail = format!(
+            "{} was answered with the status {}{said}.{advice}",
+            about.what, answer.status
+        );
+        Diagnostic::error(about.summary, detail).into()
+    }
+}
+
+#[async_trait]
+impl StateClient for Client {
+    fn support(&self) -> WorkspaceSupport {
+        WorkspaceSupport::NamedByState
+    }
+
+    async fn workspaces(&self) -> Result<Vec<String>> {
+        let prefix = format!("{}env:", self.settings.key);
+        let about = self.about(LIST, "Listing what begins like", &prefix);
+        let mut names = vec![DEFAULT.to_owned()];
+        let mut marker = String::new();
+        loop {
+            let prefix_encoded = utf8_percent_encode(&prefix, QUERY);
+            let query = format!("restype=container&comp=list&prefix={prefix_encoded}{marker}");
+            let answer = self.send(&about, Method::GET, ("", &query), &[], None).await?;
+            if answer.status.as_u16() != 200 {
+                return Err(self.problem(&about, &answer));
+            }
+            let text = answer.text();
+            for name in xml::tags(&text, "Name") {
+                match name.strip_prefix(&prefix) {
+                    Some(workspace) if !workspace.is_empty() && !workspace.contains('/') => {
+                        names.push(workspace.to_owned())
+                    }
+                    _ => {}
+                }
+            }
+            match xml::tag(&text, "NextMarker").filter(|marker| !marker.is_empty()) {
+                Some(next) => marker = format!("&marker={}", utf8_percent_encode(&next, QUERY)),
+                None => return Ok(names),
+            }
+        }
+    }
+
+    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+        let blob = self.blob(workspace);
+        let about = self.about(READ, "Reading", &blob);
+        let lease = self.lease(&blob);
+        let headers: Vec<(&str, &str)> = lease.iter().map(|id| ("x-ms-lease-id", id.as_str())).collect();
+        let answer = self.send(&about, Method::GET, (&blob, ""), &headers, None).await?;
+        match answer.status.as_u16() {
+            // The blob that a lock makes has nothing in it.
+            200 => Ok(Some(answer.body).filter(|body| !body.is_empty())),
+            404 if code(&answer) != "ContainerNotFound" => Ok(None),
+            _ => Err(self.problem(&about, &answer)),
+        }
+    }
+
+    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+        let blob = self.blob(workspace);
+        let about = self.about(WRITE, "Writing", &blob);
+        let properties = self.properties(&about, &blob).await?;
+        if self.settings.snapshot && properties.is_some() {
+            let snapshot = self.about(WRITE, "Making a snapshot of", &blob);
+            let lease = self.lease(&blob);
+            let headers: Vec<(&str, &str)> = lease.iter().map(|id| ("x-ms-lease-id", id.as_str())).collect();
+            let answer = self
+                .send(&snapshot, Method::PUT, (&blob, "comp=snapshot"), &headers, None)
+                .await?;
+            if answer.status.as_u16() != 201 {
+                return Err(self.problem(&snapshot, &answer));
+            }
+        }
+        self.put(&about, &blob, state, properties.as_ref()).await
+    }
+
+    async fn delete(&self, workspace: &str) -> Result<()> {
+        if workspace == DEFAULT || workspace.is_empty() {
+            let detail = "The default workspace is always there.";
+            return Err(Diagnostic::error("Cannot delete the workspace", detail).into());
+        }
+        let blob = self.blob(workspace);
+        let about = self.about(DELETE, "Deleting", &blob);
+        // With its snapshots, if it has any: a blob is not deleted without them.
+        let headers = [("x-ms-delete-snapshots", "include")];
+        let answer = self.send(&about, Method::DELETE, (&blob, ""), &headers, None).await?;
+        match answer.status.as_u16() {
+            202 => Ok(()),
+            404 if code(&answer) != "ContainerNotFound" => Ok(()),
+            _ => Err(self.problem(&about, &answer)),
+        }
+    }
+
+    async fn lock(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
+        let blob = self.blob(workspace);
+        let about = self.about(LOCK, "Locking", &blob);
+        info.path = format!("{}/{blob}", self.settings.container);
+        match self.properties(&about, &blob).await? {
+            Some(properties) if properties.is_leased => return Err(self.held(&about, &blob).await),
+            Some(_) => {}
+            // A lease is one of a blob.
+            None => self.make_empty(&about, &blob).await?,
+        }
+        let headers = [
+            ("x-ms-lease-action", "acquire"),
+            ("x-ms-lease-duration", "-1"),
+            ("x-ms-proposed-lease-id", info.id.as_str()),
+        ];
+        let answer = self
+            .send(&about, Method::PUT, (&blob, "comp=lease"), &headers, None)
+            .await?;
+        match answer.status.as_u16() {
+            201 => {}
+            409 => return Err(self.held(&about, &blob).await),
+            _ => return Err(LockError::Failed(self.problem(&about, &answer))),
+        }
+        if let Some(id) = answer.header("x-ms-lease-id") {
+            info.id = id.to_owned();
+        }
+        if let Err(problems) = self.put_holder(&about, &blob, &info.id, Some(&info)).await {
+            // Nobody would know whose the lease is.
+            let released = self.release_lease(&about, &blob, &info.id).await;
+            self.hold(&blob, None);
+            if let Err(more) = released {
+                let mut all = problems;
+                all.append(more);
+                return Err(LockError::Failed(all));
+            }
+            return Err(LockError::Failed(problems));
+        }
+        Ok(info.id)
+    }
+
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
+        let blob = self.blob(workspace);
+        let about = self.about(UNLOCK, "Unlocking", &blob);
+        let wrong = |detail: String| -> Diagnostics { Diagnostic::error(UNLOCK, detail).into() };
+        let properties = self.properties(&about, &blob).await?;
+        let holder = properties.as_ref().and_then(Properties::holder);
+        match &holder {
+            Some(holder) if holder.id == id => {}
+            Some(holder) => {
+                return Err(wrong(format!(
+                    "lock id {id:?} does not match existing lock: the blob {blob:?} has the lease {holder}."
+                )));
+            }
+            None if properties.is_some_and(|p| p.is_leased) => {
+                return Err(wrong(format!(
+                    "failed to retrieve lock info: blob metadata \"{LOCK_INFO}\" was empty, so it is not known whose the lease of \
+                     the blob {blob:?} is. To end it: az storage blob lease break --blob-name {blob:?} --container-name {} \
+                     --account-name {}",
+                    self.settings.container, self.settings.account
+                )));
+            }
+            None => {
+                return Err(wrong(format!(
+                    "The state is not locked: the blob {blob:?} has no lease."
+                )));
+            }
+        }
+        self.put_holder(&about, &blob, id, None).await?;
+        self.release_lease(&about, &blob, id).await?;
+        self.hold(&blob, None);
+        Ok(())
+    }
+}
+
+impl Client {
+    /// Makes an empty blob where there is none. Two who do it at the same time do the same.
+    async fn make_empty(&self, about: &About<'_>, blob: &str) -> std::result::Result<(), LockError> {
+        let headers = [
+            ("x-ms-blob-type", "BlockBlob"),
+            ("x-ms-blob-content-type", "application/json"),
+            ("content-type", "application/json"),
+            // One that has come into being meanwhile stays as it is.
+            ("if-none-match", "*"),
+        ];
+        let answer = self
+            .send(about, Method::PUT, (blob, ""), &headers, Some(Vec::new()))
+            .await?;
+        match answer.status.as_u16() {
+            201 | 409 | 412 => Ok(()),
+            _ => Err(LockError::Failed(self.problem(about, &answer))),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Where the services of a cloud are.
+
+use serde_json::Value as Json;
+use store_client::{HeaderMap, HttpClient, Method, Url};
+
+/// The services that are needed here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cloud {
+    /// Entra ID: `https://login.microsoftonline.com`.
+    pub login: String,
+    /// The Resource Manager: `https://management.azure.com`.
+    pub manager: String,
+    /// What tokens for the storage are for.
+    pub storage: String,
+    /// What the names of the servers of storage accounts end with: `core.windows.net`.
+    pub suffix: String,
+}
+
+const STORAGE: &str = "https://storage.azure.com";
+
+fn cloud(login: &str, manager: &str, suffix: &str) -> Cloud {
+    Cloud {
+        login: format!("https://{login}"),
+        manager: format!("https://{manager}"),
+        storage: STORAGE.to_owned(),
+        suffix: suffix.to_owned(),
+    }
+}
+
+/// The cloud of this name.
+pub(crate) fn named(name: &str) -> Option<Cloud> {
+    match name.to_ascii_lowercase().as_str() {
+        "public" | "global" | "canary" => Some(cloud(
+            "login.microsoftonline.com",
+            "management.azure.com",
+            "core.windows.net",
+        )),
+        "usgovernment" | "usgovernmentl4" | "usgovernmentl5" | "dod" => Some(cloud(
+            "login.microsoftonline.us",
+            "management.usgovcloudapi.net",
+            "core.usgovcloudapi.net",
+        )),
+        "china" => Some(cloud(
+            "login.chinacloudapi.cn",
+            "management.chinacloudapi.cn",
+            "core.chinacloudapi.cn",
+        )),
+        _ => None,
+    }
+}
+
+/// The cloud that a server describes.
+pub(crate) async fn described(http: &HttpClient, host: &str) -> Result<Cloud, String> {
+    let address = format!("https://{host}/metadata/endpoints?api-version=2022-09-01");
+    let url = Url::parse(&address).map_err(|e| format!("{host:?} is not the name of a server: {e}"))?;
+    let answer = http
+        .send(Method::GET, &url, HeaderMap::new(), None)
+        .await
+        .map_err(|failure| format!("asking {host} failed: {}", failure.message))?;
+    if !answer.status.is_success() {
+        return Err(format!("{host} has answered with the status {}", answer.status));
+    }
+    of_json(&answer.body).ok_or_else(|| format!("what {host} says does not describe a cloud"))
+}
+
+fn of_json(text: &[u8]) -> Option<Cloud> {
+    let json: Json = serde_json::from_slice(text).ok()?;
+    // One cloud, or a list of them of which the first counts.
+    let json = json.as_array().map_or(Some(&json), |clouds| clouds.first())?;
+    let trimmed = |text: &Json| Some(text.as_str()?.trim_end_matches('/').to_owned());
+    Some(Cloud {
+        login: trimmed(&json["authentication"]["loginEndpoint"])?,
+        manager: trimmed(&json["resourceManager"])?,
+        storage: STORAGE.to_owned(),
+        suffix: trimmed(&json["suffixes"]["storage"])?,
+    })
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn clouds_are_known_by_name_and_by_description() {
+        assert_eq!(named("USGovernment").unwrap().suffix, "core.usgovcloudapi.net");
+        assert_eq!(named("German"), None);
+        let text = br#"[{"name":"x","resourceManager":"https://rm/","authentication":{"loginEndpoint":"https://login/"},"suffixes":{"storage":"s"}}]"#;
+        let cloud = of_json(text).unwrap();
+        assert_eq!(
+            (cloud.login.as_str(), cloud.manager.as_str(), cloud.suffix.as_str()),
+            ("https://login", "https://rm", "s")
+        );
+        assert_eq!(of_json(b"{}"), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! The arguments, and what is wrong with them.
+
+use monoform_sdk::schema::{optional, required};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model};
+
+/// The arguments of the block.
+#[derive(Clone, Default, Model)]
+pub struct Config {
+    /// The subscription of the storage account.
+    #[member(optional())]
+    pub subscription_id: Attr<String>,
+    /// The resource group of the storage account.
+    #[member(optional())]
+    pub resource_group_name: Attr<String>,
+    /// The name of the storage account.
+    #[member(required())]
+    pub storage_account_name: Attr<String>,
+    /// The name of the container in the storage account.
+    #[member(required())]
+    pub container_name: Attr<String>,
+    /// The name of the state's blob in the container.
+    #[member(required())]
+    pub key: Attr<String>,
+    /// Whether the Resource Manager is asked where the blobs of the account are.
+    #[member(optional())]
+    pub lookup_blob_endpoint: Attr<bool>,
+    /// Whether a snapshot of the blob is made before it is written.
+    #[member(optional())]
+    pub snapshot: Attr<bool>,
+    /// The cloud: public, usgovernment, or china.
+    #[member(optional())]
+    pub environment: Attr<String>,
+    /// The server that says where the services of a cloud are.
+    #[member(optional())]
+    pub metadata_host: Attr<String>,
+    /// The access key of the storage account.
+    #[member(optional())]
+    pub access_key: Attr<String>,
+    /// A shared access signature for the container or the blob.
+    #[member(optional())]
+    pub sas_token: Attr<String>,
+    /// The tenant of Entra ID.
+    #[member(optional())]
+    pub tenant_id: Attr<String>,
+    /// The application or the managed identity.
+    #[member(optional())]
+    pub client_id: Attr<String>,
+    /// The file with the application's ID.
+    #[member(optional())]
+    pub client_id_file_path: Attr<String>,
+    /// Where managed identities are asked for; now msi_endpoint.
+    #[member(optional().deprecated("`endpoint` is deprecated in favor of `msi_endpoint`."))]
+    pub endpoint: Attr<String>,
+    /// The certificate and key of the application, as PKCS #12 in Base64.
+    #[member(optional())]
+    pub client_certificate: Attr<String>,
+    /// The file with the certificate and key of the application, as PKCS #12.
+    #[member(optional())]
+    pub client_certificate_path: Attr<String>,
+    /// The password of that.
+    #[member(optional())]
+    pub client_certificate_password: Attr<String>,
+    /// The secret of the application.
+    #[member(optional())]
+    pub client_secret: Attr<String>,
+    /// The file with the secret of the application.
+    #[member(optional())]
+    pub client_secret_file_path: Attr<String>,
+    /// Whether a token of another identity provider may be used.
+    #[member(optional())]
+    pub use_oidc: Attr<bool>,
+    /// The service connection of a pipeline in Azure DevOps.
+    #[member(optional())]
+    pub ado_pipeline_service_connection_id: Attr<String>,
+    /// The token by which a token of the other identity provider is asked for.
+    #[member(optional())]
+    pub oidc_request_token: Attr<String>,
+    /// Where a token of the other identity provider is asked for.
+    #[member(optional())]
+    pub oidc_request_url: Attr<String>,
+    /// The token of the other identity provider.
+    #[member(optional())]
+    pub oidc_token: Attr<String>,
+    /// The file with the token of the other identity provider.
+    #[member(optional())]
+    pub oidc_token_file_path: Attr<String>,
+    /// Whether the managed identity of the machine may be used.
+    #[member(optional())]
+    pub use_msi: Attr<bool>,
+    /// Where managed identities are asked for, if not where they usually are.
+    #[member(optional())]
+    pub msi_endpoint: Attr<String>,
+    /// Whether the login of the command line of Azure may be used.
+    #[member(optional())]
+    pub use_cli: Attr<bool>,
+    /// Whether the identity of a workload in Kubernetes is used, as the variables AZURE_FEDERATED_TOKEN_FILE, AZURE_CLIENT_ID
+    /// and AZURE_TENANT_ID say.
+    #[member(optional())]
+    pub use_aks_workload_identity: Attr<bool>,
+    /// Whether requests to the storage have tokens of Entra ID.
+    #[member(optional())]
+    pub use_azuread_auth: Attr<bool>,
+}
+
+pub(crate) const SUMMARY: &str = "Invalid azurerm backend configuration";
+
+/// What is wrong with an argument.
+pub(crate) fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(SUMMARY, detail).at_attribute(attribute)
+}
+
+/// Whether a storage account can have this name.
+fn is_account(name: &str) -> bool {
+    (3..=24).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+}
+
+/// Whether a container can have this name. Those that begin with `$` are Azure's own, and may be used.
+fn is_container(name: &str) -> bool {
+    let plain = name.strip_prefix('$').unwrap_or(name);
+    (3..=63).contains(&name.len())
+        && plain
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !plain.starts_with('-')
+        && !plain.ends_with('-')
+        && !plain.contains("--")
+}
+
+impl Config {
+    /// What is wrong, before any request is made.
+    pub(crate) fn problems(&self) -> Diagnostics {
+        let mut found = Diagnostics::new();
+        if let Some(name) = self.storage_account_name.as_str()
+            && !is_account(name)
+        {
+            let attribute = "storage_account_name";
+            let detail = format!("{attribute} must have 3 to 24 small letters and digits, and is {name:?}.");
+            found.push(problem(attribute, detail));
+        }
+        if let Some(name) = self.container_name.as_str()
+            && !is_container(name)
+        {
+            let detail = format!(
+                "container_name must have 3 to 63 small letters, digits, and single hyphens between them, and is {name:?}."
+            );
+            found.push(problem("container_name", detail));
+        }
+        if self.key.as_str() == Some("") {
+            found.push(problem("key", "The name of the blob must not be empty."));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_azure_accepts() {
+        assert!(is_account("states0") && !is_account("States") && !is_account("ab") && !is_account("a-b"));
+        assert!(is_container("tf-state") && is_container("$web"));
+        assert!(!is_container("tf--state") && !is_container("-tf") && !is_container("TF1"));
+    }
+}

@@ -1,0 +1,303 @@
+//! The states: as one value, or as several that one lists.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use md5::{Digest as _, Md5};
+use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use serde_json::{Value as Json, json};
+
+use crate::config::Settings;
+use crate::kv::{About, Kv, Stored};
+use crate::locks::Locks;
+
+const READ: &str = "Error reading the state";
+const WRITE: &str = "Error writing the state";
+const DELETE: &str = "Error deleting the state";
+const LIST: &str = "Failed to list workspaces";
+
+/// What stands between the path and the name of a workspace.
+const WORKSPACE: &str = "-env:";
+
+/// The size of the pieces of a large state.
+const PIECE: usize = 524_288;
+
+/// What is larger than this is not sent as one value first: no cluster takes it.
+const ONE_VALUE: usize = 16 << 20;
+
+/// States in Consul.
+pub(crate) struct Client {
+    settings: Settings,
+    kv: Arc<Kv>,
+    locks: Locks,
+    /// The indexes of keys that were read or written last.
+    indexes: Mutex<BTreeMap<String, u64>>,
+}
+
+/// What a key says about the pieces of a state.
+struct Pieces {
+    keys: Vec<String>,
+    /// The MD5 of the whole, uncompressed, in hexadecimal.
+    sum: String,
+}
+
+impl Pieces {
+    /// What a value says; `None` if it is a state itself.
+    fn of(value: &[u8]) -> Option<Pieces> {
+        let json: Json = serde_json::from_slice(value).ok()?;
+        let sum = json["current-hash"].as_str()?.to_owned();
+        let keys = json["chunks"].as_array()?.iter();
+        Some(Pieces {
+            keys: keys.filter_map(|key| key.as_str().map(str::to_owned)).collect(),
+            sum,
+        })
+    }
+
+    /// Below which key they are.
+    fn folder(path: &str, sum: &str) -> String {
+        format!("{}/tfstate.{sum}/", path.trim_end_matches('/'))
+    }
+}
+
+fn md5_hex(bytes: &[u8]) -> String {
+    Md5::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn compressed(state: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(state)?;
+    encoder.finish()
+}
+
+fn problem(summary: &str, detail: String) -> Diagnostics {
+    Diagnostic::error(summary, detail).into()
+}
+
+impl Client {
+    pub fn new(settings: Settings) -> Client {
+        Client {
+            locks: Locks::new(settings.kv.clone()),
+            kv: settings.kv.clone(),
+            settings,
+            indexes: Mutex::default(),
+        }
+    }
+
+    fn path(&self, workspace: &str) -> String {
+        match workspace {
+            DEFAULT => self.settings.path.clone(),
+            name => format!("{}{WORKSPACE}{name}", self.settings.path),
+        }
+    }
+
+    fn index(&self, path: &str) -> Option<u64> {
+        let indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        indexes.get(path).copied()
+    }
+
+    fn remember(&self, path: &str, index: Option<u64>) {
+        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        match index {
+            Some(index) => indexes.insert(path.to_owned(), index),
+            None => indexes.remove(path),
+        };
+    }
+
+    /// Writes the value of a state's key, if nobody has changed it since it was read.
+    async fn store(&self, about: About<'_>, path: &str, value: &[u8]) -> Result<bool> {
+        match self.kv.store(about, path, value, self.index(path)).await? {
+            Stored::Done(index) => {
+                self.remember(path, Some(index));
+                Ok(true)
+            }
+            Stored::TooLarge => Ok(false),
+            Stored::Changed(said) => {
+                // The answer to a first attempt may have been lost on its way: then the value is there.
+                if let Some(pair) = self.kv.get(about, path).await?
+                    && pair.value == value
+                {
+                    self.remember(path, Some(pair.index));
+                    return Ok(true);
+                }
+                Err(problem(
+                    about.summary,
+                    format!(
+                        "{}: consul CAS failed with transaction errors: {said}. Somebody has changed the state since it was read: \
+                         the lock was lost, or the state is written without locks.",
+                        about.what
+                    ),
+                ))
+            }
+        }
+    }
+
+    async fn store_pieces(&self, about: About<'_>, path: &str, sum: &str, value: &[u8]) -> Result<()> {
+        let folder = Pieces::folder(path, sum);
+        let mut keys = Vec::new();
+        for (number, piece) in value.chunks(PIECE).enumerate() {
+            let key = format!("{folder}{number}");
+            self.kv.put(about, &key, piece.to_vec()).await?;
+            keys.push(key);
+        }
+        let list = json!({"chunks": keys, "current-hash": sum}).to_string();
+        match self.store(about, path, list.as_bytes()).await? {
+            true => Ok(()),
+            false => Err(problem(
+                about.summary,
+                format!(
+                    "{}: the state is too large for Consul, even as the list of its pieces.",
+                    about.what
+                ),
+            )),
+        }
+    }
+}
+
+#[async_trait]
+impl StateClient for Client {
+    fn support(&self) -> WorkspaceSupport {
+        WorkspaceSupport::NamedAndDefault
+    }
+
+    async fn workspaces(&self) -> Result<Vec<String>> {
+        let prefix = format!("{}{WORKSPACE}", self.settings.path);
+        let about = About {
+            summary: LIST,
+            what: &format!("Listing the keys that begin with {prefix:?}"),
+        };
+        let mut names = vec![DEFAULT.to_owned()];
+        for key in self.kv.keys(about, &prefix).await? {
+            match key.strip_prefix(&prefix) {
+                Some(name) if !name.is_empty() && !name.contains('/') => names.push(name.to_owned()),
+                _ => {}
+            }
+        }
+        Ok(names)
+    }
+
+    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+        let path = self.path(workspace);
+        let about = About {
+            summary: READ,
+            what: &format!("Reading the key {path:?} of Consul"),
+        };
+        let Some(pair) = self.kv.get(about, &path).await? else {
+            self.remember(&path, None);
+            return Ok(None);
+        };
+        self.remember(&path, Some(pair.index));
+        let pieces = Pieces::of(&pair.value);
+        let mut value = pair.value;
+        if let Some(pieces) = &pieces {
+            value = Vec::new();
+            for key in &pieces.keys {
+                let piece = self.kv.get(about, key).await?;
+                let piece = piece.ok_or_else(|| {
+                    problem(
+                        READ,
+                        format!("Key {key:?} could not be found: it is a piece of the state {path:?}."),
+                    )
+                })?;
+                value.extend_from_slice(&piece.value);
+            }
+        }
+        if value.first() == Some(&0x1f) {
+            let mut state = Vec::new();
+            GzDecoder::new(value.as_slice()).read_to_end(&mut state).map_err(|e| {
+                problem(
+                    READ,
+                    format!("The state in the key {path:?} cannot be decompressed: {e}."),
+                )
+            })?;
+            value = state;
+        }
+        if let Some(pieces) = pieces
+            && md5_hex(&value) != pieces.sum
+        {
+            return Err(problem(
+                READ,
+                format!(
+                    "The remote state does not match the expected hash: the pieces of the state {path:?} have the MD5 {}, and must \
+                     have {}.",
+                    md5_hex(&value),
+                    pieces.sum
+                ),
+            ));
+        }
+        Ok(Some(value).filter(|state| !state.is_empty()))
+    }
+
+    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+        let path = self.path(workspace);
+        let about = About {
+            summary: WRITE,
+            what: &format!("Writing the key {path:?} of Consul"),
+        };
+        let before = self
+            .kv
+            .get(about, &path)
+            .await?
+            .and_then(|pair| Pieces::of(&pair.value));
+        let sum = md5_hex(&state);
+        let value = match self.settings.gzip {
+            true => compressed(&state).map_err(|e| problem(WRITE, format!("The state cannot be compressed: {e}.")))?,
+            false => state,
+        };
+        let as_one = value.len() <= ONE_VALUE && self.store(about, &path, &value).await?;
+        if !as_one {
+            self.store_pieces(about, &path, &sum, &value).await?;
+        }
+        // What is left of the state before is in nobody's way.
+        if let Some(before) = before.filter(|before| as_one || before.sum != sum)
+            && let Err(problems) = self.kv.delete(about, &Pieces::folder(&path, &before.sum), true).await
+        {
+            tracing::warn!(
+                "pieces of an earlier state stay: {}",
+                problems.0.first().map_or("", |p| p.detail.as_str())
+            );
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, workspace: &str) -> Result<()> {
+        if workspace == DEFAULT || workspace.is_empty() {
+            let detail = "can't delete default state: the default workspace is always there.";
+            return Err(Diagnostic::error("Cannot delete the workspace", detail).into());
+        }
+        let path = self.path(workspace);
+        let about = About {
+            summary: DELETE,
+            what: &format!("Deleting the key {path:?} of Consul"),
+        };
+        let pieces = self
+            .kv
+            .get(about, &path)
+            .await?
+            .and_then(|pair| Pieces::of(&pair.value));
+        self.kv.delete(about, &path, false).await?;
+        self.remember(&path, None);
+        match pieces {
+            Some(pieces) => self.kv.delete(about, &Pieces::folder(&path, &pieces.sum), true).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        match self.settings.lock {
+            true => self.locks.lock(&self.path(workspace), info).await,
+            false => Ok(String::new()),
+        }
+    }
+
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
+        match self.settings.lock {
+            true => self.locks.unlock(&self.path(workspace), id).await,
+            false => Ok(()),
+        }
+    }
+}

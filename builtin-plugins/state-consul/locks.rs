@@ -1,0 +1,265 @@
+//! Locks: keys that belong to a session, which is renewed as long as the lock is held.
+
+#![expect(clippy::disallowed_methods, reason = "a lock has the time in it")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use monoform_sdk::state_store::{LockError, LockInfo};
+use monoform_sdk::{Diagnostic, Diagnostics, Result};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::kv::{About, Kv};
+
+const LOCK: &str = "Error acquiring the state lock";
+const UNLOCK: &str = "Cannot release the state lock";
+
+/// How often sessions are renewed; they last 15 seconds.
+const RENEWAL: Duration = Duration::from_millis(7_500);
+/// How long one renewal may take.
+const RENEWAL_TIME: Duration = Duration::from_secs(5);
+/// How long to wait before a lost lock is tried for again.
+const RECOVERY: Duration = Duration::from_secs(2);
+/// How long a key that nobody holds is tried for: after a session was lost, it cannot be had for five seconds.
+const DELAY: Duration = Duration::from_secs(7);
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A lock that is held.
+struct Held {
+    /// Its name, as it was told.
+    id: String,
+    /// The session that has it now.
+    session: Arc<Mutex<String>>,
+    renewal: JoinHandle<()>,
+}
+
+impl Held {
+    fn session(&self) -> String {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.renewal.abort();
+    }
+}
+
+/// The locks of a client.
+pub(crate) struct Locks {
+    kv: Arc<Kv>,
+    held: Mutex<BTreeMap<String, Held>>,
+}
+
+/// What a lock is for, without a slash at the end: two in a row are none of Consul's.
+fn key(path: &str) -> String {
+    format!("{}/.lock", path.trim_end_matches('/'))
+}
+
+fn info_key(path: &str) -> String {
+    format!("{}/.lockinfo", path.trim_end_matches('/'))
+}
+
+const TAKING: About<'static> = About {
+    summary: LOCK,
+    what: "Taking the lock in Consul",
+};
+const RELEASING: About<'static> = About {
+    summary: UNLOCK,
+    what: "Releasing the lock in Consul",
+};
+
+/// Takes the lock for a new session, and says so; `None` if somebody else has it.
+async fn take(kv: &Kv, path: &str, info: &mut LockInfo) -> Result<Option<String>> {
+    let session = kv.make_session(TAKING).await?;
+    let taken = take_with(kv, path, info, &session).await;
+    if !matches!(taken, Ok(true)) {
+        // What is wrong is told already, or will be; a session that stays ends by itself.
+        let _ = kv.end_session(TAKING, &session).await;
+    }
+    taken.map(|taken| taken.then_some(session))
+}
+
+async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> Result<bool> {
+    let end = Instant::now() + DELAY;
+    while !kv.acquire(TAKING, &key(path), session).await? {
+        match kv.get(TAKING, &key(path)).await? {
+            Some(pair) if pair.session.as_deref() == Some(session) => break,
+            Some(pair) if pair.session.is_some() => return Ok(false),
+            Some(pair) if !pair.is_lock() && !pair.value.is_empty() => {
+                let detail = format!("The key {:?} is no lock: it was made by another program.", key(path));
+                return Err(Diagnostic::error(LOCK, detail).into());
+            }
+            _ if Instant::now() >= end => return Ok(false),
+            // Nobody has it, but it cannot be had yet.
+            _ => tokio::time::sleep(PAUSE).await,
+        }
+    }
+    session.clone_into(&mut info.id);
+    info.info = format!("consul session: {session}");
+    path.clone_into(&mut info.path);
+    info.created = jiff::Timestamp::now().to_string();
+    if let Err(problems) = kv.put(TAKING, &info_key(path), info.to_json().into_bytes()).await {
+        let _ = kv.release(TAKING, &key(path), session).await;
+        return Err(problems);
+    }
+    Ok(true)
+}
+
+/// Who holds the lock, by what they have written.
+async fn holder(kv: &Kv, path: &str) -> Result<Option<LockInfo>> {
+    let pair = kv.get(TAKING, &info_key(path)).await?;
+    Ok(pair.and_then(|pair| LockInfo::from_json(&pair.value)))
+}
+
+/// Whether the session still is, and has the lock.
+async fn renew(kv: &Kv, path: &str, session: &str) -> Result<bool> {
+    if !kv.renew_session(TAKING, session).await? {
+        return Ok(false);
+    }
+    let pair = kv.get(TAKING, &key(path)).await?;
+    Ok(pair.is_some_and(|pair| pair.session.as_deref() == Some(session)))
+}
+
+/// Keeps a lock: renews its session, and takes it again if it was lost. That nobody has changed the state meanwhile is seen when it
+/// is written.
+async fn keep(kv: Arc<Kv>, path: String, session: Arc<Mutex<String>>, mut info: LockInfo) {
+    loop {
+        tokio::time::sleep(RENEWAL).await;
+        let current = session.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match tokio::time::timeout(RENEWAL_TIME, renew(&kv, &path, &current)).await {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => {
+                tracing::error!("the lock in Consul was lost, and is taken again");
+                let _ = kv.end_session(TAKING, &current).await;
+                loop {
+                    match take(&kv, &path, &mut info).await {
+                        Ok(Some(new)) => {
+                            *session.lock().unwrap_or_else(PoisonError::into_inner) = new;
+                            break;
+                        }
+                        Ok(None) => tracing::error!("the lock in Consul has another holder now"),
+                        Err(_) => tracing::error!("the lock in Consul cannot be taken again yet"),
+                    }
+                    tokio::time::sleep(RECOVERY).await;
+                }
+            }
+            Ok(Err(_)) | Err(_) => tracing::warn!("the session of the lock in Consul was not renewed this time"),
+        }
+    }
+}
+
+impl Locks {
+    pub fn new(kv: Arc<Kv>) -> Locks {
+        Locks {
+            kv,
+            held: Mutex::default(),
+        }
+    }
+
+    fn take_held(&self, path: &str, id: &str) -> Option<Held> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match held.get(path) {
+            Some(lock) if lock.id == id => held.remove(path),
+            _ => None,
+        }
+    }
+
+    /// Takes the lock of a state.
+    pub async fn lock(&self, path: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
+        let Some(id) = take(&self.kv, path, &mut info).await? else {
+            return Err(match holder(&self.kv, path).await? {
+                Some(holder) => {
+                    let message = format!("The state {path:?} is locked in Consul by the session {}.", holder.id);
+                    LockError::held(Some(holder), message)
+                }
+                None => LockError::held(
+                    None,
+                    format!(
+                        "The state {path:?} is locked in Consul, and nobody has written who holds it. A lock whose holder has ended \
+                         goes by itself after half a minute. To see its session: consul kv get -detailed {}",
+                        key(path)
+                    ),
+                ),
+            });
+        };
+        let session = Arc::new(Mutex::new(id.clone()));
+        let renewal = tokio::spawn(keep(self.kv.clone(), path.to_owned(), session.clone(), info));
+        let lock = Held {
+            id: id.clone(),
+            session,
+            renewal,
+        };
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.insert(path.to_owned(), lock);
+        Ok(id)
+    }
+
+    /// Releases the lock of a state, which may be another program's.
+    pub async fn unlock(&self, path: &str, id: &str) -> Result<()> {
+        match self.take_held(path, id) {
+            Some(held) => self.release(path, held).await,
+            None => self.force(path, id).await,
+        }
+    }
+
+    async fn release(&self, path: &str, held: Held) -> Result<()> {
+        held.renewal.abort();
+        let (kv, session) = (&self.kv, held.session());
+        let pair = kv.get(RELEASING, &key(path)).await?;
+        if pair.is_none_or(|pair| pair.session.as_deref() != Some(&session)) {
+            let _ = kv.end_session(RELEASING, &session).await;
+            let detail = format!(
+                "consul lock was lost: the state {path:?} was not locked any more, or by somebody else, when the lock was to be \
+                 released. What was written meanwhile is right: a state that somebody else has changed is not overwritten."
+            );
+            return Err(Diagnostic::error(UNLOCK, detail).into());
+        }
+        let info = kv.delete(RELEASING, &info_key(path), false).await;
+        let released = kv.release(RELEASING, &key(path), &session).await;
+        // Somebody else may have the lock by now: then the key is theirs.
+        if let Ok(Some(pair)) = kv.get(RELEASING, &key(path)).await
+            && pair.session.is_none()
+            && pair.is_lock()
+        {
+            let _ = kv.delete_unchanged(RELEASING, &key(path), pair.index).await;
+        }
+        let ended = kv.end_session(RELEASING, &session).await;
+        let mut problems = Diagnostics::new();
+        for result in [info, released.map(drop), ended] {
+            if let Err(found) = result {
+                problems.append(found);
+            }
+        }
+        match problems.has_errors() {
+            true => Err(problems),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends the session of another program, and removes what it has left.
+    async fn force(&self, path: &str, id: &str) -> Result<()> {
+        let kv = &self.kv;
+        let pair = kv.get(RELEASING, &key(path)).await?;
+        let session = pair.and_then(|pair| pair.session);
+        if session.as_deref() != Some(id) {
+            let detail = match session {
+                Some(session) => format!("The lock of the state {path:?} has the ID {session:?}, and not {id:?}."),
+                None => format!("The state {path:?} is not locked."),
+            };
+            return Err(Diagnostic::error(UNLOCK, detail).into());
+        }
+        kv.end_session(RELEASING, id).await?;
+        for key in [key(path), info_key(path)] {
+            if let Err(problems) = kv.delete(RELEASING, &key, false).await {
+                tracing::warn!(
+                    "the key {key:?} stays: {}",
+                    problems.0.first().map_or("", |p| p.detail.as_str())
+                );
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,261 @@
+//! The arguments, and what comes from the environment where they say nothing.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use monoform_sdk::schema::optional;
+use monoform_sdk::schema::required;
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Result, env};
+use sha2::{Digest as _, Sha256};
+use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings, Url};
+
+use crate::credentials::{Credentials, Source};
+
+/// The arguments of the block.
+#[derive(Clone, Default, Model)]
+pub struct Config {
+    /// The name of the bucket.
+    #[member(required())]
+    pub bucket: Attr<String>,
+    /// The folder of the bucket in which the states are.
+    #[member(optional())]
+    pub prefix: Attr<String>,
+    /// The key of a service account, or other credentials, as JSON text or as the path of a file with that.
+    #[member(optional())]
+    pub credentials: Attr<String>,
+    /// An access token of OAuth 2.0.
+    #[member(optional())]
+    pub access_token: Attr<String>,
+    /// The service account whose place is taken for all requests.
+    #[member(optional())]
+    pub impersonate_service_account: Attr<String>,
+    /// The service accounts by which that is reached.
+    #[member(optional())]
+    pub impersonate_service_account_delegates: Attr<Vec<Attr<String>>>,
+    /// The key of 32 bytes, in Base64, that states are encrypted with by the service and that only the client has, or the path
+    /// of a file with it.
+    #[member(optional())]
+    pub encryption_key: Attr<String>,
+    /// The key of Cloud KMS that states are encrypted with.
+    #[member(optional())]
+    pub kms_encryption_key: Attr<String>,
+    /// The address of the service, with the path of its JSON interface.
+    #[member(optional())]
+    pub storage_custom_endpoint: Attr<String>,
+}
+
+/// How states are encrypted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Encryption {
+    /// As the bucket says.
+    Usual,
+    /// With this key of Cloud KMS.
+    Kms(String),
+    /// With a key that only we have: the key and its SHA-256, in Base64.
+    Customer(String, String),
+}
+
+/// What a client needs to know.
+pub(crate) struct Settings {
+    pub bucket: String,
+    /// Empty, or with a slash at its end.
+    pub prefix: String,
+    pub encryption: Encryption,
+    /// The JSON interface: `https://storage.googleapis.com/storage/v1/`.
+    pub endpoint: Url,
+    pub credentials: Credentials,
+    pub http: HttpClient,
+}
+
+const SUMMARY: &str = "Invalid GCS backend configuration";
+
+pub(crate) fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(SUMMARY, detail).at_attribute(attribute)
+}
+
+/// The text of an attribute, or else of the first variable that is set.
+fn text(value: &Attr<String>, variables: &[&str]) -> Option<String> {
+    let given = match value.known() {
+        Some(text) => Some(text.clone()),
+        None => env::first(variables),
+    };
+    given.filter(|text| !text.is_empty())
+}
+
+/// The content of a file, if the text is the path of one; else the text itself.
+fn path_or_content(text: &str) -> std::result::Result<String, String> {
+    let path = env::expand_home(text);
+    // Text that is no path (too long, with a line break in it) is none of a file.
+    if !path.metadata().is_ok_and(|found| found.is_file()) {
+        return Ok(text.to_owned());
+    }
+    std::fs::read_to_string(&path).map_err(|e| format!("the file {} cannot be read: {e}", path.display()))
+}
+
+/// Whether an answer is worth another request.
+fn again(answer: &Answer) -> bool {
+    matches!(answer.status.as_u16(), 408 | 429 | 500 | 502..=504)
+}
+
+impl Config {
+    /// What is wrong, before any request is made.
+    pub(crate) fn problems(&self) -> Diagnostics {
+        let mut found = Diagnostics::new();
+        if self.bucket.as_str() == Some("") {
+            found.push(problem("bucket", "The name of the bucket must not be empty."));
+        }
+        // Both are refused whatever they are, but only what is not empty counts where one comes from the environment.
+        let both_here = self.encryption_key.known().is_some() && self.kms_encryption_key.known().is_some();
+        let key = text(&self.encryption_key, &["GOOGLE_ENCRYPTION_KEY"]);
+        let kms = text(&self.kms_encryption_key, &["GOOGLE_KMS_ENCRYPTION_KEY"]);
+        if both_here || key.is_some() && kms.is_some() {
+            let detail = "can't set both encryption_key and kms_encryption_key: a state is encrypted with one of them (the \
+                          variables GOOGLE_ENCRYPTION_KEY and GOOGLE_KMS_ENCRYPTION_KEY count, too).";
+            found.push(problem("encryption_key", detail));
+        }
+        if let Some(delegates) = self.impersonate_service_account_delegates.known()
+            && delegates.iter().any(Attr::is_null)
+        {
+            let attribute = "impersonate_service_account_delegates";
+            found.push(problem(attribute, format!("{attribute} elements must not be null.")));
+        }
+        found
+    }
+
+    /// What the configuration and the environment say together.
+    pub(crate) fn settings(&self) -> Result<Settings> {
+        let prefix = self.prefix.text().trim_start_matches('/');
+        let prefix = match prefix {
+            "" => String::new(),
+            prefix if prefix.ends_with('/') => prefix.to_owned(),
+            prefix => format!("{prefix}/"),
+        };
+        let http = HttpClient::new(HttpSettings {
+            retries: Retries {
+                max: 4,
+                wait_min: Duration::from_secs(1),
+                wait_max: Duration::from_secs(30),
+                again,
+            },
+            ..HttpSettings::default()
+        });
+        let source = self.source()?;
+        Ok(Settings {
+            bucket: self.bucket.text().to_owned(),
+            prefix,
+            encryption: self.encryption()?,
+            endpoint: self.endpoint(&source)?,
+            credentials: Credentials::new(
+                source,
+                text(
+                    &self.impersonate_service_account,
+                    &[
+                        "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
+                        "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+                    ],
+                ),
+                self.delegates(),
+            ),
+            http: http.map_err(|e| Diagnostic::error(SUMMARY, format!("Requests cannot be made: {e}.")))?,
+        })
+    }
+
+    fn delegates(&self) -> Vec<String> {
+        let delegates = self.impersonate_service_account_delegates.known();
+        delegates
+            .into_iter()
+            .flatten()
+            .filter_map(|d| d.known().cloned())
+            .collect()
+    }
+
+    fn source(&self) -> Result<Source> {
+        if let Some(token) = text(&self.access_token, &["GOOGLE_OAUTH_ACCESS_TOKEN"]) {
+            return Ok(Source::Token(token));
+        }
+        let given = match self.credentials.text() {
+            "" => env::first(&["GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"]),
+            text => Some(text.to_owned()),
+        };
+        let Some(given) = given else {
+            return Ok(match env::var("STORAGE_EMULATOR_HOST") {
+                Some(_) => Source::Nobody,
+                None => Source::Default,
+            });
+        };
+        let content =
+            path_or_content(&given).map_err(|e| problem("credentials", format!("Error loading credentials: {e}.")))?;
+        let json = serde_json::from_str(&content).map_err(|_| {
+            let detail = "the string provided in credentials is neither valid json nor a valid file path. It (or the variable \
+                          GOOGLE_BACKEND_CREDENTIALS or GOOGLE_CREDENTIALS) must be the JSON text of a key, or the path of the \
+                          file with that, as \"gcloud iam service-accounts keys create\" makes it.";
+            problem("credentials", detail)
+        })?;
+        Ok(Source::Json(json))
+    }
+
+    fn encryption(&self) -> Result<Encryption> {
+        if let Some(given) = text(&self.encryption_key, &["GOOGLE_ENCRYPTION_KEY"]) {
+            let attribute = "encryption_key";
+            let key = path_or_content(&given)
+                .map_err(|e| problem(attribute, format!("Error loading encryption key: {e}.")))?;
+            // Files end with a line break.
+            let key = BASE64.decode(key.trim_end()).map_err(|e| {
+                problem(
+                    attribute,
+                    format!("Error decoding encryption key: it is no Base64: {e}."),
+                )
+            })?;
+            if key.len() != 32 {
+                let detail = format!("The encryption key must have 32 bytes, and has {}.", key.len());
+                return Err(problem(attribute, detail).into());
+            }
+            return Ok(Encryption::Customer(
+                BASE64.encode(&key),
+                BASE64.encode(Sha256::digest(&key)),
+            ));
+        }
+        let kms = text(&self.kms_encryption_key, &["GOOGLE_KMS_ENCRYPTION_KEY"]);
+        Ok(kms.map_or(Encryption::Usual, Encryption::Kms))
+    }
+
+    fn endpoint(&self, source: &Source) -> Result<Url> {
+        let attribute = "storage_custom_endpoint";
+        let custom = text(
+            &self.storage_custom_endpoint,
+            &[
+                "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT",
+                "GOOGLE_STORAGE_CUSTOM_ENDPOINT",
+            ],
+        );
+        let custom = custom.or_else(|| {
+            let host = env::var("STORAGE_EMULATOR_HOST")?;
+            let host = host.trim_end_matches('/');
+            Some(match host.contains("://") {
+                true => format!("{host}/storage/v1/"),
+                false => format!("http://{host}/storage/v1/"),
+            })
+        });
+        let address = custom.unwrap_or_else(|| format!("https://storage.{}/storage/v1/", source.universe()));
+        // What is joined to an address without a slash at its end would take the place of the last part.
+        let complete = match address.ends_with('/') {
+            true => address.clone(),
+            false => format!("{address}/"),
+        };
+        let url = Url::parse(&complete).map_err(|e| {
+            problem(
+                attribute,
+                format!("{attribute} is not an address that can be understood ({address:?}): {e}."),
+            )
+        })?;
+        match url.scheme() {
+            "http" | "https" => Ok(url),
+            _ => Err(problem(
+                attribute,
+                format!("{attribute} must begin with http:// or https://, as in \"https://storage.googleapis.com/storage/v1/\"."),
+            )
+            .into()),
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Who we are: a token for every request, from the first source that says so.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
+use serde_json::{Value as Json, json};
+use store_client::oauth::{self, PrivateKey, Token, TokenCache, refusal, send_form, signed_statement, token_in};
+use store_client::{HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
+
+use crate::federation;
+
+/// What tokens are for: objects.
+const OBJECTS: &str = "https://www.googleapis.com/auth/devstorage.read_write";
+/// What tokens are for by which others are asked for.
+pub(crate) const EVERYTHING: &str = "https://www.googleapis.com/auth/cloud-platform";
+
+const TOKENS: &str = "https://oauth2.googleapis.com/token";
+const GOOGLE: &str = "googleapis.com";
+
+/// How long a token of an impersonated account holds.
+const HOUR: &str = "3600s";
+
+/// Where credentials come from.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// A token that was given.
+    Token(String),
+    /// Credentials that were given.
+    Json(Json),
+    /// Application default credentials, or those of the machine.
+    Default,
+    /// None, for an emulator.
+    Nobody,
+}
+
+impl Source {
+    /// The domain of the cloud that the credentials are of.
+    pub fn universe(&self) -> &str {
+        match self {
+            Source::Json(json) => json["universe_domain"].as_str().unwrap_or(GOOGLE),
+            _ => GOOGLE,
+        }
+    }
+}
+
+/// Tokens, which are asked for when they are needed.
+pub(crate) struct Credentials {
+    source: Source,
+    impersonate: Option<String>,
+    delegates: Vec<String>,
+    token: TokenCache,
+}
+
+pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
+    Diagnostic::error("No valid credentials found", detail).into()
+}
+
+/// The file of application default credentials, if there is one.
+fn default_file() -> Option<PathBuf> {
+    if let Some(path) = env::var("GOOGLE_APPLICATION_CREDENTIALS") {
+        return Some(path.into());
+    }
+    let folder = match env::var("CLOUDSDK_CONFIG") {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(env::var("HOME")?).join(".config/gcloud"),
+    };
+    Some(folder.join("application_default_credentials.json")).filter(|path| path.exists())
+}
+
+fn default_json(path: &PathBuf) -> Result<Json> {
+    let failed = |why: String| {
+        problem(format!(
+            "The application default credentials in {} cannot be used: {why}.",
+            path.display()
+        ))
+    };
+    let text = std::fs::read(path).map_err(|e| failed(e.to_string()))?;
+    serde_json::from_slice(&text).map_err(|e| failed(format!("they are no JSON: {e}")))
+}
+
+impl Credentials {
+    pub fn new(source: Source, impersonate: Option<String>, delegates: Vec<String>) -> Credentials {
+        Credentials {
+            source,
+            impersonate,
+            delegates,
+            token: TokenCache::default(),
+        }
+    }
+
+    /// Where they are from, in words.
+    pub fn origin(&self) -> String {
+        let base = match &self.source {
+            Source::Token(_) => {
+                "the access token that was given (access_token or GOOGLE_OAUTH_ACCESS_TOKEN)".to_owned()
+            }
+            Source::Json(json) => match json["client_email"].as_str() {
+                Some(account) => format!("those of the service account {account}"),
+                None => {
+                    "those that were given (credentials, GOOGLE_BACKEND_CREDENTIALS or GOOGLE_CREDENTIALS)".to_owned()
+                }
+            },
+            Source::Default => match default_file() {
+                Some(path) => format!("the application default credentials in {}", path.display()),
+                None => "those of the machine".to_owned(),
+            },
+            Source::Nobody => "none, because STORAGE_EMULATOR_HOST is set".to_owned(),
+        };
+        match &self.impersonate {
+            Some(account) => format!("{base}, in the place of {account}"),
+            None => base,
+        }
+    }
+
+    /// Adds to the headers of a request what says who we are.
+    pub async fn sign(&self, http: &HttpClient, headers: &mut HeaderMap) -> Result<()> {
+        if matches!(self.source, Source::Nobody) && self.impersonate.is_none() {
+            return Ok(());
+        }
+        let token = self.token.get(self.find(http)).await?;
+        let value = token.bearer().ok_or_else(|| {
+            problem(format!(
+                "The access token has characters that it cannot have: {}.",
+                self.origin()
+            ))
+        })?;
+        headers.insert("authorization", value);
+        if let Some(project) = self.quota_project()
+            && let Ok(project) = HeaderValue::from_str(&project)
+        {
+            headers.insert("x-goog-user-project", project);
+        }
+        Ok(())
+    }
+
+    /// The project that requests count for, where it is not the one of the bucket.
+    fn quota_project(&self) -> Option<String> {
+        let of = |json: &Json| json["quota_project_id"].as_str().map(str::to_owned);
+        match &self.source {
+            Source::Json(json) => env::var("GOOGLE_CLOUD_QUOTA_PROJECT").or_else(|| of(json)),
+            Source::Default => env::var("GOOGLE_CLOUD_QUOTA_PROJECT")
+                .or_else(|| default_json(&default_file()?).ok().as_ref().and_then(of)),
+            Source::Token(_) | Source::Nobody => None,
+        }
+    }
+
+    async fn find(&self, http: &HttpClient) -> Result<Token> {
+        let Some(account) = &self.impersonate else {
+            return self.base(http, OBJECTS).await;
+        };
+        let base = self.base(http, EVERYTHING).await?;
+        let host = format!("iamcredentials.{}", self.source.universe());
+        let address = format!("https://{host}/v1/projects/-/serviceAccounts/{account}:generateAccessToken");
+        impersonated(http, &base, &address, &self.delegates, OBJECTS).await
+    }
+
+    /// A token of the source itself.
+    async fn base(&self, http: &HttpClient, scope: &str) -> Result<Token> {
+        match &self.source {
+            Source::Token(token) => Ok(Token::lasting(token.clone())),
+            Source::Json(json) => of_json(http, json, scope).await,
+            Source::Default => match default_file() {
+                Some(path) => of_json(http, &default_json(&path)?, scope).await,
+                None => of_machine(scope).await,
+            },
+            Source::Nobody => Ok(Token::lasting("")),
+        }
+    }
+}
+
+/// A token of the credentials in JSON.
+async fn of_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
+    match json["type"].as_str().unwrap_or_default() {
+        "impersonated_service_account" => {
+            let base = of_plain_json(http, &json["source_credentials"], EVERYTHING).await?;
+            let address = json["service_account_impersonation_url"].as_str().unwrap_or_default();
+            let delegates = json["delegates"].as_array().into_iter().flatten();
+            let delegates: Vec<String> = delegates.filter_map(|d| d.as_str().map(str::to_owned)).collect();
+            impersonated(http, &base, address, &delegates, scope).await
+        }
+        _ => of_plain_json(http, json, scope).await,
+    }
+}
+
+/// The same for credentials that do not have others in them.
+async fn of_plain_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
+    let text = |name: &str| json[name].as_str().unwrap_or_default();
+    let given = |name: &str, usual: &str| match text(name) {
+        "" => usual.to_owned(),
+        text => text.to_owned(),
+    };
+    match text("type") {
+        "service_account" => {
+            let address = given("token_uri", TOKENS);
+            let account = text("client_email");
+            let now = oauth::now();
+            let claims = json!({"iss": account, "scope": scope, "aud": address, "iat": now, "exp": now + 3600});
+            let header = [("kid", text("private_key_id"))];
+            let assertion = PrivateKey::from_pem(text("private_key"))
+                .and_then(|key| signed_statement(&header, &claims, &key))
+                .map_err(|why| {
+                    problem(format!(
+                        "The key of the service account {account} cannot be used: {why}."
+                    ))
+                })?;
+            let form = [
+                ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"),
+                ("assertion", assertion.as_str()),
+            ];
+            exchange(http, &address, &form, &format!("the service account {account}")).await
+        }
+        "authorized_user" => {
+            let form = [
+                ("grant_type", "refresh_token"),
+                ("client_id", text("client_id")),
+                ("client_secret", text("client_secret")),
+                ("refresh_token", text("refresh_token")),
+            ];
+            let who = "the user that is logged in; log in again with \"gcloud auth application-default login\"";
+            exchange(http, &given("token_uri", TOKENS), &form, who).await
+        }
+        "external_account_authorized_user" => {
+            let form = [
+                ("grant_type", "refresh_token"),
+                ("client_id", text("client_id")),
+                ("client_secret", text("client_secret")),
+                ("refresh_token", text("refresh_token")),
+            ];
+            let address = given("token_url", "https://sts.googleapis.com/v1/oauthtoken");
+            exchange(http, &address, &form, "the user that is logged in").await
+        }
+        "external_account" => federation::token(http, json, scope).await,
+        "" => Err(problem(
+            "The credentials have no \"type\": they are no JSON that Google has made. Make a key with \"gcloud iam \
+             service-accounts keys create\", or log in with \"gcloud auth application-default login\".",
+        )),
+        other => Err(problem(format!(
+            "Credentials of the type {other:?} are not supported. There are: service_account, authorized_user, \
+             external_account, external_account_authorized_user, impersonated_service_account."
+        ))),
+    }
+}
+
+/// An address in credentials.
+pub(crate) fn address(text: &str) -> Result<Url> {
+    let url = Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or_else(|| {
+        problem(format!(
+            "The credentials have an address that cannot be understood: {text:?}."
+        ))
+    })
+}
+
+async fn exchange(http: &HttpClient, to: &str, form: &[(&str, &str)], who: &str) -> Result<Token> {
+    let answer = send_form(http, &address(to)?, form)
+        .await
+        .map_err(|failure| problem(format!("Asking {to} for a token of {who} failed: {}", failure.message)))?;
+    token_in(&answer).map_err(|why| problem(format!("{to} gives no token for {who}: {why}.")))
+}
+
+/// A token of an account in whose place we are.
+pub(crate) async fn impersonated(
+    http: &HttpClient,
+    base: &Token,
+    to: &str,
+    delegates: &[String],
+    scope: &str,
+) -> Result<Token> {
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    if let Some(value) = base.bearer() {
+        headers.insert("authorization", value);
+    }
+    let delegates: Vec<String> = delegates
+        .iter()
+        .map(|account| match account.contains('/') {
+            true => account.clone(),
+            false => format!("projects/-/serviceAccounts/{account}"),
+        })
+        .collect();
+    let body = json!({"scope": [scope], "lifetime": HOUR, "delegates": delegates});
+    let answer = http
+        .send(
+            Method::POST,
+            &address(to)?,
+            headers,
+            Some(body.to_string().into_bytes()),
+        )
+        .await
+        .map_err(|failure| problem(format!("Asking {to} for a token failed: {}", failure.message)))?;
+    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+    match json["accessToken"].as_str().filter(|_| answer.status.is_success()) {
+        Some(token) => Ok(Token::until(token, json["expireTime"].as_str().unwrap_or_default())),
+        None => Err(problem(format!(
+            "{to} gives no token: {}. Whoever takes the place of a service account needs the role Service Account Token Creator \
+             on it (roles/iam.serviceAccountTokenCreator).",
+            refusal(&answer)
+        ))),
+    }
+}
+
+/// A token of the machine's own service account.
+async fn of_machine(scope: &str) -> Result<Token> {
+    let none = |why: &str| {
+        problem(format!(
+            "There are no credentials for Google Cloud: none in the backend (credentials, access_token), in the environment \
+             (GOOGLE_BACKEND_CREDENTIALS, GOOGLE_CREDENTIALS, GOOGLE_OAUTH_ACCESS_TOKEN, GOOGLE_APPLICATION_CREDENTIALS), or in \
+             gcloud's file of application default credentials, and the machine has none: {why}.\n\nLog in with \"gcloud auth \
+             application-default login\", or name the file with the key of a service account."
+        ))
+    };
+    let host = env::var("GCE_METADATA_HOST").unwrap_or_else(|| "metadata.google.internal".to_owned());
+    // The service is near: it answers at once, or is not there.
+    let http = HttpClient::new(HttpSettings {
+        proxy: Proxy::None,
+        timeout: Some(Duration::from_secs(3)),
+        retries: Retries {
+            max: 1,
+            wait_min: Duration::from_millis(200),
+            ..Retries::default()
+        },
+        ..HttpSettings::default()
+    })
+    .map_err(|e| none(&e))?;
+    let mut url = address(&format!(
+        "http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
+    ))?;
+    url.query_pairs_mut().append_pair("scopes", scope);
+    let mut headers = HeaderMap::new();
+    headers.insert("metadata-flavor", HeaderValue::from_static("Google"));
+    let answer = http
+        .send(Method::GET, &url, headers, None)
+        .await
+        .map_err(|_| none("its metadata service does not answer"))?;
+    token_in(&answer).map_err(|why| none(&format!("its metadata service gives no token: {why}")))
+}

@@ -1,0 +1,226 @@
+//! Requests to the cluster, and what their answers say.
+
+use monoform_sdk::{Diagnostic, Diagnostics, Result};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value as Json, json};
+use store_client::{Answer, HeaderValue, Method, Url};
+
+use crate::session::Sessions;
+
+/// What stays as it is in a part of a path or of a query.
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// What is being done: for messages.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub summary: &'a str,
+    pub what: &'a str,
+}
+
+/// A kind of object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Secret,
+    Lease,
+}
+
+impl Kind {
+    fn path(self) -> (&'static str, &'static str) {
+        match self {
+            Kind::Secret => ("api/v1", "secrets"),
+            Kind::Lease => ("apis/coordination.k8s.io/v1", "leases"),
+        }
+    }
+
+    /// An object of this kind without anything in it.
+    pub fn object(self, metadata: Json) -> Json {
+        let (version, kind) = match self {
+            Kind::Secret => ("v1", "Secret"),
+            Kind::Lease => ("coordination.k8s.io/v1", "Lease"),
+        };
+        json!({"apiVersion": version, "kind": kind, "metadata": metadata})
+    }
+}
+
+/// What became of a write.
+pub(crate) enum Written {
+    /// It is done.
+    Done,
+    /// Somebody else was faster: the object is there already, or has changed.
+    Conflict,
+}
+
+/// The objects of a namespace.
+pub(crate) struct Api {
+    pub sessions: Sessions,
+    pub namespace: String,
+}
+
+impl Api {
+    fn url(&self, kind: Kind, name: Option<&str>, query: &str) -> Result<Url> {
+        let (group, plural) = kind.path();
+        let namespace = utf8_percent_encode(&self.namespace, PART);
+        let server = self.sessions.server().trim_end_matches('/');
+        let mut address = format!("{server}/{group}/namespaces/{namespace}/{plural}");
+        if let Some(name) = name {
+            address.push_str(&format!("/{}", utf8_percent_encode(name, PART)));
+        }
+        if !query.is_empty() {
+            address.push_str(&format!("?{query}"));
+        }
+        Url::parse(&address).map_err(|e| {
+            let detail = format!("{address:?} is not where a cluster can be: {e}.");
+            Diagnostic::error("Invalid kubernetes backend configuration", detail).into()
+        })
+    }
+
+    async fn send(
+        &self,
+        about: About<'_>,
+        method: Method,
+        url: &Url,
+        body: Option<&Json>,
+        accept: Option<&'static str>,
+    ) -> Result<Answer> {
+        let mut again = true;
+        loop {
+            let session = self.sessions.get().await?;
+            let mut headers = session.headers.clone();
+            if let Some(accept) = accept {
+                headers.insert("accept", HeaderValue::from_static(accept));
+            }
+            let body = body.map(|json| json.to_string().into_bytes());
+            if body.is_some() {
+                headers.insert("content-type", HeaderValue::from_static("application/json"));
+            }
+            let sent = session.http.send(method.clone(), url, headers, body).await;
+            let answer = sent.map_err(|failure| {
+                let mut problem = failure.diagnostic(about.summary, about.what);
+                problem
+                    .detail
+                    .push_str(&format!(" The cluster is asked at {}.", self.sessions.server()));
+                problem
+            })?;
+            // What a program has said may not hold any more.
+            if answer.status.as_u16() != 401 || !again || !self.sessions.refused().await {
+                return Ok(answer);
+            }
+            again = false;
+        }
+    }
+
+    /// An answer that is an error, in words.
+    pub fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
+        let status: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let message = status["message"].as_str().unwrap_or_default();
+        let namespace = &self.namespace;
+        let advice = match answer.status.as_u16() {
+            401 => {
+                " The credentials are not accepted: they may have expired. Log in to the cluster again, or check the user in the \
+                 file of config_path, or \"token\" of the backend."
+                    .to_owned()
+            }
+            403 => format!(
+                " The user or service account needs a role for secrets and leases: kubectl create role terraform-state --namespace \
+                 {namespace} --verb=get,list,create,update,delete --resource=secrets,leases.coordination.k8s.io; then kubectl \
+                 create rolebinding terraform-state --namespace {namespace} --role=terraform-state --user=USER"
+            ),
+            404 if message.contains("namespaces") => format!(
+                " Create the namespace: kubectl create namespace {namespace}\nOr correct \"namespace\" of the backend."
+            ),
+            413 => " The state is too large for a secret.".to_owned(),
+            _ if message.contains("Too long") || message.contains("too large") => {
+                " The state is too large for a secret of this cluster.".to_owned()
+            }
+            500..=599 => " This is a problem of the cluster: its log may say more.".to_owned(),
+            _ => String::new(),
+        };
+        let said = match message.trim_end_matches('.') {
+            "" => String::new(),
+            text => format!(": {text}"),
+        };
+        let detail = format!(
+            "{} was answered with the status {}{said}.{advice}",
+            about.what, answer.status
+        );
+        Diagnostic::error(about.summary, detail).into()
+    }
+
+    fn json(about: About<'_>, answer: &Answer) -> Result<Json> {
+        serde_json::from_slice(&answer.body).map_err(|e| {
+            let detail = format!(
+                "{} was answered with something that is no JSON: {e}. Is this a cluster?",
+                about.what
+            );
+            Diagnostic::error(about.summary, detail).into()
+        })
+    }
+
+    /// An object; `None` if it is not there.
+    pub async fn get(&self, about: About<'_>, kind: Kind, name: &str) -> Result<Option<Json>> {
+        let url = self.url(kind, Some(name), "")?;
+        let answer = self.send(about, Method::GET, &url, None, None).await?;
+        match answer.status.as_u16() {
+            200 => Api::json(about, &answer).map(Some),
+            404 => Ok(None),
+            _ => Err(self.problem(about, &answer)),
+        }
+    }
+
+    /// The secrets with these labels; without their data if that is not wanted.
+    pub async fn secrets(&self, about: About<'_>, labels: &str, with_data: bool) -> Result<Vec<Json>> {
+        const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+        let labels = utf8_percent_encode(labels, PART);
+        let mut found = Vec::new();
+        let mut next = String::new();
+        loop {
+            let url = self.url(Kind::Secret, None, &format!("labelSelector={labels}&limit=500{next}"))?;
+            let accept = (!with_data).then_some(METADATA);
+            let answer = self.send(about, Method::GET, &url, None, accept).await?;
+            if answer.status.as_u16() != 200 {
+                return Err(self.problem(about, &answer));
+            }
+            let mut json = Api::json(about, &answer)?;
+            if let Json::Array(items) = json["items"].take() {
+                found.extend(items);
+            }
+            match json["metadata"]["continue"].as_str() {
+                Some(token) if !token.is_empty() => next = format!("&continue={}", utf8_percent_encode(token, PART)),
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    /// Makes an object.
+    pub async fn create(&self, about: About<'_>, kind: Kind, object: &Json) -> Result<Written> {
+        let url = self.url(kind, None, "")?;
+        let answer = self.send(about, Method::POST, &url, Some(object), None).await?;
+        self.written(about, &answer)
+    }
+
+    /// Puts an object in the place of the one it was made from.
+    pub async fn update(&self, about: About<'_>, kind: Kind, name: &str, object: &Json) -> Result<Written> {
+        let url = self.url(kind, Some(name), "")?;
+        let answer = self.send(about, Method::PUT, &url, Some(object), None).await?;
+        self.written(about, &answer)
+    }
+
+    fn written(&self, about: About<'_>, answer: &Answer) -> Result<Written> {
+        match answer.status.as_u16() {
+            200..=299 => Ok(Written::Done),
+            409 => Ok(Written::Conflict),
+            _ => Err(self.problem(about, answer)),
+        }
+    }
+
+    /// Deletes an object. It may be gone already.
+    pub async fn delete(&self, about: About<'_>, kind: Kind, name: &str) -> Result<()> {
+        let url = self.url(kind, Some(name), "")?;
+        let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"});
+        let answer = self.send(about, Method::DELETE, &url, Some(&options), None).await?;
+        match answer.status.as_u16() {
+            200..=299 | 404 => Ok(()),
+            _ => Err(self.problem(about, &answer)),
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! Secrets with states, and leases that lock them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read as _, Write as _};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use serde_json::{Map, Value as Json, json};
+
+use crate::api::{About, Api, Kind, Written};
+use crate::config::Settings;
+
+const READ: &str = "Error reading the state";
+const WRITE: &str = "Error writing the state";
+const DELETE: &str = "Error deleting the state";
+const LIST: &str = "Failed to list workspaces";
+const LOCK: &str = "Error acquiring the state lock";
+const UNLOCK: &str = "Cannot release the state lock";
+
+/// The key of a state in a secret, the label of all secrets and leases with states, and what their names begin with.
+const STATE: &str = "tfstate";
+const SUFFIX: &str = "tfstateSecretSuffix";
+const WORKSPACE: &str = "tfstateWorkspace";
+const LOCK_INFO: &str = "app.terraform.io/lock-info";
+
+/// How much of a compressed state is in one secret; a secret has at most that.
+const PART: usize = 1 << 20;
+
+/// How often a lease is tried for that others change at the same time.
+const ATTEMPTS: u32 = 5;
+
+/// The states of a namespace.
+pub(crate) struct Client {
+    api: Api,
+    suffix: String,
+    labels: BTreeMap<String, String>,
+}
+
+/// Whether an object can have this name: that of a domain, in small letters.
+fn is_name(name: &str) -> bool {
+    let is_part = |part: &str| {
+        let fits = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+        !part.is_empty() && part.bytes().all(fits) && !part.starts_with('-') && !part.ends_with('-')
+    };
+    name.len() <= 253 && name.split('.').all(is_part)
+}
+
+/// What comes after the name of the first secret of a state: the number of the part.
+fn number(base: &str, name: &str) -> Option<usize> {
+    match name.strip_prefix(base)? {
+        "" => Some(0),
+        rest => rest.strip_prefix("-part-")?.parse().ok().filter(|number| *number > 0),
+    }
+}
+
+fn name_of(object: &Json) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+fn problem(summary: &str, detail: String) -> Diagnostics {
+    Diagnostic::error(summary, detail).into()
+}
+
+fn holder(lease: &Json) -> Option<&str> {
+    lease["spec"]["holderIdentity"].as_str()
+}
+
+fn lock_info(lease: &Json) -> Option<LockInfo> {
+    let text = lease["metadata"]["annotations"][LOCK_INFO].as_str()?;
+    LockInfo::from_json(text.as_bytes())
+}
+
+impl Client {
+    pub fn new(settings: Settings) -> Client {
+        Client {
+            api: Api {
+                sessions: settings.sessions,
+                namespace: settings.namespace,
+            },
+            suffix: settings.suffix,
+            labels: settings.labels,
+        }
+    }
+
+    /// The name of a state's secret.
+    fn secret(&self, summary: &str, workspace: &str) -> Result<String> {
+        let name = format!("{STATE}-{workspace}-{}", self.suffix);
+        match is_name(&name) {
+            true => Ok(name),
+            false => Err(problem(
+                summary,
+                format!(
+                    "the secret name {name} is invalid: the names of objects in Kubernetes have at most 253 small letters, digits, \
+                     hyphens and dots, and begin and end with a letter or a digit. The workspace and secret_suffix must be such that \
+                     this is so."
+                ),
+            )),
+        }
+    }
+
+    fn labels(&self, workspace: &str) -> BTreeMap<String, String> {
+        let own = [
+            (STATE, "true"),
+            (SUFFIX, self.suffix.as_str()),
+            (WORKSPACE, workspace),
+            ("app.kubernetes.io/managed-by", "terraform"),
+        ];
+        let mut labels: BTreeMap<String, String> = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        labels.extend(self.labels.clone());
+        labels
+    }
+
+    /// The secrets of a state by the numbers of their parts.
+    async fn parts(&self, about: About<'_>, workspace: &str, with_data: bool) -> Result<BTreeMap<usize, Json>> {
+        let base = self.secret(about.summary, workspace)?;
+        let labels: Vec<String> = self
+            .labels(workspace)
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let secrets = self.api.secrets(about, &labels.join(","), with_data).await?;
+        let numbered = secrets
+            .into_iter()
+            .filter_map(|secret| Some((number(&base, name_of(&secret))?, secret)));
+        Ok(numbered.collect())
+    }
+
+    fn what(&self, doing: &str, kind: &str, name: &str) -> String {
+        format!("{doing} the {kind} {name:?} in the namespace {:?}", self.api.namespace)
+    }
+
+    async fn write_part(&self, about: About<'_>, workspace: &str, name: &str, data: &[u8]) -> Result<()> {
+        for _ in 0..ATTEMPTS {
+            let written = match self.api.get(about, Kind::Secret, name).await? {
+                Some(mut secret) => {
+                    secret["data"][STATE] = BASE64.encode(data).into();
+                    self.api.update(about, Kind::Secret, name, &secret).await?
+                }
+                None => {
+                    let mut secret = Kind::Secret.object(json!({
+                        "name": name,
+                        "namespace": self.api.namespace,
+                        "labels": self.labels(workspace),
+                        "annotations": {"encoding": "gzip"},
+                    }));
+                    secret["data"] = json!({STATE: BASE64.encode(data)});
+                    self.api.create(about, Kind::Secret, &secret).await?
+                }
+            };
+            if matches!(written, Written::Done) {
+                return Ok(());
+            }
+        }
+        Err(problem(
+            about.summary,
+            format!(
+                "{} failed: somebody else changes it at the same time, again and again.",
+                about.what
+            ),
+        ))
+    }
+
+    /// Deletes an object if it is one of ours.
+    async fn delete_own(&self, about: About<'_>, kind: Kind, name: &str) -> Result<()> {
+        let Some(object) = self.api.get(about, kind, name).await? else {
+            return Ok(());
+        };
+        if object["metadata"]["labels"][STATE] != "true" {
+            let detail = format!(
+                "The object {name:?} does not have the label \"{STATE}\": it is of another program, and stays."
+            );
+            return Err(problem(about.summary, detail));
+        }
+        self.api.delete(about, kind, name).await
+    }
+
+    fn held(&self, name: &str, lease: &Json) -> LockError {
+        match lock_info(lease) {
+            Some(info) => LockError::held(
+                Some(info),
+                format!("the state is already locked: the lease {name:?} has a holder."),
+            ),
+            None => LockError::held(
+                None,
+                format!(
+                    "the state is already locked: the lease {name:?} has the holder {:?}, and does not say who that is. To free it: \
+                     kubectl delete lease {name} --namespace {}",
+                    holder(lease).unwrap_or_default(),
+                    self.api.namespace
+                ),
+            ),
+        }
+    }
+}
+
+#[async_trait]
+impl StateClient for Client {
+    fn support(&self) -> WorkspaceSupport {
+        WorkspaceSupport::NamedByState
+    }
+
+    async fn workspaces(&self) -> Result<Vec<String>> {
+        let about = About {
+            summary: LIST,
+            what: &format!(
+                "Listing the secrets with states in the namespace {:?}",
+                self.api.namespace
+            ),
+        };
+        let secrets = self.api.secrets(about, &format!("{STATE}=true"), false).await?;
+        let workspaces = secrets.iter().filter_map(|secret| {
+            let labels = &secret["metadata"]["labels"];
+            let is_ours = labels[SUFFIX] == *self.suffix;
+            labels[WORKSPACE].as_str().filter(|name| is_ours && *name != DEFAULT)
+        });
+        let names: BTreeSet<&str> = workspaces.collect();
+        Ok([DEFAULT].into_iter().chain(names).map(str::to_owned).collect())
+    }
+
+    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+        let name = self.secret(READ, workspace)?;
+        let what = self.what("Reading", "secret", &name);
+        let about = About {
+            summary: READ,
+            what: &what,
+        };
+        let mut all = Vec::new();
+        let parts = self.parts(about, workspace, true).await?;
+        let count = parts.len();
+        for (place, (number, secret)) in parts.into_iter().enumerate() {
+            if place != number {
+                let detail = format!("{what} failed: part {place} of {count} of the state is missing.");
+                return Err(problem(READ, detail));
+            }
+            let Some(data) = secret["data"][STATE].as_str() else {
+                return Ok(None);
+            };
+            let bytes = BASE64
+                .decode(data)
+                .map_err(|e| problem(READ, format!("{what} failed: its data is no Base64: {e}.")))?;
+            all.extend_from_slice(&bytes);
+        }
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let mut state = Vec::new();
+        GzDecoder::new(all.as_slice())
+            .read_to_end(&mut state)
+            .map_err(|e| problem(READ, format!("{what} failed: the state cannot be decompressed: {e}.")))?;
+        Ok(Some(state).filter(|state| !state.is_empty()))
+    }
+
+    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+        let base = self.secret(WRITE, workspace)?;
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        let compressed = encoder.write_all(&state).and_then(|()| encoder.finish());
+        let compressed = compressed.map_err(|e| problem(WRITE, format!("The state cannot be compressed: {e}.")))?;
+        drop(state);
+        let what = self.what("Writing", "secret", &base);
+        let about = About {
+            summary: WRITE,
+            what: &what,
+        };
+        let before = self.parts(about, workspace, false).await?;
+        let mut count = 0;
+        for part in compressed.chunks(PART) {
+            let name = match count {
+                0 => base.clone(),
+                number => format!("{base}-part-{number}"),
+            };
+            self.write_part(about, workspace, &name, part).await?;
+            count += 1;
+        }
+        // What is left of a larger state.
+        for (number, secret) in before {
+            if number >= count {
+                self.delete_own(about, Kind::Secret, name_of(&secret)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, workspace: &str) -> Result<()> {
+        if workspace == DEFAULT || workspace.is_empty() {
+            let detail = "can't delete default state: the default workspace is always there.".to_owned();
+            return Err(problem("Cannot delete the workspace", detail));
+        }
+        let base = self.secret(DELETE, workspace)?;
+        let what = self.what("Deleting", "secret", &base);
+        let about = About {
+            summary: DELETE,
+            what: &what,
+        };
+        for secret in self.parts(about, workspace, false).await?.values() {
+            self.delete_own(about, Kind::Secret, name_of(secret)).await?;
+        }
+        self.delete_own(about, Kind::Lease, &format!("lock-{base}")).await
+    }
+
+    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        let name = format!("lock-{}", self.secret(LOCK, workspace)?);
+        let what = self.what("Taking", "lease", &name);
+        let about = About {
+            summary: LOCK,
+            what: &what,
+        };
+        for _ in 0..ATTEMPTS {
+            let written = match self.api.get(about, Kind::Lease, &name).await? {
+                None => {
+                    let mut lease = Kind::Lease.object(json!({
+                        "name": name,
+                        "labels": self.labels(workspace),
+                        "annotations": {LOCK_INFO: info.to_json()},
+                    }));
+                    lease["spec"] = json!({"holderIdentity": info.id});
+                    self.api.create(about, Kind::Lease, &lease).await?
+                }
+                // The answer to a first attempt may have been lost on its way.
+                Some(lease) if holder(&lease) == Some(&info.id) => return Ok(info.id),
+                Some(lease) if holder(&lease).is_some() => return Err(self.held(&name, &lease)),
+                Some(mut lease) => {
+                    if !lease["metadata"]["annotations"].is_object() {
+                        lease["metadata"]["annotations"] = Json::Object(Map::new());
+                    }
+                    lease["metadata"]["annotations"][LOCK_INFO] = info.to_json().into();
+                    lease["spec"]["holderIdentity"] = info.id.as_str().into();
+                    self.api.update(about, Kind::Lease, &name, &lease).await?
+                }
+            };
+            if matches!(written, Written::Done) {
+                return Ok(info.id);
+            }
+        }
+        let detail = format!("{what} failed: others take and free it at the same time, again and again. Try again.");
+        Err(LockError::Failed(problem(LOCK, detail)))
+    }
+
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
+        let name = format!("lock-{}", self.secret(UNLOCK, workspace)?);
+        let what = self.what("Freeing", "lease", &name);
+        let about = About {
+            summary: UNLOCK,
+            what: &what,
+        };
+        for _ in 0..ATTEMPTS {
+            let lease = self.api.get(about, Kind::Lease, &name).await?;
+            let Some((mut lease, current)) = lease.and_then(|l| holder(&l).map(str::to_owned).map(|h| (l, h))) else {
+                let detail = format!("state is already unlocked: the lease {name:?} has no holder.");
+                return Err(problem(UNLOCK, detail));
+            };
+            if current != id {
+                let who = lock_info(&lease).map(|info| format!(": {info}")).unwrap_or_default();
+                let detail = format!(
+                    "lock id {id:?} does not match existing lock: the lease {name:?} has the holder {current:?}{who}."
+                );
+                return Err(problem(UNLOCK, detail));
+            }
+            if let Some(spec) = lease["spec"].as_object_mut() {
+                spec.shift_remove("holderIdentity");
+            }
+            if let Some(annotations) = lease["metadata"]["annotations"].as_object_mut() {
+                annotations.shift_remove(LOCK_INFO);
+            }
+            if matches!(self.api.update(about, Kind::Lease, &name, &lease).await?, Written::Done) {
+                return Ok(());
+            }
+        }
+        Err(problem(
+            UNLOCK,
+            format!("{what} failed: somebody else changes it at the same time, again and again."),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn names_of_objects_are_those_of_domains() {
+        assert!(is_name("tfstate-default-a.b") && is_name(&"a".repeat(253)));
+        assert!(
+            !is_name("tfstate-Default-a")
+                && !is_name("tfstate-a_b")
+                && !is_name("tfstate-")
+                && !is_name(&"a".repeat(254))
+        );
+    }
+
+    #[test]
+    fn parts_are_told_by_their_names() {
+        assert_eq!(number("tfstate-default-a", "tfstate-default-a"), Some(0));
+        assert_eq!(number("tfstate-default-a", "tfstate-default-a-part-12"), Some(12));
+        assert_eq!(number("tfstate-default-a", "tfstate-default-a-part-x"), None);
+        assert_eq!(number("tfstate-default-a", "tfstate-default-ab"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! Actions in the documents of plans: planned invocations, and the blocks of the configuration.
+
+use config::{ActionEvent, ActionFailure, ModuleNode};
+use cty::Value;
+use engine::invocation::{ActionInvocation, InvocationTrigger};
+use engine::plan::Plan;
+use serde_json::{Map, Value as Json, json};
+
+use super::Object;
+use super::expressions::expression;
+use super::provider_configs::ProviderConfigs;
+use super::values::{known_part, sensitive_parts, unknown_parts};
+
+/// The name of the event of an invocation.
+#[must_use]
+pub fn event_name(trigger: &InvocationTrigger) -> &'static str {
+    match trigger.lifecycle().map(|t| t.event) {
+        Some(ActionEvent::BeforeCreate) => "BeforeCreate",
+        Some(ActionEvent::AfterCreate) => "AfterCreate",
+        Some(ActionEvent::BeforeUpdate) => "BeforeUpdate",
+        Some(ActionEvent::AfterUpdate) => "AfterUpdate",
+        Some(ActionEvent::BeforeDestroy) => "BeforeDestroy",
+        Some(ActionEvent::AfterDestroy) => "AfterDestroy",
+        None => "Invoke",
+    }
+}
+
+/// The name of what a failure means.
+#[must_use]
+pub fn on_failure_name(on_failure: ActionFailure) -> &'static str {
+    match on_failure {
+        ActionFailure::Halt => "ActionOnFailureHalt",
+        ActionFailure::Taint => "ActionOnFailureTaint",
+        ActionFailure::Continue => "ActionOnFailureContinue",
+    }
+}
+
+/// The planned invocations.
+pub(super) fn invocations(plan: &Plan) -> Vec<Json> {
+    plan.invocations.iter().map(invocation).collect()
+}
+
+fn invocation(invocation: &ActionInvocation) -> Json {
+    let action = &invocation.address.action.action;
+    let config = &invocation.config;
+    let document = Object::default()
+        .with("address", invocation.address.to_string())
+        .with("type", &*action.ty)
+        .with("name", &*action.name)
+        .with("config_values", known_part(config).unwrap_or(Json::Null))
+        .with("config_sensitive", sensitive_parts(config))
+        .with("config_unknown", unknown_document(config))
+        .with("provider_name", invocation.provider.provider.to_string());
+    match &*invocation.trigger {
+        InvocationTrigger::Lifecycle(trigger) => document.with(
+            "lifecycle_action_trigger",
+            Object::default()
+                .with("triggering_resource_address", trigger.resource.to_string())
+                .with("action_trigger_event", event_name(&invocation.trigger))
+                .with("action_trigger_block_index", trigger.block)
+                .with("actions_list_index", trigger.action)
+                .with("on_failure", on_failure_name(trigger.on_failure)),
+        ),
+        InvocationTrigger::Invoke { caller } => {
+            let caller = caller.as_ref().map(ToString::to_string);
+            document.with(
+                "invoke_action_trigger",
+                Object::default().with_some("calling_resource_address", caller),
+            )
+        }
+    }
+    .into()
+}
+
+fn unknown_document(config: &Value) -> Json {
+    if config.is_null() {
+        return Json::Bool(false);
+    }
+    match unknown_parts(config) {
+        Json::Null => json!({}),
+        parts => parts,
+    }
+}
+
+/// The `action` blocks of a module, sorted by type and name.
+pub(super) fn configured(node: &ModuleNode, providers: &ProviderConfigs) -> Vec<Json> {
+    let blocks = node.module.actions.values().map(|action| {
+        Object::default()
+            .with("address", action.address.to_string())
+            .with("type", &*action.address.ty)
+            .with("name", &*action.address.name)
+            .with(
+                "provider_config_key",
+                providers.key_for(&node.path, &action.local_provider()),
+            )
+            .with_content("count_expression", action.count.as_ref().map_or(Json::Null, expression))
+            .with_content(
+                "for_each_expression",
+                action.for_each.as_ref().map_or(Json::Null, expression),
+            )
+            .into()
+    });
+    blocks.collect::<Vec<Json>>()
+}
+
+/// The members of a summary of changes that are about actions. Releases before 1.14 do not have them.
+pub fn add_to_summary(changes: &mut Map<String, Json>, invoked: usize, failed: usize) {
+    if invoked > 0 || !crate::TERRAFORM_VERSION.starts_with("1.11.") {
+        changes.insert("action_invocation".into(), invoked.into());
+        changes.insert("action_fail".into(), failed.into());
+    }
+}

@@ -1,0 +1,89 @@
+//! Invocations of actions in a plan: below the changes that trigger them, and by themselves where the user asks for them.
+
+use engine::instance::nulls_for_unknowns;
+use engine::invocation::{ActionInvocation, InvocationTrigger};
+use engine::plan::{Plan, ResourceChange};
+use lang::render::quote;
+use provider::Schemas;
+
+use super::compare;
+use super::paint::{Ink, Text};
+use super::pair::{Pair, Paths};
+use super::render::{self, Options};
+
+const OPTIONS: Options = Options {
+    no_signs: true,
+    no_null: true,
+    all_replace: false,
+    none_replace: true,
+    show_all: true,
+};
+
+/// Writes what a change triggers, before it and after it.
+pub(super) fn triggered(text: &mut Text, plan: &Plan, schemas: &Schemas, change: &ResourceChange) {
+    for (when, before) in [("before", true), ("after", false)] {
+        let mut any = false;
+        for invocation in &plan.invocations {
+            let Some(trigger) = invocation.trigger.lifecycle() else {
+                continue;
+            };
+            if trigger.resource != change.address || trigger.event.is_before() != before {
+                continue;
+            }
+            if !any {
+                any = true;
+                let heading = format!("# Actions to be invoked {when} this change in order:");
+                text.push("\n\n    ").inked(Ink::Bold, &heading).push("\n");
+            }
+            one(text, schemas, invocation);
+        }
+    }
+}
+
+/// Writes what the user asks for, if anything.
+pub(super) fn requested(text: &mut Text, plan: &Plan, schemas: &Schemas, tool: &str) {
+    let requested = plan
+        .invocations
+        .iter()
+        .filter_map(|invocation| match &*invocation.trigger {
+            InvocationTrigger::Invoke { caller } => Some((invocation, caller)),
+            InvocationTrigger::Lifecycle(_) => None,
+        });
+    for (i, (invocation, caller)) in requested.enumerate() {
+        if i == 0 {
+            text.push(&format!("\n{tool} will invoke the following action(s):\n\n"));
+        }
+        text.push("  ").inked(Ink::Bold, &format!("# {}", invocation.address));
+        text.push(" will be invoked");
+        if let Some(caller) = caller {
+            text.push(&format!(" (called from {caller})"));
+        }
+        text.push("\n");
+        one(text, schemas, invocation);
+        text.push("\n");
+    }
+}
+
+fn one(text: &mut Text, schemas: &Schemas, invocation: &ActionInvocation) {
+    let action = &invocation.address.action.action;
+    text.push(&format!("    # {}\n", invocation.address));
+    text.push(&format!(
+        "    action {} {} {{\n",
+        quote(&action.ty),
+        quote(&action.name)
+    ));
+    text.push("        config ");
+    let known = nulls_for_unknowns(&invocation.config);
+    match schemas.action(&invocation.provider.provider, &action.ty) {
+        Some(schema) => {
+            let pair = Pair::of_object(&known, &invocation.config, Paths::none(), Paths::All);
+            render::node(text, &compare::block(&pair, &schema.block), 2, OPTIONS);
+        }
+        // The shape is unknown: show the content.
+        None => {
+            let pair = Pair::of_value(Some(&known), Some(&invocation.config));
+            render::node(text, &compare::dynamic(pair), 2, OPTIONS);
+        }
+    }
+    text.push("\n    }\n");
+}

@@ -1,0 +1,423 @@
+//! What is evaluated while the tree of modules is loaded: the sources and versions of module calls that are no literals, and
+//! the const variables that they may depend on.
+//!
+//! Nothing but const variables is known here. Everything else that can be referred to is unknown, and a source that depends on
+//! it is an error. Local values are evaluated when a source, a version or a const variable needs them, and not otherwise: a
+//! configuration whose sources are literals costs nothing.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use addrs::Referenceable;
+use cty::{Type, Value};
+use lang::eval::{Context, evaluate, evaluate_as, with_expression};
+use lang::functions::CallError;
+use lang::functions::provider::{Parameter, Signature};
+use lang::scope::{FunctionSettings, Reference, Scope};
+use syntax::ast::Expr;
+use syntax::content::{did_you_mean, suggest};
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::decode;
+use crate::model::{CallAddress, CheckRule, Module, ModuleCall, Variable};
+use crate::version::{Constraint, Dialect};
+
+/// The values of a module's const variables. One that is missing has been reported, or cannot be known here.
+pub type ConstValues = BTreeMap<Arc<str>, Value>;
+
+/// A module of the tree as its module calls are evaluated.
+pub(crate) struct EarlyModule<'m> {
+    module: &'m Module,
+    values: ConstValues,
+    /// The value of `path.cwd`.
+    cwd: &'m str,
+    functions: FunctionSettings,
+    locals: Mutex<Locals>,
+}
+
+/// The local values that have been evaluated.
+#[derive(Default)]
+struct Locals {
+    /// `None` for those that could not be.
+    done: BTreeMap<Arc<str>, Option<Value>>,
+    /// Those that wait for another one, outermost first.
+    waiting: Vec<Arc<str>>,
+    problems: Diagnostics,
+}
+
+/// Why an argument of a call has no value; what can be reported has been.
+struct Unusable;
+
+impl<'m> EarlyModule<'m> {
+    /// A module whose const variables have these values.
+    pub fn new(module: &'m Module, values: ConstValues, cwd: &'m str) -> EarlyModule<'m> {
+        EarlyModule {
+            module,
+            values,
+            cwd,
+            functions: FunctionSettings {
+                pure: true,
+                ..FunctionSettings::default()
+            },
+            locals: Mutex::default(),
+        }
+    }
+
+    /// The module.
+    pub fn module(&self) -> &'m Module {
+        self.module
+    }
+
+    /// The values of the const variables.
+    pub fn into_values(self) -> ConstValues {
+        self.values
+    }
+
+    fn locals(&self) -> MutexGuard<'_, Locals> {
+        self.locals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a call has its module from. Problems are reported.
+    pub fn address(&self, call: &ModuleCall, diagnostics: &mut Diagnostics) -> Option<Arc<CallAddress>> {
+        let source = call.source.as_ref()?;
+        let version = match &call.version {
+            None => None,
+            Some(expr) => self.version(expr, diagnostics).ok()?,
+        };
+        let text = self.text(source, &SOURCE, diagnostics).ok()?;
+        let Some(text) = text else {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Unsuitable module source",
+                    "The source is null. A module call needs a source.",
+                )
+                .at(source.range()),
+            );
+            return None;
+        };
+        decode::call_address(&text, version, source, diagnostics).map(Arc::new)
+    }
+
+    fn version(&self, expr: &Expr, diagnostics: &mut Diagnostics) -> Result<Option<Constraint>, Unusable> {
+        let Some(text) = self.text(expr, &VERSION, diagnostics)? else {
+            return Ok(None);
+        };
+        match Constraint::parse(&text, Dialect::Module, expr.range()) {
+            Ok(constraint) => Ok(Some(constraint)),
+            Err(error) => {
+                diagnostics.push(decode::invalid_constraint(&error, expr.range()));
+                Err(Unusable)
+            }
+        }
+    }
+
+    /// The text that an argument evaluates to; `None` for null.
+    fn text(
+        &self,
+        expr: &Expr,
+        argument: &Argument,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Option<Arc<str>>, Unusable> {
+        for traversal in lang::refs::traversals(expr) {
+            // What is no reference is reported by evaluating it.
+            let Ok(reference) = lang::refs::whole_reference(&traversal) else {
+                continue;
+            };
+            if !(argument.allows)(&reference.subject) {
+                diagnostics.push(
+                    Diagnostic::error(
+                        format!("Invalid module {}", argument.name),
+                        format!(
+                            "The {} of a module is needed before anything of the configuration exists, so it can depend only \
+                             on const variables, and on local values that depend on nothing else.",
+                            argument.name
+                        ),
+                    )
+                    .at(&reference.range),
+                );
+                return Err(Unusable);
+            }
+        }
+        let (value, problems) = self.evaluate_as(expr, &Type::String);
+        let failed = problems.has_errors();
+        diagnostics.extend(problems);
+        if failed || self.take_problems(diagnostics) {
+            return Err(Unusable);
+        }
+        let (value, marks) = value.unmark();
+        if value.is_null() {
+            return Ok(None);
+        }
+        let unknown =
+            |detail: String| Diagnostic::error(format!("Unknown module {}", argument.name), detail).at(expr.range());
+        if !value.is_known() {
+            if self.is_complete() {
+                diagnostics.push(unknown(format!(
+                    "The {} of a module must be known when the configuration is loaded: only literals, and variables with \
+                     \"const = true\", are known then.",
+                    argument.name
+                )));
+            }
+            return Err(Unusable);
+        }
+        if marks.is_sensitive() || marks.is_ephemeral() {
+            diagnostics.push(unknown(format!(
+                "The {} of a module is shown and stored, so it cannot depend on a sensitive or ephemeral value.",
+                argument.name
+            )));
+            return Err(Unusable);
+        }
+        value.as_str().map(|text| Some(text.into())).ok_or(Unusable)
+    }
+
+    /// Whether every const variable has a value: without one, which has been reported, much is unknown that should not be.
+    fn is_complete(&self) -> bool {
+        let mut of_const = self.module.variables.values().filter(|v| v.is_const);
+        of_const.all(|v| self.values.contains_key(&v.name))
+    }
+
+    /// Takes the problems of local values. Returns whether there were errors.
+    fn take_problems(&self, diagnostics: &mut Diagnostics) -> bool {
+        let problems = std::mem::take(&mut self.locals().problems);
+        let failed = problems.has_errors();
+        diagnostics.extend(problems);
+        failed
+    }
+
+    fn evaluate_as(&self, expr: &Expr, ty: &Type) -> (Value, Diagnostics) {
+        self.prepare(expr);
+        evaluate_as(expr, ty, Context::new(self))
+    }
+
+    /// Evaluates the local values that an expression needs: in an order in which each finds what it needs, so that no chain of
+    /// them is too long.
+    fn prepare(&self, expr: &Expr) {
+        let mut stack: Vec<(Arc<str>, bool)> = needed_locals(expr);
+        while let Some((name, ready)) = stack.pop() {
+            let Some(local) = self.module.locals.get(&name) else {
+                continue;
+            };
+            if ready {
+                let (value, problems) = evaluate(&local.expr, Context::new(self));
+                let mut locals = self.locals();
+                locals.waiting.pop();
+                let failed = problems.has_errors();
+                locals.problems.extend(problems);
+                locals.done.insert(name, (!failed).then_some(value));
+                continue;
+            }
+            let mut locals = self.locals();
+            if locals.done.contains_key(&name) || locals.waiting.contains(&name) {
+                continue;
+            }
+            locals.waiting.push(name.clone());
+            drop(locals);
+            stack.push((name, true));
+            stack.extend(needed_locals(&local.expr));
+        }
+    }
+
+    /// The values that a call gives to the const variables of its module. Problems are reported.
+    pub fn inputs(&self, call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostics) -> ConstValues {
+        let mut out = ConstValues::new();
+        for variable in module.variables.values().filter(|v| v.is_const) {
+            let Some(attribute) = call.inputs.attribute(&variable.name) else {
+                // Without a default either, that is reported with the other arguments.
+                out.extend(variable.default.clone().map(|value| (variable.name.clone(), value)));
+                continue;
+            };
+            let (value, problems) = self.evaluate_as(&attribute.expr, &Type::Dynamic);
+            let failed = problems.has_errors();
+            diagnostics.extend(problems);
+            if failed || self.take_problems(diagnostics) {
+                continue;
+            }
+            if !value.is_wholly_known() {
+                if self.is_complete() {
+                    diagnostics.push(
+                        Diagnostic::error(
+                            "Const variables must be known",
+                            format!(
+                                "The variable \"{}\" of this module has \"const = true\", so its value must be known when the \
+                                 configuration is loaded: only literals and other const variables are known then.",
+                                variable.name
+                            ),
+                        )
+                        .at(attribute.expr.range()),
+                    );
+                }
+                continue;
+            }
+            match variable.accept(&value, attribute.expr.range()) {
+                Ok(value) => drop(out.insert(variable.name.clone(), value)),
+                Err(problem) => diagnostics.push(*problem),
+            }
+        }
+        out
+    }
+
+    /// The values of all inputs of a call whose module cannot be read yet, as far as they are known.
+    pub fn known_inputs(&self, call: &ModuleCall) -> ConstValues {
+        let mut out = ConstValues::new();
+        for attribute in &call.inputs.attributes {
+            let (value, problems) = self.evaluate_as(&attribute.expr, &Type::Dynamic);
+            if !problems.has_errors() && value.is_wholly_known() {
+                out.insert(attribute.name.clone(), value);
+            }
+        }
+        // What is wrong is reported when the module is there.
+        self.locals().problems = Diagnostics::new();
+        out
+    }
+
+    /// Checks the const variables against their validations. What cannot be decided here is decided in a plan.
+    /// `set_at` says where a variable is set.
+    pub fn validate(&self, set_at: &dyn Fn(&str) -> Option<Range>, diagnostics: &mut Diagnostics) {
+        let of_const = self.module.variables.values().filter(|v| v.is_const);
+        for variable in of_const.filter(|v| self.values.contains_key(&v.name)) {
+            for rule in &variable.validations {
+                self.prepare(&rule.condition);
+                self.prepare(&rule.error_message);
+                diagnostics.extend(self.failure(variable, rule, set_at));
+                self.take_problems(diagnostics);
+            }
+        }
+    }
+
+    fn failure(&self, variable: &Variable, rule: &CheckRule, set_at: &dyn Fn(&str) -> Option<Range>) -> Diagnostics {
+        let context = Context::new(self);
+        let (condition, problems) = evaluate_as(&rule.condition, &Type::Bool, context);
+        if problems.has_errors() {
+            return problems;
+        }
+        if condition.unmark().0.as_bool() != Some(false) {
+            return Diagnostics::new();
+        }
+        let (message, problems) = evaluate_as(&rule.error_message, &Type::String, context);
+        if problems.has_errors() {
+            return problems;
+        }
+        let (message, marks) = message.unmark();
+        let hidden = marks.is_sensitive() || marks.is_ephemeral();
+        let message = match message.as_str() {
+            Some(text) if !hidden => text.trim().to_owned(),
+            _ => "The error message of the validation cannot be shown.".to_owned(),
+        };
+        let problem = Diagnostic::error(
+            "Invalid value for variable",
+            format!("{message}\n\nThe rule that says so stands at {}.", rule.range),
+        );
+        let place = set_at(&variable.name).unwrap_or_else(|| variable.range.clone());
+        with_expression(problem.at(&place), &rule.condition, context).into()
+    }
+}
+
+/// The local values that an expression refers to, none of them ready.
+fn needed_locals(expr: &Expr) -> Vec<(Arc<str>, bool)> {
+    let subjects = lang::refs::traversals(expr)
+        .into_iter()
+        .filter_map(|t| lang::refs::whole_reference(&t).ok());
+    subjects
+        .filter_map(|r| match r.subject {
+            Referenceable::Local(name) => Some((name, false)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// An argument of a call that is evaluated while loading.
+struct Argument {
+    name: &'static str,
+    /// What it may refer to.
+    allows: fn(&Referenceable) -> bool,
+}
+
+const SOURCE: Argument = Argument {
+    name: "source",
+    allows: |subject| {
+        matches!(
+            subject,
+            Referenceable::Variable(_) | Referenceable::Local(_) | Referenceable::Path(_)
+        )
+    },
+};
+
+const VERSION: Argument = Argument {
+    name: "version",
+    allows: |subject| matches!(subject, Referenceable::Variable(_) | Referenceable::Local(_)),
+};
+
+fn error(reference: &Reference, summary: &str, detail: String) -> Diagnostics {
+    Diagnostic::error(summary, detail).at(&reference.range).into()
+}
+
+impl Scope for EarlyModule<'_> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        let module = self.module;
+        match &reference.subject {
+            Referenceable::Variable(name) => {
+                let Some(variable) = module.variables.get(name) else {
+                    let hint = suggest(name, module.variables.keys().map(|n| &**n));
+                    return Err(error(
+                        reference,
+                        "Reference to undeclared input variable",
+                        format!("The module has no variable \"{name}\".{}", did_you_mean(hint)),
+                    ));
+                };
+                let known = self.values.get(name).filter(|_| variable.is_const).cloned();
+                let value = known.unwrap_or_else(|| Value::unknown(variable.value_type()));
+                Ok(value.with_marks(variable.marks()))
+            }
+            Referenceable::Local(name) => {
+                if !module.locals.contains_key(name) {
+                    let hint = suggest(name, module.locals.keys().map(|n| &**n));
+                    return Err(error(
+                        reference,
+                        "Reference to undeclared local value",
+                        format!("The module has no local value \"{name}\".{}", did_you_mean(hint)),
+                    ));
+                }
+                let locals = self.locals();
+                if let Some(value) = locals.done.get(name) {
+                    return value.clone().ok_or_else(Diagnostics::new);
+                }
+                let from = locals.waiting.iter().position(|n| n == name).unwrap_or_default();
+                let names: Vec<String> = locals.waiting[from..].iter().map(|n| format!("local.{n}")).collect();
+                Err(error(
+                    reference,
+                    &format!("Cycle: {}", names.join(", ")),
+                    "Each of these values is needed to evaluate the next one, and the last one for the first.".into(),
+                ))
+            }
+            Referenceable::Path(name) => match &**name {
+                "module" => Ok(Value::string(&module.source_dir)),
+                "root" => Ok(Value::string(".")),
+                "cwd" => Ok(Value::string(self.cwd)),
+                other => Err(error(
+                    reference,
+                    "Invalid \"path\" attribute",
+                    format!("There is no path.{other}. The attributes are path.cwd, path.module and path.root."),
+                )),
+            },
+            _ => Ok(Value::unknown(Type::Dynamic)),
+        }
+    }
+
+    fn functions(&self) -> Option<&FunctionSettings> {
+        Some(&self.functions)
+    }
+
+    /// No provider can be asked yet, so any function may be there.
+    fn provider_function(&self, _provider: &str, _function: &str) -> Result<Arc<Signature>, CallError> {
+        Ok(Arc::new(Signature {
+            parameters: Vec::new(),
+            variadic: Some(Parameter {
+                name: "arguments".into(),
+                ty: Type::Dynamic,
+                allow_null: true,
+                allow_unknown: true,
+            }),
+            result: Type::Dynamic,
+        }))
+    }
+}

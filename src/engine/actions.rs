@@ -1,0 +1,246 @@
+//! Actions of the configuration: their schemas, and the evaluation of their `config` blocks.
+
+use addrs::{AbsActionInstance, AbsProviderConfig, ConfigAction, InstanceKey, ModuleInstance};
+use config::{ActionKey, ActionRef, Config};
+use cty::{Marks, Type, Value};
+use lang::body::decode_body;
+use lang::eval::{Context, evaluate_as};
+use provider::Schemas;
+use schema::Schema;
+use schema::marking::mark_sensitive;
+use syntax::ast::{Body, Expr};
+use syntax::content::{did_you_mean, suggest};
+use syntax::{Diagnostic, Diagnostics, Range, Severity};
+
+use crate::eval::{Evaluator, Expansion, ModuleScope, Repetition};
+use crate::instance::forbidden_ephemeral;
+
+/// An action with what its evaluation needs.
+#[derive(Clone)]
+pub(crate) struct ConfiguredAction<'a> {
+    pub(crate) address: ConfigAction,
+    pub(crate) block: &'a config::Action,
+    pub(crate) provider: AbsProviderConfig,
+    pub(crate) schema: &'a Schema,
+}
+
+/// An evaluation of the configuration of an action.
+pub(crate) struct ActionCall<'c> {
+    /// The instance of the action's module.
+    pub(crate) module: &'c ModuleInstance,
+    /// `count.index` and `each` of the action's instance.
+    pub(crate) repetition: Repetition,
+    /// The value of `caller`, if there is one.
+    pub(crate) caller: Option<Value>,
+    /// What the diagnostics are about.
+    pub(crate) about: &'c str,
+}
+
+impl<'a> ConfiguredAction<'a> {
+    /// The action at this address. The error is one of a configuration without it, or of a provider without the type.
+    pub(crate) fn find(
+        config: &'a Config,
+        schemas: &'a Schemas,
+        address: &ConfigAction,
+    ) -> Result<ConfiguredAction<'a>, Diagnostics> {
+        let (Some(block), Some(provider)) = (config.action(address), config.provider_for_action(address)) else {
+            return Err(Diagnostic::error(
+                "Action not in configuration",
+                format!("The configuration has no {address}."),
+            )
+            .into());
+        };
+        let Some(schema) = schemas.action(&provider.provider, &block.address.ty) else {
+            let known = schemas.providers.get(&provider.provider).map(|p| p.actions.keys());
+            let hint = suggest(&block.address.ty, known.into_iter().flatten().map(|k| &**k));
+            return Err(Diagnostic::error(
+                "Invalid action type",
+                format!(
+                    "The provider {} does not support the action \"{}\": its schema has none of that name.{}",
+                    provider.provider.for_display(),
+                    block.address.ty,
+                    did_you_mean(hint)
+                ),
+            )
+            .at(&block.type_range)
+            .about(address)
+            .into());
+        };
+        Ok(ConfiguredAction {
+            address: address.clone(),
+            block,
+            provider,
+            schema,
+        })
+    }
+
+    /// The body and the schema that positions in a provider's diagnostics refer to.
+    pub(crate) fn written<'w>(&'w self, body: &'w Body) -> Option<(&'w Body, &'w Schema)> {
+        Some((body, self.schema))
+    }
+
+    /// Evaluates the configuration; null if the action has none. With `complete`, one that is missing counts as empty, so that missing
+    /// arguments are reported. Returns it with all marks but deprecations, and the warnings.
+    pub(crate) fn evaluate(
+        &self,
+        evaluator: &Evaluator<'_>,
+        call: ActionCall<'_>,
+        complete: bool,
+    ) -> Result<(Value, Diagnostics), Diagnostics> {
+        if self.block.config.is_none() && !complete {
+            return Ok((Value::null(self.schema.implied_type()), Diagnostics::new()));
+        }
+        let body = self.block.config_body();
+        let Some(scope) = evaluator.scope_with(call.module, call.repetition, None) else {
+            return Err(Diagnostics::new());
+        };
+        let scope = match call.caller {
+            Some(caller) => scope.called_by(caller),
+            None => scope,
+        };
+        let (value, problems) = decode_body(&body, &self.schema.block, Context::new(&scope));
+        let failed = problems.has_errors();
+        let (value, warnings) = scope.without_deprecations(value, &body, &self.schema.block);
+        let about = |d: Diagnostic| d.about(call.about);
+        let mut all: Diagnostics = problems.into_iter().chain(warnings).map(about).collect();
+        if failed {
+            return Err(all);
+        }
+        all.extend(forbidden_ephemeral(&value, self.schema, &body, &call.about));
+        if all.has_errors() { Err(all) } else { Ok((value, all)) }
+    }
+
+    /// A configuration as a plan has it: without ephemeral values, and with the sensitive values of the schema marked.
+    pub(crate) fn to_plan(&self, config: &Value) -> Value {
+        let lasting = without_ephemeral(config);
+        let marks = lasting.paths_with_marks();
+        let (plain, _) = lasting.unmark_deep();
+        mark_sensitive(&self.schema.block, plain).mark_paths(&marks)
+    }
+
+    /// Checks that a reference has a key if, and only if, the action has several instances.
+    pub(crate) fn check_key(&self, key: &InstanceKey, range: &Range) -> Result<(), Diagnostic> {
+        let address = &self.block.address;
+        let (summary, detail) = match (&self.block.count, &self.block.for_each, key) {
+            (Some(_), _, InstanceKey::Int(_))
+            | (None, Some(_), InstanceKey::String(_))
+            | (None, None, InstanceKey::None) => return Ok(()),
+            (Some(_), _, InstanceKey::None) => (
+                "Missing index",
+                format!(
+                    "{address} has the argument \"count\", so one of its instances must be chosen by a whole number."
+                ),
+            ),
+            (None, Some(_), InstanceKey::None) => (
+                "Missing index",
+                format!("{address} has the argument \"for_each\", so one of its instances must be chosen by a string."),
+            ),
+            (Some(_), _, InstanceKey::String(_)) => (
+                "Invalid index",
+                format!(
+                    "{address} has the argument \"count\": the keys of its instances are whole numbers, not strings."
+                ),
+            ),
+            (None, Some(_), InstanceKey::Int(_)) => (
+                "Invalid index",
+                format!("{address} has the argument \"for_each\": the keys of its instances are strings, not numbers."),
+            ),
+            (None, None, _) => (
+                "Invalid index",
+                format!("{address} has neither \"count\" nor \"for_each\", so it has one instance, without a key."),
+            ),
+        };
+        Err(Diagnostic::error(summary, detail).at(range))
+    }
+
+    /// The repetition of the instance that a reference names.
+    pub(crate) fn instance(
+        &self,
+        expansion: &Expansion,
+        address: &AbsActionInstance,
+        range: &Range,
+    ) -> Result<Repetition, Diagnostic> {
+        let key = &address.action.key;
+        self.check_key(key, range)?;
+        if !expansion.has(key) {
+            return Err(Diagnostic::error(
+                "Reference to non-existent action instance",
+                format!("{} has no instance {address}.", self.address),
+            )
+            .at(range));
+        }
+        Ok(expansion.repetition(key))
+    }
+}
+
+/// The key that a reference has in an instance of the resource with this repetition. In static evaluation `count.index` and
+/// `each.key` are unknown: then there is none.
+pub(crate) fn key_of(reference: &ActionRef, repetition: &Repetition) -> Result<Option<InstanceKey>, Diagnostic> {
+    let missing = |summary: &str, argument: &str| {
+        Diagnostic::error(
+            summary,
+            format!("The resource that triggers the action has no argument \"{argument}\"."),
+        )
+        .at(&reference.range)
+    };
+    match &reference.key {
+        ActionKey::Static(key) => Ok(Some(key.clone())),
+        ActionKey::CountIndex => {
+            let index = repetition
+                .index
+                .as_ref()
+                .ok_or_else(|| missing("Reference to \"count\" in non-counted context", "count"))?;
+            let number = index.as_number().and_then(cty::Number::to_i64);
+            Ok(number.and_then(|n| u64::try_from(n).ok()).map(InstanceKey::Int))
+        }
+        ActionKey::EachKey => {
+            let (key, _) = repetition
+                .each
+                .as_ref()
+                .ok_or_else(|| missing("Reference to \"each\" in context without for_each", "for_each"))?;
+            Ok(key.as_arc_str().cloned().map(InstanceKey::String))
+        }
+    }
+}
+
+/// The value with null in place of ephemeral values.
+pub(crate) fn without_ephemeral(value: &Value) -> Value {
+    if !value.deep_marks().is_ephemeral() {
+        return value.clone();
+    }
+    if value.marks().is_ephemeral() {
+        return Value::null(value.ty().clone());
+    }
+    let (plain, marks) = value.clone().unmark();
+    plain.map_parts(|_, part| without_ephemeral(part)).with_marks(marks)
+}
+
+/// Whether a value has ephemeral parts.
+pub(crate) fn has_ephemeral(value: &Value) -> bool {
+    value.deep_marks().contains(Marks::EPHEMERAL)
+}
+
+/// Whether the condition of a trigger is true; `None` if that is not known.
+pub(crate) fn condition_holds(condition: &Expr, scope: &ModuleScope<'_>) -> Result<Option<bool>, Diagnostics> {
+    let (value, problems) = evaluate_as(condition, &Type::Bool, Context::new(scope));
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    let (value, _) = value.unmark_deep();
+    if value.is_null() {
+        return Err(Diagnostic::error(
+            "Incorrect value type",
+            "The condition of a trigger is null, where true or false is required.",
+        )
+        .at(condition.range())
+        .into());
+    }
+    Ok(value.as_bool())
+}
+
+/// The diagnostic as a warning.
+pub(crate) fn as_warning(diagnostic: Diagnostic) -> Diagnostic {
+    let mut warning = diagnostic;
+    warning.severity = Severity::Warning;
+    warning
+}

@@ -1,0 +1,346 @@
+//! Invokes actions: those that the change of an object triggers, and those that the user asks for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use addrs::AbsResourceInstance;
+use config::{ActionEvent, ActionFailure};
+use cty::Value;
+use state::ObjectStatus;
+use state::journal::{Intent, IntentAction};
+use syntax::{Diagnostic, Diagnostics};
+
+use super::{Applier, ObjectOperation};
+use crate::actions::{ActionCall, ConfiguredAction, as_warning, condition_holds};
+use crate::eval::Reported;
+use crate::eval::instance_conditions::ConfiguredInstance;
+use crate::events::Event;
+use crate::instance::located;
+use crate::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
+use crate::plan::{Mode, Plan};
+
+/// The invocations that the changes of each object trigger, in order.
+pub(super) struct Triggered<'a>(HashMap<&'a AbsResourceInstance, Vec<&'a ActionInvocation>>);
+
+impl<'a> Triggered<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Triggered<'a> {
+        let mut out: HashMap<_, Vec<_>> = HashMap::new();
+        for invocation in &plan.invocations {
+            if let Some(trigger) = invocation.trigger.lifecycle() {
+                out.entry(&trigger.resource).or_default().push(invocation);
+            }
+        }
+        Triggered(out)
+    }
+
+    /// The invocations of these events of an object.
+    fn of<'t>(
+        &'t self,
+        address: &AbsResourceInstance,
+        events: impl Fn(ActionEvent) -> bool + 't,
+    ) -> impl Iterator<Item = (&'a ActionInvocation, &'a LifecycleTrigger)> + 't {
+        let all = self.0.get(address).into_iter().flatten();
+        all.filter_map(|invocation| Some((*invocation, invocation.trigger.lifecycle()?)))
+            .filter(move |(_, trigger)| events(trigger.event))
+    }
+
+    /// Whether something is invoked before the object is created or updated.
+    pub(super) fn begins(&self, address: &AbsResourceInstance) -> bool {
+        self.of(address, |event| event.is_before() && !event.is_destroy())
+            .next()
+            .is_some()
+    }
+}
+
+impl Applier<'_> {
+    /// Invokes what the creation or the update of an object triggers before it (then `caller` is the planned object) or after it (then it is
+    /// the new one). An error means that the operation has failed. A new object is tainted where the trigger says so.
+    pub(super) async fn invoke_triggered(
+        &self,
+        s: &ObjectOperation<'_>,
+        instance: ConfiguredInstance<'_>,
+        before: bool,
+        caller: &Value,
+    ) -> Result<(), Reported> {
+        let events = |event: ActionEvent| event.is_before() == before && !event.is_destroy();
+        for (invocation, trigger) in self.triggered.of(s.address, events) {
+            let Err(failed) = self.invoke_evaluated(s, instance, invocation, trigger, caller).await else {
+                continue;
+            };
+            if trigger.on_failure == ActionFailure::Continue && failed.may_continue {
+                self.context
+                    .evaluator
+                    .report(failed.problems.into_iter().map(as_warning));
+                continue;
+            }
+            if trigger.on_failure == ActionFailure::Taint && trigger.event == ActionEvent::AfterCreate {
+                self.taint(s);
+            }
+            return Err(self.context.fail(failed.problems));
+        }
+        Ok(())
+    }
+
+    /// Evaluates the condition of a trigger and the configuration of the action again, and invokes the action.
+    async fn invoke_evaluated(
+        &self,
+        s: &ObjectOperation<'_>,
+        instance: ConfiguredInstance<'_>,
+        invocation: &ActionInvocation,
+        trigger: &LifecycleTrigger,
+        caller: &Value,
+    ) -> Result<(), InvocationFailure> {
+        if !self.condition_is_true(instance, trigger, caller)? {
+            return Ok(());
+        }
+        let action = self.configured_action(invocation)?;
+        let module = &invocation.address.module;
+        let evaluator = self.context.evaluator;
+        let about = format!("{}, called from {}", action.address, s.address);
+        let expansion = evaluator.action_expansion(module, &action.address.action);
+        let expansion = expansion.map_err(|Reported| Diagnostics::new())?;
+        let call = ActionCall {
+            module,
+            repetition: action.instance(&expansion, &invocation.address, &action.block.range)?,
+            caller: Some(caller.clone()),
+            about: &about,
+        };
+        let evaluated = action.evaluate(evaluator, call, false);
+        evaluator.forget_resource_value(&s.address.containing_resource());
+        let (config, warnings) = evaluated?;
+        evaluator.report(warnings);
+        self.invoke(&action, invocation, &config, &about)
+            .await
+            .map_err(InvocationFailure::of_action)
+    }
+
+    /// Whether the condition of a trigger is true, if it has one.
+    fn condition_is_true(
+        &self,
+        instance: ConfiguredInstance<'_>,
+        trigger: &LifecycleTrigger,
+        object: &Value,
+    ) -> Result<bool, Diagnostics> {
+        let block = instance.block.lifecycle.action_triggers.get(trigger.block);
+        let Some(condition) = block.and_then(|block| block.condition.as_ref()) else {
+            return Ok(true);
+        };
+        let scope = self.context.evaluator.scope_with(
+            &instance.address.module,
+            instance.repetition.clone(),
+            Some(object.clone()),
+        );
+        let Some(scope) = scope else {
+            return Err(Diagnostics::new());
+        };
+        condition_holds(condition, &scope)?.ok_or_else(|| {
+            Diagnostic::error(
+                "Unknown condition when invoking action before apply",
+                "Whether an action is invoked must be known when its turn comes; the condition refers to values that only the change \
+                 itself determines.",
+            )
+            .at(condition.range())
+            .about(instance.address)
+            .into()
+        })
+    }
+
+    fn configured_action(&self, invocation: &ActionInvocation) -> Result<ConfiguredAction<'_>, Diagnostics> {
+        let schemas = self.context.providers.schemas();
+        ConfiguredAction::find(self.context.inputs.config, schemas, &invocation.address.config())
+    }
+
+    fn taint(&self, s: &ObjectOperation<'_>) {
+        let object = self
+            .state()
+            .current(s.address)
+            .map(|o| o.with_status(ObjectStatus::Tainted));
+        if let Some(object) = object {
+            self.update_current(s.change, Some(Arc::new(object)));
+        }
+    }
+
+    /// Invokes what the destruction of an object triggers at this event, with the configuration of the plan. When everything is
+    /// destroyed, a failure is no reason to stop.
+    pub(super) async fn invoke_destroying(&self, s: &ObjectOperation<'_>, event: ActionEvent) -> Result<(), Reported> {
+        for (invocation, trigger) in self.triggered.of(s.address, |e| e == event) {
+            let Err(problems) = self.invoke_planned(invocation).await else {
+                continue;
+            };
+            let continues = self.plan.mode == Mode::Destroy || trigger.on_failure == ActionFailure::Continue;
+            if !continues {
+                return Err(self.context.fail(problems));
+            }
+            self.context.evaluator.report(problems.into_iter().map(as_warning));
+        }
+        Ok(())
+    }
+
+    /// Invokes what the user asks for.
+    pub(super) async fn invoke_requested(&self, invocation: &ActionInvocation) -> Result<(), Reported> {
+        let result = self.invoke_planned(invocation).await;
+        result.map_err(|problems| self.context.fail(problems))
+    }
+
+    async fn invoke_planned(&self, invocation: &ActionInvocation) -> Result<(), Diagnostics> {
+        let action = self.configured_action(invocation)?;
+        let about = match invocation.trigger.caller() {
+            Some(caller) => format!("{}, called from {caller}", action.address),
+            None => action.address.to_string(),
+        };
+        self.invoke(&action, invocation, &invocation.config, &about).await
+    }
+
+    /// Has the provider invoke an action with a configuration. Warnings are reported.
+    async fn invoke(
+        &self,
+        action: &ConfiguredAction<'_>,
+        invocation: &ActionInvocation,
+        config: &Value,
+        about: &str,
+    ) -> Result<(), Diagnostics> {
+        let (plain, _) = config.clone().unmark_deep();
+        if !plain.is_wholly_known() {
+            return Err(Diagnostic::error(
+                "Action configuration unknown during apply",
+                format!(
+                    "The configuration of {} still has unknown values. Before the change of an object, attributes that the change \
+                     determines are not known: refer to \"caller\" in such attributes after the change only.",
+                    invocation.address
+                ),
+            )
+            .at(&action.block.range)
+            .about(about)
+            .into());
+        }
+        if self.context.inputs.stop.is_requested() {
+            return Err(Diagnostic::error(
+                "Action not invoked",
+                format!("The apply was interrupted before {} was invoked.", invocation.address),
+            )
+            .about(about)
+            .into());
+        }
+        let opened = self.openings.open(&invocation.provider).await;
+        // Why it was not opened has been reported.
+        opened.map_err(|Reported| Diagnostics::new())?;
+        let provider = self.context.providers.get(&invocation.provider).await?;
+        let Some(actions) = provider.actions() else {
+            return Err(no_actions(invocation));
+        };
+        let intent = intent(invocation);
+        let begun = self.results.sink.begin(intent.clone()).await;
+        begun.map_err(|diagnostic| Diagnostics::from(diagnostic.about(about)))?;
+        let (address, trigger) = (invocation.address.clone(), invocation.trigger.clone());
+        let event = |event: Event| self.context.inputs.events.event(event);
+        event(Event::ActionStart {
+            address: address.clone(),
+            trigger: trigger.clone(),
+        });
+        let began = Instant::now();
+        let progress = |message: &str| {
+            event(Event::ActionProgress {
+                address: address.clone(),
+                trigger: trigger.clone(),
+                message: message.to_owned(),
+            });
+        };
+        let ty = &action.address.action.ty;
+        let answer = actions.invoke_action(ty, plain, &progress).await;
+        self.results.sink.end(&intent);
+        let problems = match answer {
+            Ok(answer) => {
+                let body = action.block.config_body();
+                located(answer.diagnostics, action.written(&body), &about)
+            }
+            Err(problems) => problems.into_iter().map(|d| d.about(about)).collect(),
+        };
+        if problems.has_errors() {
+            event(Event::ActionFailed {
+                address,
+                trigger,
+                error: as_text(&problems),
+            });
+            return Err(problems);
+        }
+        tracing::debug!("{}: invoked in {:?}", invocation.address, began.elapsed());
+        event(Event::ActionComplete { address, trigger });
+        self.context.evaluator.report(problems);
+        Ok(())
+    }
+}
+
+/// Why an action was not invoked, or has failed.
+struct InvocationFailure {
+    problems: Diagnostics,
+    /// Whether it is the action that has failed. An error of the configuration is one whatever `on_failure` says.
+    may_continue: bool,
+}
+
+impl InvocationFailure {
+    fn of_action(problems: Diagnostics) -> InvocationFailure {
+        InvocationFailure {
+            problems,
+            may_continue: true,
+        }
+    }
+}
+
+impl From<Diagnostics> for InvocationFailure {
+    fn from(problems: Diagnostics) -> InvocationFailure {
+        InvocationFailure {
+            problems,
+            may_continue: false,
+        }
+    }
+}
+
+impl From<Diagnostic> for InvocationFailure {
+    fn from(problem: Diagnostic) -> InvocationFailure {
+        Diagnostics::from(problem).into()
+    }
+}
+
+fn no_actions(invocation: &ActionInvocation) -> Diagnostics {
+    Diagnostic::error(
+        "Provider has no actions",
+        format!(
+            "The running provider {} offers no actions, so {} cannot be invoked.",
+            invocation.provider.provider.for_display(),
+            invocation.address
+        ),
+    )
+    .into()
+}
+
+/// The intent of an invocation. It is that of the resource instance whose change triggers it, beside the one on its object.
+fn intent(invocation: &ActionInvocation) -> Intent {
+    let (address, by) = match &*invocation.trigger {
+        InvocationTrigger::Lifecycle(trigger) => (trigger.resource.to_string(), invocation.address.to_string()),
+        InvocationTrigger::Invoke { caller: None } => (invocation.address.to_string(), invocation.provider.to_string()),
+        InvocationTrigger::Invoke { caller: Some(caller) } => (
+            format!("{}, called from {caller}", invocation.address),
+            invocation.provider.to_string(),
+        ),
+    };
+    Intent {
+        address,
+        deposed: None,
+        action: IntentAction::Invoke,
+        by,
+        planned: String::new(),
+    }
+}
+
+/// The errors of an invocation as one line each.
+fn as_text(problems: &Diagnostics) -> String {
+    let errors = problems.iter().filter(|d| d.is_error());
+    let lines: Vec<String> = errors
+        .map(|d| match d.detail.is_empty() {
+            true => d.summary.clone(),
+            false => format!("{}: {}", d.summary, d.detail),
+        })
+        .collect();
+    lines.join("\n")
+}

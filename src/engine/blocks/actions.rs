@@ -1,0 +1,131 @@
+//! The edges of actions: from what their configuration refers to, and to the resources that trigger them.
+
+use std::collections::HashSet;
+
+use addrs::{Action, Module};
+use config::{ActionTrigger, ModuleNode, Resource};
+use lang::refs::{references_in_body, references_in_expr};
+use petgraph::graph::NodeIndex;
+use petgraph::visit::Dfs;
+use schema::BlockSchema;
+use syntax::content::{did_you_mean, suggest};
+use syntax::{Diagnostic, Range};
+
+use super::Block;
+use super::edges::Edges;
+
+impl Edges<'_> {
+    /// The edges from the actions of a resource's triggers.
+    pub(super) fn triggers(&mut self, config: &ModuleNode, node: NodeIndex, resource: &Resource) {
+        for trigger in &resource.lifecycle.action_triggers {
+            self.exprs(config, node, &trigger.condition);
+            for action in &trigger.actions {
+                match self.blocks.find(&Block::Action(action.action.in_module(&config.path))) {
+                    Some(first) => self.blocks.connect(first, node),
+                    None => self.undeclared_action(config, &action.action, &action.range),
+                }
+            }
+        }
+    }
+
+    fn undeclared_action(&mut self, config: &ModuleNode, action: &Action, range: &Range) {
+        if config.module.losses.may_declare(&action.name) {
+            return;
+        }
+        let names: Vec<String> = config.module.actions.keys().map(ToString::to_string).collect();
+        let hint = suggest(&action.to_string(), names.iter().map(String::as_str));
+        self.diagnostics.push(
+            Diagnostic::error(
+                "action_trigger actions references non-existent action",
+                format!("This module has no {action}.{}", did_you_mean(hint)),
+            )
+            .at(range),
+        );
+    }
+
+    /// The edges to the actions of a module and of the modules below. They are added after all others: an action may refer to the
+    /// resource that triggers it, which would be a cycle; what else makes one is an error.
+    pub(super) fn actions(&mut self, config: &ModuleNode) {
+        for action in config.module.actions.values() {
+            let address = action.address.in_module(&config.path);
+            let Some(node) = self.blocks.find(&Block::Action(address.clone())) else {
+                continue;
+            };
+            if let Some(call) = config.path.parent() {
+                let (parent, name) = call;
+                if let Some(call) = self.blocks.find(&Block::Call(parent, name.clone())) {
+                    self.blocks.connect(call, node);
+                }
+            }
+            let Some(provider) = self.root().provider_for_action(&address) else {
+                continue;
+            };
+            let nothing = BlockSchema::default();
+            let schema = self.schemas().action(&provider.provider, &action.address.ty);
+            let schema = schema.map_or(&nothing, |s| &s.block);
+            let mut references = Vec::new();
+            for expr in action.count.iter().chain(&action.for_each) {
+                let (found, problems) = references_in_expr(expr);
+                references.extend(found);
+                self.diagnostics.extend(problems);
+            }
+            if let Some(body) = &action.config {
+                let (found, problems) = references_in_body(body, schema);
+                references.extend(found);
+                self.diagnostics.extend(problems);
+            }
+            let mut firsts = Vec::new();
+            for reference in &references {
+                self.steps(config, node, reference);
+                let leads_to = self.resolve(config, reference, false);
+                firsts.extend(leads_to.into_iter().map(|first| (first, reference.range.clone())));
+            }
+            let provider = self.blocks.node(Block::Provider(provider));
+            firsts.push((provider, action.range.clone()));
+            self.connect_to_action(node, &config.path, &action.address, firsts);
+        }
+        for child in config.children.values() {
+            self.actions(child);
+        }
+    }
+
+    /// Adds the edges from these nodes, which stand for references at these places.
+    fn connect_to_action(
+        &mut self,
+        node: NodeIndex,
+        module: &Module,
+        action: &Action,
+        firsts: Vec<(NodeIndex, Range)>,
+    ) {
+        // New edges to the action itself do not change what depends on it.
+        let mut after: HashSet<NodeIndex> = HashSet::new();
+        let mut search = Dfs::new(&self.blocks.graph, node);
+        while let Some(found) = search.next(&self.blocks.graph) {
+            after.insert(found);
+        }
+        for (first, range) in firsts {
+            if !after.contains(&first) {
+                self.blocks.connect(first, node);
+                continue;
+            }
+            let block = &self.blocks.graph[first];
+            let calls =
+                matches!(block, Block::Resource(r) if self.root().resource(r).is_some_and(|r| calls(r, action)));
+            if !calls {
+                let summary = format!(
+                    "action reference cycle involving {} and {block}",
+                    action.in_module(module)
+                );
+                let detail = "The action is needed to evaluate what it refers to. Only the resource that triggers the action may be \
+                              referred to in its configuration, as \"caller\".";
+                self.diagnostics.push(Diagnostic::error(summary, detail).at(&range));
+            }
+        }
+    }
+}
+
+/// Whether a resource triggers an action of its module.
+pub(crate) fn calls(resource: &Resource, action: &Action) -> bool {
+    let refers = |trigger: &ActionTrigger| trigger.actions.iter().any(|a| a.action == *action);
+    resource.lifecycle.action_triggers.iter().any(refers)
+}

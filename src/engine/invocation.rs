@@ -1,0 +1,86 @@
+//! Planned invocations of actions.
+
+use std::sync::Arc;
+
+use addrs::{AbsActionInstance, AbsProviderConfig, AbsResourceInstance};
+use config::{ActionEvent, ActionFailure};
+use cty::Value;
+
+/// A planned invocation of an action.
+#[derive(Clone, Debug)]
+pub struct ActionInvocation {
+    /// The action.
+    pub address: AbsActionInstance,
+    /// The provider configuration that invokes it.
+    pub provider: AbsProviderConfig,
+    /// Its configuration as far as it is known, without ephemeral values; null if it has none. Sensitive values are marked.
+    pub config: Value,
+    /// Why it is invoked.
+    pub trigger: Arc<InvocationTrigger>,
+}
+
+/// Why an action is invoked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InvocationTrigger {
+    /// A change of a resource instance.
+    Lifecycle(LifecycleTrigger),
+    /// The user asks for it by `-invoke`.
+    Invoke {
+        /// The resource instance that the configuration of the action refers to as `caller`, if it does.
+        caller: Option<AbsResourceInstance>,
+    },
+}
+
+/// The trigger of an invocation by a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LifecycleTrigger {
+    /// The instance that changes.
+    pub resource: AbsResourceInstance,
+    /// What happens to it.
+    pub event: ActionEvent,
+    /// The number of the `action_trigger` block, from 0.
+    pub block: usize,
+    /// The number of the action in the list of the block, from 0.
+    pub action: usize,
+    /// What a failure means.
+    pub on_failure: ActionFailure,
+}
+
+impl InvocationTrigger {
+    /// The trigger by a change, if it is one.
+    #[must_use]
+    pub fn lifecycle(&self) -> Option<&LifecycleTrigger> {
+        match self {
+            InvocationTrigger::Lifecycle(trigger) => Some(trigger),
+            InvocationTrigger::Invoke { .. } => None,
+        }
+    }
+
+    /// The resource instance that the configuration can refer to as `caller`.
+    #[must_use]
+    pub fn caller(&self) -> Option<&AbsResourceInstance> {
+        match self {
+            InvocationTrigger::Lifecycle(trigger) => Some(&trigger.resource),
+            InvocationTrigger::Invoke { caller } => caller.as_ref(),
+        }
+    }
+}
+
+impl ActionInvocation {
+    /// The order in which invocations are listed: those that the user asks for, then by resource and in the order of its triggers.
+    /// What a trigger invokes for several events keeps the order in which it was planned.
+    #[must_use]
+    pub fn listed_before(&self, other: &ActionInvocation) -> std::cmp::Ordering {
+        let key = |invocation: &ActionInvocation| match &*invocation.trigger {
+            InvocationTrigger::Invoke { .. } => (false, None),
+            InvocationTrigger::Lifecycle(t) => (true, Some((t.resource.clone(), t.block))),
+        };
+        let by_address = |invocation: &ActionInvocation| match &*invocation.trigger {
+            InvocationTrigger::Invoke { caller } => Some((invocation.address.clone(), caller.clone())),
+            InvocationTrigger::Lifecycle(_) => None,
+        };
+        key(self)
+            .cmp(&key(other))
+            .then_with(|| by_address(self).cmp(&by_address(other)))
+    }
+}

@@ -1,0 +1,428 @@
+//! Plans the invocations of actions: those that changes trigger, and those that the user asks for.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use addrs::{AbsActionInstance, AbsResourceInstance, ConfigAction, ConfigResource, ModuleInstance, Referenceable};
+use config::{ActionEvent, ActionRef, ActionTrigger, Config};
+use cty::Value;
+use lang::refs::references_in_body;
+use provider::Schemas;
+use syntax::{Diagnostic, Diagnostics};
+
+use super::{PlannedResource, Planner};
+use crate::actions::{ActionCall, ConfiguredAction, as_warning, condition_holds, has_ephemeral, key_of};
+use crate::blocks::Block;
+use crate::blocks::actions::calls;
+use crate::eval::{Repetition, Reported};
+use crate::inputs::PlanOptions;
+use crate::instance::located;
+use crate::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
+use crate::plan::{Action, Mode};
+
+/// The actions that a plan is about.
+pub(super) struct ActionSelection {
+    /// The action that the user asks for, and the resources that call it if it refers to them.
+    pub(super) invoked: Option<(ConfigAction, BTreeSet<ConfigResource>)>,
+    /// In a destroy plan, the actions that destructions trigger. In others all may be planned.
+    destroying: Option<HashSet<ConfigAction>>,
+}
+
+impl ActionSelection {
+    pub(super) fn new(config: &Config, schemas: &Schemas, options: &PlanOptions) -> ActionSelection {
+        let invoked = options.invoke.as_ref().map(|target| {
+            let action = ConfiguredAction::find(config, schemas, &target.config());
+            // That there is no such action is reported when it is planned.
+            let callers = action
+                .map(|action| requested_callers(config, &action))
+                .unwrap_or_default();
+            (target.config(), callers)
+        });
+        let destroying = (options.mode == Mode::Destroy).then(|| destroying(config));
+        ActionSelection { invoked, destroying }
+    }
+
+    /// Whether an action may be planned.
+    pub(super) fn may_plan(&self, action: &ConfigAction) -> bool {
+        self.destroying.as_ref().is_none_or(|actions| actions.contains(action))
+    }
+
+    /// The blocks that the user's request selects.
+    pub(super) fn selected(&self) -> impl Iterator<Item = Block> {
+        let blocks = |(action, callers): &(ConfigAction, BTreeSet<ConfigResource>)| {
+            let callers = callers.iter().cloned().map(Block::Resource);
+            callers.chain([Block::Action(action.clone())]).collect::<Vec<_>>()
+        };
+        self.invoked.as_ref().map(blocks).unwrap_or_default().into_iter()
+    }
+}
+
+/// The actions that destructions trigger.
+fn destroying(config: &Config) -> HashSet<ConfigAction> {
+    let mut out = HashSet::new();
+    for node in config.nodes().into_iter().filter(|n| !n.module.actions.is_empty()) {
+        let resources = node.module.managed_resources();
+        for trigger in resources.flat_map(|r| &r.lifecycle.action_triggers) {
+            if trigger.events.iter().any(|event| event.is_destroy()) {
+                out.extend(trigger.actions.iter().map(|a| a.action.in_module(&node.path)));
+            }
+        }
+    }
+    out
+}
+
+/// A planned change that may trigger actions.
+pub(super) struct TriggeringChange<'c> {
+    pub(super) address: &'c AbsResourceInstance,
+    pub(super) action: Action,
+    pub(super) before: &'c Value,
+    pub(super) after: &'c Value,
+    pub(super) repetition: &'c Repetition,
+}
+
+/// One reference in the list of a trigger, for one event.
+struct Reference<'r> {
+    trigger: &'r ActionTrigger,
+    reference: &'r ActionRef,
+    event: ActionEvent,
+    /// The numbers of the block and of the reference in its list.
+    at: (usize, usize),
+}
+
+/// Whether a change with this action has the event.
+fn has_event(action: Action, event: ActionEvent) -> bool {
+    match event {
+        ActionEvent::BeforeCreate | ActionEvent::AfterCreate => action == Action::Create || action.is_replace(),
+        ActionEvent::BeforeUpdate | ActionEvent::AfterUpdate => action == Action::Update,
+        ActionEvent::BeforeDestroy | ActionEvent::AfterDestroy => action == Action::Delete || action.is_replace(),
+    }
+}
+
+impl Planner<'_> {
+    /// Plans the invocations that a change triggers.
+    pub(super) async fn plan_triggers(
+        &self,
+        p: &PlannedResource<'_>,
+        change: TriggeringChange<'_>,
+    ) -> Result<(), Reported> {
+        let (planned, problems) = self.triggered_invocations(p, &change).await;
+        self.context.evaluator.report(problems);
+        self.results().invocations.extend(planned?);
+        Ok(())
+    }
+
+    /// The same for the destruction of an instance that the configuration of its resource does not have any more. What it triggers may
+    /// depend on the missing part, so that nothing is invoked if planning fails.
+    pub(super) async fn plan_triggers_of_orphan(&self, p: &PlannedResource<'_>, change: TriggeringChange<'_>) {
+        let (planned, mut problems) = self.triggered_invocations(p, &change).await;
+        if planned.is_err() {
+            problems.push(
+                Diagnostic::warning(
+                    "Orphaned action failed to plan",
+                    format!(
+                        "{} is not configured any more, and what is left does not suffice to plan the actions that its destruction \
+                         triggers. They will not be invoked.",
+                        change.address
+                    ),
+                )
+                .about(change.address),
+            );
+        }
+        self.results().invocations.extend(planned.unwrap_or_default());
+        self.context.evaluator.report(problems.into_iter().map(as_warning));
+    }
+
+    /// The invocations that a change triggers, in order; and all problems.
+    async fn triggered_invocations(
+        &self,
+        p: &PlannedResource<'_>,
+        change: &TriggeringChange<'_>,
+    ) -> (Result<Vec<ActionInvocation>, Reported>, Diagnostics) {
+        let mut planned = Ok(Vec::new());
+        let mut problems = Diagnostics::new();
+        // What has failed may have been reported before, so that there is no diagnostic of it here.
+        let fail = |planned: &mut Result<_, _>, problems: &mut Diagnostics, failed: Diagnostics| {
+            *planned = Err(Reported);
+            problems.extend(failed);
+        };
+        let Some(block) = p.block else {
+            return (planned, problems);
+        };
+        for (number, trigger) in block.lifecycle.action_triggers.iter().enumerate() {
+            match self.may_hold(trigger, change) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(failed) => {
+                    fail(&mut planned, &mut problems, failed);
+                    continue;
+                }
+            }
+            for event in trigger.events.iter().filter(|event| has_event(change.action, **event)) {
+                for (index, reference) in trigger.actions.iter().enumerate() {
+                    let reference = Reference {
+                        trigger,
+                        reference,
+                        event: *event,
+                        at: (number, index),
+                    };
+                    match self.plan_reference(change, &reference).await {
+                        Ok((invocation, warnings)) => {
+                            planned.iter_mut().for_each(|p| p.push(invocation.clone()));
+                            problems.extend(warnings);
+                        }
+                        Err(failed) => fail(&mut planned, &mut problems, failed),
+                    }
+                }
+            }
+        }
+        (planned, problems)
+    }
+
+    /// Whether the condition of a trigger is true or not known yet.
+    fn may_hold(&self, trigger: &ActionTrigger, change: &TriggeringChange<'_>) -> Result<bool, Diagnostics> {
+        let Some(condition) = &trigger.condition else {
+            return Ok(true);
+        };
+        let evaluator = self.context.evaluator;
+        let Some(scope) = evaluator.scope_with(
+            &change.address.module,
+            change.repetition.clone(),
+            Some(change.after.clone()),
+        ) else {
+            return Err(Diagnostics::new());
+        };
+        Ok(condition_holds(condition, &scope)? != Some(false))
+    }
+
+    async fn plan_reference(
+        &self,
+        change: &TriggeringChange<'_>,
+        reference: &Reference<'_>,
+    ) -> Result<(ActionInvocation, Diagnostics), Diagnostics> {
+        let module = &change.address.module;
+        let range = &reference.reference.range;
+        let action = self.configured(&reference.reference.action.in_module(&module.module()))?;
+        // The key is known: instances are expanded.
+        let key = key_of(reference.reference, change.repetition)?.unwrap_or_default();
+        let address = reference.reference.action.instance(key).absolute(module);
+        if self.spec.kind.is_destroy() {
+            self.dependency_evaluation
+                .evaluate(self.context.evaluator, &Block::Action(action.address.clone()))
+                .map_err(|Reported| Diagnostics::new())?;
+        }
+        let expansion = self
+            .context
+            .evaluator
+            .action_expansion(module, &action.address.action)
+            .map_err(|Reported| Diagnostics::new())?;
+        let repetition = action.instance(&expansion, &address, range)?;
+        let destroy = reference.event.is_destroy();
+        let caller = if destroy { change.before } else { change.after };
+        let about = format!("{}, called from {}", action.address, change.address);
+        let call = ActionCall {
+            module,
+            repetition,
+            caller: Some(caller.clone()),
+            about: &about,
+        };
+        let evaluated = action.evaluate(self.context.evaluator, call, false);
+        self.context
+            .evaluator
+            .forget_resource_value(&change.address.containing_resource());
+        let (config, mut warnings) = evaluated?;
+        if destroy {
+            lasting(&config, &action)?;
+        }
+        warnings.extend(self.plan_action(&action, &config, &about).await?);
+        let trigger = LifecycleTrigger {
+            resource: change.address.clone(),
+            event: reference.event,
+            block: reference.at.0,
+            action: reference.at.1,
+            on_failure: reference.trigger.on_failure,
+        };
+        let invocation = ActionInvocation {
+            address,
+            provider: action.provider.clone(),
+            config: action.to_plan(&config),
+            trigger: Arc::new(InvocationTrigger::Lifecycle(trigger)),
+        };
+        Ok((invocation, warnings))
+    }
+
+    fn configured(&self, address: &ConfigAction) -> Result<ConfiguredAction<'_>, Diagnostics> {
+        ConfiguredAction::find(self.context.inputs.config, self.context.providers.schemas(), address)
+    }
+
+    /// Has the provider plan an invocation. Returns its warnings.
+    async fn plan_action(
+        &self,
+        action: &ConfiguredAction<'_>,
+        config: &Value,
+        about: &str,
+    ) -> Result<Diagnostics, Diagnostics> {
+        let provider = self.context.providers.get(&action.provider).await?;
+        let Some(actions) = provider.actions() else {
+            return Ok(Diagnostics::new());
+        };
+        let (plain, _) = config.clone().unmark_deep();
+        let answer = actions.plan_action(&action.address.action.ty, plain).await?;
+        let body = action.block.config_body();
+        let problems = located(answer.diagnostics, action.written(&body), &about);
+        if problems.has_errors() {
+            Err(problems)
+        } else {
+            Ok(problems)
+        }
+    }
+
+    /// Plans the invocations that the user asks for, after everything they refer to has been refreshed.
+    pub(super) async fn plan_requested(&self, target: &AbsActionInstance) -> Result<(), Reported> {
+        let not_found = || Diagnostic::error(format!("invoke target {target} not found"), "");
+        let action = match self.context.inputs.config.action(&target.config()) {
+            Some(_) => self.configured(&target.config()).map_err(|d| self.context.fail(d))?,
+            None => return Err(self.context.fail(not_found())),
+        };
+        let modules = self.context.evaluator.module_instances(&target.module.module())?;
+        // A module without keys stands for all its instances.
+        let keyed = target.module.0.iter().any(|step| !step.key.is_none());
+        let selected = |m: &&ModuleInstance| !keyed || **m == target.module;
+        let modules: Vec<&ModuleInstance> = modules.iter().filter(selected).collect();
+        if modules.is_empty() {
+            return Err(self.context.fail(not_found()));
+        }
+        let callers = requested_callers(self.context.inputs.config, &action);
+        for module in modules {
+            if callers.is_empty() {
+                self.plan_requested_in(target, &action, module, None).await?;
+            }
+            for caller in &callers {
+                for caller in self.existing_callers(caller, module, target)? {
+                    self.plan_requested_in(target, &action, module, Some(&caller)).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The instances of a resource in the state, by which an action can be called.
+    fn existing_callers(
+        &self,
+        caller: &ConfigResource,
+        module: &ModuleInstance,
+        target: &AbsActionInstance,
+    ) -> Result<Vec<AbsResourceInstance>, Reported> {
+        let resource = caller.resource.absolute(module);
+        let mut existing: Vec<AbsResourceInstance> = {
+            let prior = self.prior();
+            let instances = prior.resources.get(&resource).into_iter().flat_map(|r| &r.instances);
+            let current = instances.filter(|(_, instance)| instance.current.is_some());
+            current.map(|(key, _)| resource.instance(key.clone())).collect()
+        };
+        if existing.is_empty() {
+            return Err(self.context.fail(Diagnostic::error(
+                "Partially applied configuration",
+                format!(
+                    "The configuration of {target} refers to the resource that calls it, and {caller} has no object yet. Apply the \
+                     configuration without -invoke first."
+                ),
+            )));
+        }
+        let targets = &self.spec.options.targets;
+        existing.retain(|address| targets.is_empty() || targets.iter().any(|t| t.selects(address)));
+        Ok(existing)
+    }
+
+    async fn plan_requested_in(
+        &self,
+        target: &AbsActionInstance,
+        action: &ConfiguredAction<'_>,
+        module: &ModuleInstance,
+        caller: Option<&AbsResourceInstance>,
+    ) -> Result<(), Reported> {
+        let evaluator = self.context.evaluator;
+        let expansion = evaluator.action_expansion(module, &action.address.action)?;
+        let keys = match &target.action.key {
+            key if key.is_none() => expansion.keys(),
+            key if expansion.has(key) => vec![key.clone()],
+            _ => {
+                let summary = format!("invoked target {} not found", target.action.absolute(module));
+                return Err(self.context.fail(Diagnostic::error(summary, "")));
+            }
+        };
+        for key in keys {
+            let repetition = expansion.repetition(&key);
+            let about = match caller {
+                Some(caller) => format!("{}, called from {caller}", action.address),
+                None => action.address.to_string(),
+            };
+            let call = ActionCall {
+                module,
+                repetition,
+                caller: caller.map(|caller| evaluator.object(caller).unwrap_or_else(Value::dynamic)),
+                about: &about,
+            };
+            let evaluated = action.evaluate(evaluator, call, false);
+            let (config, warnings) = evaluated.map_err(|d| self.context.fail(d))?;
+            evaluator.report(warnings);
+            if !config.is_wholly_known() {
+                return Err(self.context.fail(
+                    Diagnostic::error(
+                        "Partially applied configuration",
+                        format!(
+                            "The configuration of {target} has unknown values: it refers to resources that do not exist yet. Apply \
+                             the configuration without -invoke first."
+                        ),
+                    )
+                    .at(&action.block.range),
+                ));
+            }
+            let planned = self.plan_action(action, &config, &about).await;
+            evaluator.report(planned.map_err(|d| self.context.fail(d))?);
+            let trigger = InvocationTrigger::Invoke {
+                caller: caller.cloned(),
+            };
+            self.results().invocations.push(ActionInvocation {
+                address: action.address.action.instance(key).absolute(module),
+                provider: action.provider.clone(),
+                config: action.to_plan(&config),
+                trigger: Arc::new(trigger),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The resources that trigger an action, if its configuration refers to them.
+pub(super) fn requested_callers(config: &Config, action: &ConfiguredAction<'_>) -> BTreeSet<ConfigResource> {
+    let refers = action.block.config.as_ref().is_some_and(|body| {
+        let (references, _) = references_in_body(body, &action.schema.block);
+        references.iter().any(|r| r.subject == Referenceable::Caller)
+    });
+    let node = config.node(&action.address.module).filter(|_| refers);
+    let resources = node.into_iter().flat_map(|node| node.module.managed_resources());
+    resources
+        .filter(|resource| calls(resource, &action.address.action))
+        .map(|resource| resource.address.in_module(&action.address.module))
+        .collect()
+}
+
+/// An error if a configuration cannot be kept in the plan as it is: what a destruction triggers is not evaluated again.
+fn lasting(config: &Value, action: &ConfiguredAction<'_>) -> Result<(), Diagnostic> {
+    if !config.is_wholly_known() {
+        return Err(Diagnostic::error(
+            "Unknown action config",
+            "The configuration of an action that the destruction of an object triggers must be known when that is planned.",
+        )
+        .at(&action.block.range));
+    }
+    if has_ephemeral(config) {
+        return Err(Diagnostic::error(
+            "Action config contains ephemeral values",
+            "The configuration of an action that the destruction of an object triggers is kept in the plan, so it cannot contain \
+             ephemeral values.",
+        )
+        .at(&action.block.range));
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! Validation of actions and of the triggers of resources.
+
+use std::collections::{BTreeMap, HashSet};
+
+use addrs::{ConfigAction, ConfigResource, InstanceKey, Referenceable};
+use config::{ActionEvent, ActionTrigger, Config, Resource};
+use cty::Value;
+use lang::refs::{references_in_body, references_in_expr};
+use schema::Schema;
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use super::Validator;
+use crate::actions::{ActionCall, ConfiguredAction, key_of};
+use crate::eval::{Expansion, Repetition, Reported};
+use crate::instance::located;
+
+/// The actions that resources trigger. They are validated with each of these resources.
+pub(super) fn called(config: &Config) -> HashSet<ConfigAction> {
+    let mut out = HashSet::new();
+    for node in config.nodes().into_iter().filter(|n| !n.module.actions.is_empty()) {
+        for resource in node.module.managed_resources() {
+            for trigger in &resource.lifecycle.action_triggers {
+                out.extend(trigger.actions.iter().map(|a| a.action.in_module(&node.path)));
+            }
+        }
+    }
+    out
+}
+
+impl Validator<'_> {
+    /// Validates an action: its repetition argument, and its configuration if no resource triggers it.
+    pub(super) async fn action(&self, address: &ConfigAction) -> Result<(), Reported> {
+        let (instance, _) = self.place(&address.module)?;
+        // A failure has been reported, and the configuration does not depend on it.
+        let _: Result<_, Reported> = self.evaluator.action_expansion(&instance, &address.action);
+        if self.called.contains(address) {
+            return Ok(());
+        }
+        let action = self.configured_action(address)?;
+        self.action_config(&action, None, &address.to_string()).await
+    }
+
+    fn configured_action(&self, address: &ConfigAction) -> Result<ConfiguredAction<'_>, Reported> {
+        let provider = self.config.provider_for_action(address).ok_or(Reported)?.provider;
+        if !self.providers.schemas().providers.contains_key(&provider) {
+            // That the provider could not be started has been reported.
+            return Err(Reported);
+        }
+        ConfiguredAction::find(self.config, self.providers.schemas(), address).map_err(|d| self.fail(d))
+    }
+
+    /// Has the provider validate the configuration of an action, with this value of `caller` if a resource triggers it.
+    async fn action_config(
+        &self,
+        action: &ConfiguredAction<'_>,
+        caller: Option<Value>,
+        about: &str,
+    ) -> Result<(), Reported> {
+        let (instance, _) = self.place(&action.address.module)?;
+        let expansion = Expansion::of_any(action.block.count.is_some(), action.block.for_each.is_some());
+        let call = ActionCall {
+            module: &instance,
+            repetition: expansion.repetition(&InstanceKey::None),
+            caller,
+            about,
+        };
+        let (value, warnings) = action
+            .evaluate(self.evaluator, call, true)
+            .map_err(|problems| self.fail(problems))?;
+        self.evaluator.report(warnings);
+        let (value, _) = value.unmark_deep();
+        let running = self
+            .providers
+            .unconfigured(&action.provider.provider)
+            .await
+            .map_err(|d| self.fail(d))?;
+        let Some(actions) = running.actions() else {
+            return Ok(());
+        };
+        let answer = actions.validate_action(&action.address.action.ty, value).await;
+        let answer = answer.map_err(|d| self.fail(d))?;
+        let body = action.block.config_body();
+        self.evaluator
+            .report(located(answer.diagnostics, action.written(&body), &about));
+        Ok(())
+    }
+
+    /// Validates the triggers of a resource, and the actions they invoke.
+    pub(super) async fn triggers(
+        &self,
+        address: &ConfigResource,
+        block: &Resource,
+        schema: &Schema,
+        repetition: &Repetition,
+    ) {
+        let mut actions: BTreeMap<ConfigAction, ConfiguredAction<'_>> = BTreeMap::new();
+        for trigger in &block.lifecycle.action_triggers {
+            self.evaluator.report(misplaced_condition(trigger));
+            for reference in &trigger.actions {
+                let of = reference.action.in_module(&address.module);
+                // One that is not declared has been reported.
+                if self.config.action(&of).is_none() {
+                    continue;
+                }
+                if !actions.contains_key(&of) {
+                    let Ok(action) = self.configured_action(&of) else {
+                        continue;
+                    };
+                    self.evaluator.report(references_to_caller(&action, address));
+                    actions.insert(of.clone(), action);
+                }
+                let Some(action) = actions.get(&of) else { continue };
+                let key = key_of(reference, repetition).map(|key| key.unwrap_or_else(|| any_key(repetition)));
+                let checked = key.and_then(|key| action.check_key(&key, &reference.range));
+                self.evaluator.report(checked.err());
+            }
+        }
+        for (of, action) in &actions {
+            let caller = Some(Value::unknown(schema.implied_type()));
+            let about = format!("{of}, called from {address}");
+            // A failure has been reported.
+            let _: Result<(), Reported> = self.action_config(action, caller, &about).await;
+        }
+    }
+}
+
+/// A key as instances with this repetition have it, of an unknown value.
+fn any_key(repetition: &Repetition) -> InstanceKey {
+    match repetition.each {
+        Some(_) => InstanceKey::String("".into()),
+        None => InstanceKey::Int(0),
+    }
+}
+
+/// Errors for a condition where the events do not allow it, or not what it refers to.
+fn misplaced_condition(trigger: &ActionTrigger) -> Diagnostics {
+    let mut out = Diagnostics::new();
+    let Some(condition) = &trigger.condition else {
+        return out;
+    };
+    let at: &Range = condition.range();
+    let refers_to_self = || {
+        let (references, _) = references_in_expr(condition);
+        references.iter().any(|r| r.subject == Referenceable::SelfRef)
+    };
+    for event in &trigger.events {
+        if *event == ActionEvent::BeforeCreate && refers_to_self() {
+            out.push(
+                Diagnostic::error(
+                    "Reference to self in before_create condition",
+                    "Before an object is created, attributes that its provider computes are not known.",
+                )
+                .at(at),
+            );
+        }
+        if event.is_destroy() {
+            out.push(
+                Diagnostic::error(
+                    "Condition on destroy action",
+                    "What an object's destruction triggers is decided by the plan alone, so it can have no condition.",
+                )
+                .at(at),
+            );
+        }
+    }
+    out
+}
+
+/// Warnings of references of an action to the resource that triggers it.
+fn references_to_caller(action: &ConfiguredAction<'_>, caller: &ConfigResource) -> Diagnostics {
+    let Some(body) = &action.block.config else {
+        return Diagnostics::new();
+    };
+    let (references, _) = references_in_body(body, &action.schema.block);
+    let repetition = action.block.count.iter().chain(&action.block.for_each);
+    let of_repetition = repetition.flat_map(|e| references_in_expr(e).0);
+    let all = references.into_iter().chain(of_repetition);
+    let named = all.filter(|r| lang::checks::resource_of(&r.subject) == Some(&caller.resource));
+    let warning = |range: &Range| {
+        Diagnostic::warning(
+            "Reference to triggering resource",
+            "The resource that triggers the action is available as \"caller\", which avoids that they depend on each other.",
+        )
+        .at(range)
+    };
+    named.map(|r| warning(&r.range)).collect()
+}

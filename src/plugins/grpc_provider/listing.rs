@@ -1,0 +1,137 @@
+//! List resources: a stream of events, of which the client takes as many as it wants.
+
+use cty::{Step, Value};
+use proto::tfplugin6 as pb;
+use provider::{Answer, ListRequest, Listed};
+use schema::Schema;
+use syntax::{Diagnostic, Diagnostics};
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::{Request, Streaming};
+
+use super::GrpcProvider;
+use crate::convert;
+use crate::grpc::name;
+
+impl GrpcProvider {
+    pub(super) async fn list_schema(&self, ty: &str) -> Result<Schema, Diagnostics> {
+        let schema = self.schema_of_all().await?;
+        schema
+            .lists
+            .get(ty)
+            .cloned()
+            .ok_or_else(|| self.connection.lacks("list resource type", ty))
+    }
+
+    /// Checks the `config` block of a `list` block. The other arguments of the block are not sent.
+    pub(super) async fn check_list(&self, ty: &str, config: &Value) -> Result<Answer<()>, Diagnostics> {
+        let path = self.methods.validate_list;
+        let schema = self.list_schema(ty).await?;
+        let request = pb::validate_list_resource_config::Request {
+            type_name: ty.to_owned(),
+            config: self.encode(path, config, &schema.implied_type())?,
+            ..Default::default()
+        };
+        let response: pb::validate_list_resource_config::Response = self.call(path, request).await?;
+        Ok(Answer {
+            value: (),
+            diagnostics: convert::diagnostics(response.diagnostics),
+        })
+    }
+
+    /// Lists objects until the stream ends, an error comes, or there are as many as were requested: then the stream is
+    /// dropped, which cancels the request.
+    pub(super) async fn listed(&self, ty: &str, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics> {
+        let path = self.methods.list;
+        let schema = self.list_schema(ty).await?;
+        let resource = self.resource(ty).await?;
+        if resource.identity.is_none() {
+            let what = format!("the resource type \"{ty}\", whose objects it lists, has no identity schema");
+            return Err(self.fault(path, &what, &[]));
+        }
+        let message = pb::list_resource::Request {
+            type_name: ty.to_owned(),
+            config: self.encode(path, &request.config, &schema.implied_type())?,
+            include_resource_object: request.include_object,
+            limit: i64::try_from(request.limit).unwrap_or(i64::MAX),
+        };
+        let _permit = self.connection.permit().await;
+        let mut answer = Answer::<Vec<Listed>>::default();
+        let mut events = match self.open_stream(path, message).await {
+            Ok(events) => events,
+            Err(status) => return Err(self.connection.failure(name(path), &status).await),
+        };
+        while (answer.value.len() as u64) < request.limit {
+            let event = match events.message().await {
+                Ok(Some(event)) => event,
+                Ok(None) => break,
+                Err(status) => {
+                    let mut problems = super::plain(answer.diagnostics);
+                    problems.extend(self.connection.failure(name(path), &status).await);
+                    return Err(problems);
+                }
+            };
+            if !self.take_event(ty, &resource, &request, event, &mut answer)? {
+                break;
+            }
+        }
+        Ok(answer)
+    }
+
+    async fn open_stream(
+        &self,
+        path: &'static str,
+        request: pb::list_resource::Request,
+    ) -> Result<Streaming<pb::list_resource::Event>, tonic::Status> {
+        let mut grpc = self.grpc.clone();
+        grpc.ready()
+            .await
+            .map_err(|error| tonic::Status::from_error(error.into()))?;
+        let codec = tonic_prost::ProstCodec::<pb::list_resource::Request, pb::list_resource::Event>::default();
+        let answer = grpc.server_streaming(Request::new(request), PathAndQuery::from_static(path), codec);
+        Ok(answer.await?.into_inner())
+    }
+
+    /// Adds an event to the answer. Returns whether more may follow.
+    fn take_event(
+        &self,
+        ty: &str,
+        resource: &Schema,
+        request: &ListRequest,
+        event: pb::list_resource::Event,
+        answer: &mut Answer<Vec<Listed>>,
+    ) -> Result<bool, Diagnostics> {
+        let path = self.methods.list;
+        let mut problems = convert::diagnostics(event.diagnostic);
+        for problem in &mut problems {
+            // The provider knows the inside of the `config` block.
+            problem.attribute.0.insert(0, Step::Attribute("config".into()));
+        }
+        let failed = convert::has_errors(&problems);
+        answer.diagnostics.extend(problems);
+        if failed {
+            return Ok(false);
+        }
+        let identity = self.decode_identity(path, ty, resource, event.identity, &answer.diagnostics)?;
+        let Some(identity) = identity else {
+            if !answer.diagnostics.is_empty() {
+                return Ok(true);
+            }
+            let detail = format!(
+                "The {} listed an object of the type \"{ty}\" without its identity, which every listed object must have. \
+                 This is a defect of the provider; please report it to its maintainers.",
+                self.connection.title()
+            );
+            return Err(
+                Diagnostic::error(format!("missing identity data in ListResource event for {ty}"), detail).into(),
+            );
+        };
+        let object = event.resource_object.filter(|_| request.include_object);
+        let object = self.decode(path, object, &resource.implied_type(), &answer.diagnostics)?;
+        answer.value.push(Listed {
+            display_name: event.display_name,
+            identity,
+            object,
+        });
+        Ok(true)
+    }
+}

@@ -1,0 +1,94 @@
+//! Actions that run while the user interrupts, or while everything is killed.
+
+use support::Workspace;
+
+use crate::{finish, no_orphans, send, start, until};
+
+/// An action that runs until it is let go, another that comes after it, and a resource that waits for both.
+const SLOW: &str = r#"
+resource "terraform_data" "a" {
+  lifecycle {
+    action_trigger {
+      events  = [after_create]
+      actions = [action.local_command.slow, action.local_command.next]
+    }
+  }
+}
+
+resource "terraform_data" "b" {
+  depends_on = [terraform_data.a]
+}
+
+action "local_command" "slow" {
+  config {
+    command   = "sh"
+    arguments = ["-c", "touch started; while [ ! -e go ]; do sleep 0.05; done"]
+  }
+}
+
+action "local_command" "next" {
+  config {
+    command   = "touch"
+    arguments = ["next"]
+  }
+}
+"#;
+
+#[test]
+fn a_killed_invocation_is_named_by_the_next_command() {
+    for arguments in [
+        &["apply", "-auto-approve"][..],
+        &["apply", "-auto-approve", "-invoke=action.local_command.slow"],
+    ] {
+        let w = Workspace::with(&[("main.tf", SLOW)]);
+        let run = start(&w, &[arguments, &["-no-color"]].concat());
+        until("the action runs", || w.exists("started"));
+        send(&run, "KILL");
+        assert_eq!(finish(run).status, -1);
+        w.write("go", "");
+        no_orphans(&w);
+        let next = w.run(&["plan", "-no-color"]).ok();
+        let text = next.all().split_whitespace().collect::<Vec<_>>().join(" ");
+        let named = if arguments.len() == 2 {
+            "invoke terraform_data.a with action.local_command.slow"
+        } else {
+            "invoke action.local_command.slow with provider"
+        };
+        assert!(text.contains(named), "{}", next.all());
+    }
+}
+
+#[test]
+fn an_interrupt_stops_an_invocation_and_what_comes_after_it() {
+    let w = Workspace::with(&[("main.tf", SLOW)]);
+    let run = start(&w, &["apply", "-auto-approve", "-no-color"]);
+    until("the action runs", || w.exists("started"));
+    send(&run, "INT");
+    let ran = finish(run);
+    assert_eq!(ran.status, 1, "{}", ran.all());
+    assert!(ran.all().contains("stopped on request"), "{}", ran.all());
+    assert!(!w.exists("next"));
+    no_orphans(&w);
+    // The new object is in the state, and not tainted.
+    let state = w.state();
+    let instances = &state["resources"][0]["instances"];
+    assert_eq!(instances.as_array().map(Vec::len), Some(1), "{state:#}");
+    assert_eq!(instances[0]["status"], serde_json::Value::Null);
+    assert_eq!(state["resources"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_saved_plan_invokes_what_it_shows() {
+    let w = Workspace::with(&[("main.tf", SLOW)]);
+    w.write("go", "");
+    w.run(&["plan", "-no-color", "-out=p", "-invoke=action.local_command.next"])
+        .ok();
+    w.run(&["show", "-no-color", "p"])
+        .ok()
+        .shows(&["# action.local_command.next will be invoked", "Actions: 1 to invoke."]);
+    w.run(&["apply", "-no-color", "p"]).ok().shows(&[
+        "Action complete: action.local_command.next (triggered by CLI)",
+        "Actions: 1 invoked.",
+    ]);
+    assert!(w.exists("next"));
+}
