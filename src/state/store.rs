@@ -182,7 +182,9 @@ impl LocalStore {
             return Ok(());
         };
         match recovered.state.take() {
-            Some((state, version)) if locked => drop(self.write(&state, &version)?),
+            Some((state, version)) if locked => {
+                self.write(&state, &version)?;
+            }
             Some((state, _)) => {
                 // What is written next must differ from the file, not from this.
                 self.replayed = true;

@@ -147,6 +147,7 @@ fn failing_writes() {
         "saved"
     );
     assert!(kept.locks.lock().expect("locks").is_empty(), "nothing stays locked");
+    assert!(crate::crashes::journals(&w).is_empty(), "what was pushed has all of it");
 }
 
 /// The rescued copy and the journal say the same: whichever is used first, nothing is lost and nothing comes twice.

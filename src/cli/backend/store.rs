@@ -333,7 +333,9 @@ impl Snapshots {
             return Ok(());
         };
         match recovered.state.take() {
-            Some((state, version)) if locked => drop(self.write(&state, &version)?),
+            Some((state, version)) if locked => {
+                self.write(&state, &version)?;
+            }
             Some((state, _)) => {
                 // What is written next must differ from what the store has, not from this.
                 self.replayed = true;

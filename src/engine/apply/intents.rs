@@ -15,7 +15,7 @@ impl Applier<'_> {
             provider,
             objects,
             answers,
-        } in changes(&self.context.inputs.state, &self.plan.prior_state)
+        } in changes(self.context.inputs.state, &self.plan.prior_state)
         {
             self.results.sink.instance(&address, &provider, objects, answers);
         }
