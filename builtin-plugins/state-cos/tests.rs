@@ -97,7 +97,7 @@ fn service(account: &mut Account, asked: &Asked) -> Reply {
     let value = body["TagValue"].as_str().unwrap_or_default().to_owned();
     let done = |json: Json| Reply::new(200, json!({"Response": json}).to_string());
     match asked.header("x-tc-action") {
-        "CreateTag" if account.tags.insert(value) => done(json!({"RequestId": "1"})),
+        "CreateTag" if account.tags.insert(value.clone()) => done(json!({"RequestId": "1"})),
         "CreateTag" => done(json!({"Error": {"Code": "ResourceInUse.TagDuplicate", "Message": "tag exists"}})),
         "DescribeTags" if account.tags.contains(&value) => done(json!({"Tags": [{"TagValue": value}]})),
         "DescribeTags" => done(json!({"Tags": []})),

@@ -29,7 +29,9 @@ fn answer(account: &mut Account, request: &Request) -> Reply {
         "GET" if name.is_empty() => {
             let prefix = request.query("prefix").unwrap_or_default();
             let names = account.objects.keys().filter(|name| name.starts_with(&prefix));
-            let listed: String = names.map(|name| format!("<Contents><Key>{name}</Key></Contents>")).collect();
+            let listed: String = names
+                .map(|name| format!("<Contents><Key>{name}</Key></Contents>"))
+                .collect();
             Reply::ok(format!(
                 "<?xml version='1.0'?><ListBucketResult><IsTruncated>false</IsTruncated>{listed}</ListBucketResult>"
             ))
@@ -41,8 +43,9 @@ fn answer(account: &mut Account, request: &Request) -> Reply {
         "PUT" => {
             let sum = request.header("x-cos-meta-md5").to_owned();
             assert_eq!(request.header("x-cos-server-side-encryption"), "AES256");
+            let check = crc64(&request.body).to_string();
             account.objects.insert(name, (request.body.clone(), sum));
-            Reply::status(200)
+            Reply::status(200).with("x-cos-hash-crc64ecma", &check)
         }
         "DELETE" => {
             account.objects.remove(&name);
@@ -52,12 +55,30 @@ fn answer(account: &mut Account, request: &Request) -> Reply {
     }
 }
 
+/// CRC-64 with ECMA's polynomial, which the official client compares.
+fn crc64(bytes: &[u8]) -> u64 {
+    let step = |crc: u64, byte: &u8| {
+        (0..8).fold(crc ^ u64::from(*byte), |crc, _| match crc & 1 {
+            1 => (crc >> 1) ^ 0xc96c_5795_d787_0f42,
+            _ => crc >> 1,
+        })
+    };
+    !bytes.iter().fold(!0, step)
+}
+
 fn tag(account: &mut Account, request: &Request) -> Reply {
     let body: Json = serde_json::from_slice(&request.body).expect("JSON");
-    let (key, value) = (body["TagKey"].clone(), body["TagValue"].as_str().unwrap_or_default().to_owned());
-    assert!(request.header("authorization").starts_with("TC3-HMAC-SHA256 Credential=id/"));
+    let (key, value) = (
+        body["TagKey"].clone(),
+        body["TagValue"].as_str().unwrap_or_default().to_owned(),
+    );
+    assert!(
+        request
+            .header("authorization")
+            .starts_with("TC3-HMAC-SHA256 Credential=id/")
+    );
     let response = match request.header("x-tc-action") {
-        "CreateTag" if account.tags.insert(value) => json!({"RequestId": "1"}),
+        "CreateTag" if account.tags.insert(value.clone()) => json!({"RequestId": "1"}),
         "CreateTag" => {
             json!({"Error": {"Code": "ResourceInUse.TagDuplicate", "Message": "tag exists"}, "RequestId": "1"})
         }
@@ -83,7 +104,12 @@ pub fn lab() -> Lab {
     let dir = tempfile::tempdir().expect("a directory");
     let certificate = dir.path().join("cert.pem");
     std::fs::write(&certificate, &server.certificate).expect("a file");
-    let port: u16 = server.host().rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+    let port: u16 = server
+        .host()
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse().ok())
+        .expect("a port");
     let environment = [
         ("HTTPS_PROXY", format!("http://127.0.0.1:{}", proxy(port))),
         ("NO_PROXY", String::new()),
