@@ -293,24 +293,8 @@ impl StateClient for Client {
         self.remove(DELETE, &self.object(workspace)).await
     }
 
-    async fn lock(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
-        let lock = format!("{}.tflock", self.object(workspace));
-        if let Err(refused) = self.on_tag("CreateTag", &self.tag(&lock)).await? {
-            return Err(self.without_tag(&lock, &refused).await);
-        }
-        info.path.clone_from(&lock);
-        let content = info.to_json().into_bytes();
-        let id = md5_hex(&content);
-        let taken = match self.holder(&lock).await {
-            Ok(Some(holder)) => Err(LockError::held(Some(holder), format!("lock file {lock} exists."))),
-            Ok(None) => self.put(LOCK, &lock, content).await.map_err(LockError::Failed),
-            Err(problems) => Err(LockError::Failed(problems)),
-        };
-        // Whoever is next may look now.
-        if let Err(problems) = self.remove_tag(&lock).await {
-            tracing::warn!("{}", problems.0.first().map_or("", |p| p.detail.as_str()));
-        }
-        taken.map(|()| id)
+    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        store_client::lock::settled(|| self.take(workspace, info.clone())).await
     }
 
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
@@ -330,5 +314,28 @@ impl StateClient for Client {
         }
         self.remove(UNLOCK, &lock).await?;
         self.remove_tag(&lock).await
+    }
+}
+
+impl Client {
+    /// Tries once to take the lock of a state.
+    async fn take(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
+        let lock = format!("{}.tflock", self.object(workspace));
+        if let Err(refused) = self.on_tag("CreateTag", &self.tag(&lock)).await? {
+            return Err(self.without_tag(&lock, &refused).await);
+        }
+        info.path.clone_from(&lock);
+        let content = info.to_json().into_bytes();
+        let id = md5_hex(&content);
+        let taken = match self.holder(&lock).await {
+            Ok(Some(holder)) => Err(LockError::held(Some(holder), format!("lock file {lock} exists."))),
+            Ok(None) => self.put(LOCK, &lock, content).await.map_err(LockError::Failed),
+            Err(problems) => Err(LockError::Failed(problems)),
+        };
+        // Whoever is next may look now.
+        if let Err(problems) = self.remove_tag(&lock).await {
+            tracing::warn!("{}", problems.0.first().map_or("", |p| p.detail.as_str()));
+        }
+        taken.map(|()| id)
     }
 }
