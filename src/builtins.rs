@@ -83,6 +83,7 @@ impl Plugin {
 const STORES: provider_terraform::Stores = &[
     (state_azurerm::NAME, || AnyStateStore::new(state_azurerm::store())),
     (state_consul::NAME, || AnyStateStore::new(state_consul::store())),
+    (state_cos::NAME, || AnyStateStore::new(state_cos::store())),
     (state_gcs::NAME, || AnyStateStore::new(state_gcs::store())),
     (state_http::NAME, || AnyStateStore::new(state_http::store())),
     (state_inmem::NAME, || AnyStateStore::new(state_inmem::store())),
@@ -212,6 +213,13 @@ pub const PLUGINS: &[Plugin] = &[
         version: Some(provider_terraform::VERSION),
         earlier: &[],
         serve: || monoform_sdk::serve_state_store(state_consul::NAME, state_consul::store()),
+    },
+    Plugin {
+        name: state_cos::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_cos::NAME, state_cos::store()),
     },
     Plugin {
         name: state_gcs::NAME,

@@ -444,7 +444,47 @@ impl StateClient for Client {
         }
     }
 
-    async fn lock(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
+    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        store_client::lock::settled(|| self.take(workspace, info.clone())).await
+    }
+
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
+        let blob = self.blob(workspace);
+        let about = self.about(UNLOCK, "Unlocking", &blob);
+        let wrong = |detail: String| -> Diagnostics { Diagnostic::error(UNLOCK, detail).into() };
+        let properties = self.properties(&about, &blob).await?;
+        let holder = properties.as_ref().and_then(Properties::holder);
+        match &holder {
+            Some(holder) if holder.id == id => {}
+            Some(holder) => {
+                return Err(wrong(format!(
+                    "lock id {id:?} does not match existing lock: the blob {blob:?} has the lease {holder}."
+                )));
+            }
+            None if properties.is_some_and(|p| p.is_leased) => {
+                return Err(wrong(format!(
+                    "failed to retrieve lock info: blob metadata \"{LOCK_INFO}\" was empty, so it is not known whose the lease of \
+                     the blob {blob:?} is. To end it: az storage blob lease break --blob-name {blob:?} --container-name {} \
+                     --account-name {}",
+                    self.settings.container, self.settings.account
+                )));
+            }
+            None => {
+                return Err(wrong(format!(
+                    "The state is not locked: the blob {blob:?} has no lease."
+                )));
+            }
+        }
+        self.put_holder(&about, &blob, id, None).await?;
+        self.release_lease(&about, &blob, id).await?;
+        self.hold(&blob, None);
+        Ok(())
+    }
+}
+
+impl Client {
+    /// Tries once to take the lock of a state.
+    async fn take(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
         let blob = self.blob(workspace);
         let about = self.about(LOCK, "Locking", &blob);
         info.path = format!("{}/{blob}", self.settings.container);
@@ -482,39 +522,6 @@ impl StateClient for Client {
             return Err(LockError::Failed(problems));
         }
         Ok(info.id)
-    }
-
-    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
-        let blob = self.blob(workspace);
-        let about = self.about(UNLOCK, "Unlocking", &blob);
-        let wrong = |detail: String| -> Diagnostics { Diagnostic::error(UNLOCK, detail).into() };
-        let properties = self.properties(&about, &blob).await?;
-        let holder = properties.as_ref().and_then(Properties::holder);
-        match &holder {
-            Some(holder) if holder.id == id => {}
-            Some(holder) => {
-                return Err(wrong(format!(
-                    "lock id {id:?} does not match existing lock: the blob {blob:?} has the lease {holder}."
-                )));
-            }
-            None if properties.is_some_and(|p| p.is_leased) => {
-                return Err(wrong(format!(
-                    "failed to retrieve lock info: blob metadata \"{LOCK_INFO}\" was empty, so it is not known whose the lease of \
-                     the blob {blob:?} is. To end it: az storage blob lease break --blob-name {blob:?} --container-name {} \
-                     --account-name {}",
-                    self.settings.container, self.settings.account
-                )));
-            }
-            None => {
-                return Err(wrong(format!(
-                    "The state is not locked: the blob {blob:?} has no lease."
-                )));
-            }
-        }
-        self.put_holder(&about, &blob, id, None).await?;
-        self.release_lease(&about, &blob, id).await?;
-        self.hold(&blob, None);
-        Ok(())
     }
 }
 

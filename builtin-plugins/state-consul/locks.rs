@@ -168,7 +168,11 @@ impl Locks {
     }
 
     /// Takes the lock of a state.
-    pub async fn lock(&self, path: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
+    pub async fn lock(&self, path: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        store_client::lock::settled(|| self.take(path, info.clone())).await
+    }
+
+    async fn take(&self, path: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
         let Some(id) = take(&self.kv, path, &mut info).await? else {
             return Err(match holder(&self.kv, path).await? {
                 Some(holder) => {

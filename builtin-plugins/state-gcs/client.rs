@@ -332,7 +332,44 @@ impl StateClient for Client {
         }
     }
 
-    async fn lock(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
+    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        store_client::lock::settled(|| self.take(workspace, info.clone())).await
+    }
+
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
+        let object = self.object(workspace, LOCK_FILE);
+        if id.is_empty() || !id.bytes().all(|b| b.is_ascii_digit()) {
+            let detail = format!(
+                "Lock ID should be numerical value, got '{id}'. The ID of a lock in Google Cloud Storage is the generation of \
+                 its object, which the message about the held lock shows."
+            );
+            return Err(Diagnostic::error(UNLOCK, detail).into());
+        }
+        let about = self.about(UNLOCK, "Removing the lock", &object);
+        let url = self.address(Some(&object), &format!("ifGenerationMatch={id}"))?;
+        let answer = self.send(&about, Method::DELETE, &url, HeaderMap::new(), None).await?;
+        let detail = match answer.status.as_u16() {
+            200..=299 => return Ok(()),
+            404 if !is_about_bucket(&answer) => {
+                format!("The state is not locked: there is no {}.", self.place(&object))
+            }
+            412 => match self.holder(&object).await {
+                Ok(Some((holder, _))) => format!(
+                    "The lock {} has the ID {:?}, and not {id:?}: {holder}.",
+                    self.place(&object),
+                    holder.id
+                ),
+                _ => format!("The lock {} has another ID than {id:?}.", self.place(&object)),
+            },
+            _ => return Err(self.problem(&about, &answer)),
+        };
+        Err(Diagnostic::error(UNLOCK, detail).into())
+    }
+}
+
+impl Client {
+    /// Tries once to take the lock of a state.
+    async fn take(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
         let object = self.object(workspace, LOCK_FILE);
         let about = self.about(LOCK, "Writing the lock", &object);
         info.path = self.place(&object);
@@ -364,36 +401,6 @@ impl StateClient for Client {
                 ),
             )),
         }
-    }
-
-    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
-        let object = self.object(workspace, LOCK_FILE);
-        if id.is_empty() || !id.bytes().all(|b| b.is_ascii_digit()) {
-            let detail = format!(
-                "Lock ID should be numerical value, got '{id}'. The ID of a lock in Google Cloud Storage is the generation of \
-                 its object, which the message about the held lock shows."
-            );
-            return Err(Diagnostic::error(UNLOCK, detail).into());
-        }
-        let about = self.about(UNLOCK, "Removing the lock", &object);
-        let url = self.address(Some(&object), &format!("ifGenerationMatch={id}"))?;
-        let answer = self.send(&about, Method::DELETE, &url, HeaderMap::new(), None).await?;
-        let detail = match answer.status.as_u16() {
-            200..=299 => return Ok(()),
-            404 if !is_about_bucket(&answer) => {
-                format!("The state is not locked: there is no {}.", self.place(&object))
-            }
-            412 => match self.holder(&object).await {
-                Ok(Some((holder, _))) => format!(
-                    "The lock {} has the ID {:?}, and not {id:?}: {holder}.",
-                    self.place(&object),
-                    holder.id
-                ),
-                _ => format!("The lock {} has another ID than {id:?}.", self.place(&object)),
-            },
-            _ => return Err(self.problem(&about, &answer)),
-        };
-        Err(Diagnostic::error(UNLOCK, detail).into())
     }
 }
 

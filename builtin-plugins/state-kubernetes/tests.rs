@@ -51,7 +51,7 @@ async fn it_is_a_state_store() {
 #[tokio::test]
 async fn objects_are_those_of_terraform() {
     let cluster = Cluster::start();
-    let labels = Value::map(monoform_sdk::cty::Type::String, [("team", Value::from("x"))]);
+    let labels = Value::object([("team", Value::from("x"))]);
     let store = connect(&cluster, &[("labels", labels)]).await.unwrap();
     let info = LockInfo::of_this_process("OperationTypeApply");
     let id = store.lock("dev", info).await.unwrap();
@@ -125,7 +125,7 @@ async fn a_program_says_who_we_are_and_is_asked_again() {
     let exec = Value::object([
         ("api_version", text("client.authentication.k8s.io/v1")),
         ("command", text("sh")),
-        ("args", Value::tuple([text("-c"), text(&script)])),
+        ("args", Value::tuple(vec![text("-c"), text(&script)])),
         (
             "env",
             Value::null(monoform_sdk::cty::Type::map(monoform_sdk::cty::Type::String)),

@@ -254,6 +254,10 @@ impl HttpClient {
                 .request(method.clone(), url.clone())
                 .headers(headers.clone());
             if let Some(body) = &body {
+                // Without this header an empty body is none, and some servers refuse that.
+                if body.is_empty() {
+                    request = request.header(CONTENT_LENGTH, 0);
+                }
                 request = request.body(body.clone());
             }
             if let Some(timeout) = self.settings.timeout {

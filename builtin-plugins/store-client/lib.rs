@@ -9,6 +9,7 @@
 //! Nothing is prepared before a request needs it: the machine's root certificates are read when a server presents a certificate
 //! that they must vouch for.
 //!
+//! - [`lock`]: trying for a lock again while nobody says who holds it.
 //! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`xml`]: the little that is read of XML.
 //!
 //! With the feature `testing` there is a small web server for the tests of stores.
@@ -16,6 +17,7 @@
 //! Begin with [`client`].
 
 pub mod client;
+pub mod lock;
 pub mod oauth;
 #[cfg(feature = "testing")]
 pub mod testing;

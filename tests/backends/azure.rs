@@ -1,14 +1,12 @@
 //! Azure Storage as `azurite` makes it up, which verifies signatures. Both programs ask for the real name of the account's server,
 //! by way of a proxy that leads every connection to the emulator; what both trust is the emulator's own certificate.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::lab::{Lab, Tool, run};
-use crate::server::{Server, Shared, free_port, shared};
+use crate::server::{Server, Shared, free_port, proxy, shared};
 
 pub const PROGRAMS: &[&str] = &["azurite-blob", "node"];
 
@@ -51,43 +49,6 @@ fn ask(server: &Server, method: &str, target: &str) -> String {
         .expect("node");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
-}
-
-/// Leads every connection that it is asked for to this port.
-fn proxy(to: u16) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("it").port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || lead(stream, to));
-        }
-    });
-    port
-}
-
-fn lead(stream: TcpStream, to: u16) -> Option<()> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok()?;
-    if !line.starts_with("CONNECT ") {
-        return (&stream)
-            .write_all(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
-            .ok();
-    }
-    while !line.trim().is_empty() {
-        line.clear();
-        reader.read_line(&mut line).ok()?;
-    }
-    let server = TcpStream::connect(("127.0.0.1", to)).ok()?;
-    (&stream).write_all(b"HTTP/1.1 200 Connected\r\n\r\n").ok()?;
-    let mut back = (server.try_clone().ok()?, stream.try_clone().ok()?);
-    std::thread::spawn(move || {
-        let _ = std::io::copy(&mut back.0, &mut back.1);
-        let _ = back.1.shutdown(std::net::Shutdown::Write);
-    });
-    let mut server_side = server;
-    let _ = std::io::copy(&mut reader, &mut server_side);
-    server_side.shutdown(std::net::Shutdown::Write).ok()
 }
 
 /// A certificate, in a folder that both programs read.

@@ -77,7 +77,7 @@ fn keys() {
     run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     run(&w, Tool::Monoform, &["workspace", "new", "dev"]).ok();
     let keys = |prefix: &str| -> Vec<String> {
-        let listed = consul(&server, &["kv", "get", "-recurse", "-keys", prefix]);
+        let listed = consul(&server, &["kv", "get", "-keys", "-separator=", prefix]);
         listed.lines().map(str::to_owned).collect()
     };
     assert_eq!(keys(&path), [path.clone(), format!("{path}-env:dev")]);

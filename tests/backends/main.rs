@@ -18,6 +18,7 @@
 
 mod azure;
 mod consul;
+mod cos;
 mod crashes;
 mod gcs;
 mod http;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         ("s3_with_table", s3::lab_with_table, s3::PROGRAMS),
         ("gcs", gcs::lab, gcs::PROGRAMS),
         ("kubernetes", kubernetes::lab, &[]),
+        ("cos", cos::lab, &[]),
         ("azurerm", azure::lab, azure::PROGRAMS),
         ("consul", consul::lab, consul::PROGRAMS),
         ("consul_with_gzip", consul::lab_with_compression, consul::PROGRAMS),

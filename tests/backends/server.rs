@@ -1,6 +1,7 @@
 //! Programs that serve, for the time of a test.
 
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ impl Drop for Server {
 
 /// A port of 127.0.0.1 that nobody uses.
 pub fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("it").port()
 }
 
@@ -62,4 +63,41 @@ pub fn shared(cell: &Shared, start: impl FnOnce() -> Server) -> Arc<Server> {
     let server = Arc::new(start());
     *shared = Arc::downgrade(&server);
     server
+}
+
+/// A proxy that leads every connection that it is asked for to this port, whatever the server's name; gives its own port.
+pub fn proxy(to: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("it").port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || lead(stream, to));
+        }
+    });
+    port
+}
+
+fn lead(stream: TcpStream, to: u16) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    if !line.starts_with("CONNECT ") {
+        return (&stream)
+            .write_all(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
+            .ok();
+    }
+    while !line.trim().is_empty() {
+        line.clear();
+        reader.read_line(&mut line).ok()?;
+    }
+    let server = TcpStream::connect(("127.0.0.1", to)).ok()?;
+    (&stream).write_all(b"HTTP/1.1 200 Connected\r\n\r\n").ok()?;
+    let mut back = (server.try_clone().ok()?, stream.try_clone().ok()?);
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut back.0, &mut back.1);
+        let _ = back.1.shutdown(std::net::Shutdown::Write);
+    });
+    let mut server_side = server;
+    let _ = std::io::copy(&mut reader, &mut server_side);
+    server_side.shutdown(std::net::Shutdown::Write).ok()
 }

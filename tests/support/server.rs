@@ -173,8 +173,13 @@ impl Server {
 
     /// A server with a certificate that it makes.
     pub fn https(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
-        let made =
-            rcgen::generate_simple_self_signed(["127.0.0.1", "localhost"].map(str::to_owned)).expect("a certificate");
+        Server::https_as(&["127.0.0.1", "localhost"], answer)
+    }
+
+    /// The same for servers with these names.
+    pub fn https_as(names: &[&str], answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
         let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = rustls::ServerConfig::builder_with_provider(provider)

@@ -1,0 +1,174 @@
+//! Who we are: keys that were given, of a profile, of the machine; and a role that is taken on with them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use monoform_sdk::{Diagnostic, Diagnostics, Result};
+use serde_json::{Value as Json, json};
+use store_client::oauth::now;
+use store_client::{HeaderMap, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
+
+use crate::cloud::Cloud;
+use crate::sign::{Credential, encoded};
+
+/// How long before their end credentials are not used any more, in seconds.
+const HEADROOM: i64 = 300;
+
+/// Where credentials come from.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub given: Credential,
+    /// The role of the machine, which counts before what is given.
+    pub machine: Option<String>,
+    pub role: Option<Role>,
+}
+
+/// A role to take on.
+#[derive(Clone)]
+pub(crate) struct Role {
+    pub arn: String,
+    pub session: String,
+    pub duration: u32,
+    pub policy: Option<String>,
+    pub external_id: Option<String>,
+}
+
+impl Role {
+    pub const USUAL_DURATION: u32 = 7200;
+}
+
+/// Credentials, and when they end: in seconds since 1970.
+#[derive(Clone)]
+pub(crate) struct Current {
+    pub credential: Credential,
+    pub ends: Option<i64>,
+}
+
+impl Current {
+    pub fn holds(&self) -> bool {
+        self.ends.is_none_or(|end| end - HEADROOM > now())
+    }
+}
+
+/// What the files of the command line `tccli` say.
+#[derive(Default)]
+pub(crate) struct Profile(BTreeMap<String, String>);
+
+impl Profile {
+    /// Reads the files of a profile; those that are not there have nothing in them.
+    pub fn read(folder: &Path, name: &str) -> std::result::Result<Profile, String> {
+        let mut all = BTreeMap::new();
+        for ending in ["credential", "configure"] {
+            let path = folder.join(format!("{name}.{ending}"));
+            let text = match std::fs::read(&path) {
+                Ok(text) => text,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(e) => return Err(format!("{}: {e}", path.display())),
+            };
+            let json: Json =
+                serde_json::from_slice(&text).map_err(|e| format!("{} is no JSON: {e}", path.display()))?;
+            // One file has its values at the top, the other in a part of it.
+            let parts = match ending {
+                "configure" => &json["_sys_param"],
+                _ => &json,
+            };
+            for (name, value) in parts.as_object().into_iter().flatten() {
+                if let Some(text) = value.as_str() {
+                    all.insert(name.clone(), text.trim().to_owned());
+                }
+            }
+        }
+        Ok(Profile(all))
+    }
+
+    pub fn get(&self, name: &str) -> Option<String> {
+        self.0.get(name).filter(|text| !text.is_empty()).cloned()
+    }
+}
+
+fn problem(detail: String) -> Diagnostics {
+    Diagnostic::error("No valid credentials found", detail).into()
+}
+
+impl Source {
+    /// The credentials that hold now.
+    pub async fn find(&self, cloud: &Cloud) -> Result<Current> {
+        let base = match &self.machine {
+            Some(role) => of_machine(role).await?,
+            None => Current {
+                credential: self.given.clone(),
+                ends: None,
+            },
+        };
+        match &self.role {
+            Some(role) => role.take_on(cloud, &base.credential).await,
+            None => Ok(base),
+        }
+    }
+}
+
+/// The credentials of the machine's role.
+async fn of_machine(role: &str) -> Result<Current> {
+    let failed = |why: String| {
+        problem(format!(
+            "The role {role:?} of this machine (cam_role_name) has no credentials: {why}. Roles of machines are there on machines of \
+             Tencent Cloud only."
+        ))
+    };
+    let address = format!(
+        "http://metadata.tencentyun.com/latest/meta-data/cam/security-credentials/{}",
+        encoded(role)
+    );
+    let url = Url::parse(&address).map_err(|e| failed(e.to_string()))?;
+    let http = HttpClient::new(HttpSettings {
+        proxy: Proxy::None,
+        timeout: Some(Duration::from_secs(2)),
+        retries: Retries {
+            max: 1,
+            wait_min: Duration::from_millis(200),
+            ..Retries::default()
+        },
+        ..HttpSettings::default()
+    })
+    .map_err(failed)?;
+    let answer = http.send(Method::GET, &url, HeaderMap::new(), None).await;
+    let answer = answer.map_err(|failure| failed(failure.message))?;
+    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+    of_json(&json, &json["ExpiredTime"]).ok_or_else(|| failed(format!("the status is {}", answer.status)))
+}
+
+fn of_json(json: &Json, ends: &Json) -> Option<Current> {
+    Some(Current {
+        credential: Credential {
+            id: json["TmpSecretId"].as_str()?.to_owned(),
+            key: json["TmpSecretKey"].as_str()?.to_owned(),
+            token: json["Token"].as_str().map(str::to_owned),
+        },
+        ends: ends.as_i64(),
+    })
+}
+
+impl Role {
+    async fn take_on(&self, cloud: &Cloud, base: &Credential) -> Result<Current> {
+        let mut body = json!({
+            "RoleArn": self.arn,
+            "RoleSessionName": self.session,
+            "DurationSeconds": self.duration,
+        });
+        if let Some(policy) = &self.policy {
+            body["Policy"] = encoded(policy).into();
+        }
+        if let Some(id) = &self.external_id {
+            body["ExternalId"] = id.as_str().into();
+        }
+        let called = cloud.call_with(base, ("sts", "2018-08-13", "AssumeRole"), &body).await;
+        let json = called.map_err(|why| problem(format!("The role {:?} cannot be taken on: {why}.", self.arn)))?;
+        of_json(&json["Credentials"], &json["ExpiredTime"]).ok_or_else(|| {
+            problem(format!(
+                "The role {:?} cannot be taken on: the answer has no credentials.",
+                self.arn
+            ))
+        })
+    }
+}
