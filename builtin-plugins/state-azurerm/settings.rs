@@ -237,6 +237,41 @@ fn certificate(config: &Config) -> Result<Option<Certificate>> {
         .map_err(|why| problem(attribute, format!("The client certificate cannot be used: {why}.")).into())
 }
 
+/// Where a token of another identity provider is asked for.
+fn requested(config: &Config) -> Option<Requested> {
+    match (
+        text(
+            &config.oidc_request_url,
+            &[
+                "ARM_OIDC_REQUEST_URL",
+                "ACTIONS_ID_TOKEN_REQUEST_URL",
+                "SYSTEM_OIDCREQUESTURI",
+            ],
+        ),
+        text(
+            &config.oidc_request_token,
+            &[
+                "ARM_OIDC_REQUEST_TOKEN",
+                "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+                "SYSTEM_ACCESSTOKEN",
+            ],
+        ),
+    ) {
+        (Some(url), Some(token)) => Some(Requested {
+            url,
+            token,
+            connection: text(
+                &config.ado_pipeline_service_connection_id,
+                &[
+                    "ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
+                    "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID",
+                ],
+            ),
+        }),
+        _ => None,
+    }
+}
+
 fn login(config: &Config, cloud: &Cloud) -> Result<Login> {
     let of_workload = flag(
         "use_aks_workload_identity",
@@ -283,37 +318,7 @@ fn login(config: &Config, cloud: &Cloud) -> Result<Login> {
         )?
         .also("AZURE_FEDERATED_TOKEN_FILE of the workload identity", workload_token)?;
     let oidc = flag("use_oidc", &config.use_oidc, "ARM_USE_OIDC", false)? || of_workload;
-    let requested = match (
-        text(
-            &config.oidc_request_url,
-            &[
-                "ARM_OIDC_REQUEST_URL",
-                "ACTIONS_ID_TOKEN_REQUEST_URL",
-                "SYSTEM_OIDCREQUESTURI",
-            ],
-        ),
-        text(
-            &config.oidc_request_token,
-            &[
-                "ARM_OIDC_REQUEST_TOKEN",
-                "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
-                "SYSTEM_ACCESSTOKEN",
-            ],
-        ),
-    ) {
-        (Some(url), Some(token)) if oidc => Some(Requested {
-            url,
-            token,
-            connection: text(
-                &config.ado_pipeline_service_connection_id,
-                &[
-                    "ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
-                    "ARM_OIDC_AZURE_SERVICE_CONNECTION_ID",
-                ],
-            ),
-        }),
-        _ => None,
-    };
+    let requested = requested(config).filter(|_| oidc);
     let msi = flag("use_msi", &config.use_msi, "ARM_USE_MSI", false)?;
     // The older name of the argument still does something, as it did.
     let endpoint = text(&config.msi_endpoint, &["ARM_MSI_ENDPOINT"]).or_else(|| text(&config.endpoint, &[]));
