@@ -389,7 +389,7 @@ mod tests {
             "action.t.a[0]",
             "module.m[\"k\"].module.n.action.t.a[\"x.y\"]",
         ] {
-            assert_eq!(super::action(text).map(|a| a.to_string()).as_deref(), Ok(text));
+            assert_eq!(action(text).map(|a| a.to_string()).as_deref(), Ok(text));
         }
         for text in [
             "",
@@ -400,7 +400,7 @@ mod tests {
             "action.t.a[0].b",
             "data.t.a",
         ] {
-            assert!(super::action(text).is_err(), "{text}");
+            assert!(action(text).is_err(), "{text}");
         }
     }
 

@@ -178,7 +178,7 @@ impl ListResource for NoteList {
     type Client = PathBuf;
 
     async fn list(&self, config: Search, found: &mut Found<Note>, cx: &mut Context<PathBuf>) -> Result<()> {
-        let directory = cx.client()?.clone();
+        let directory = PathBuf::clone(&*cx.client()?);
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&directory).map_err(|e| failed(&directory, &e))? {
             let entry = entry.map_err(|e| failed(&directory, &e))?;
