@@ -35,7 +35,7 @@ fn found(name: &str) -> Result<std::path::PathBuf> {
         )
         .at_attribute("command")
     })?;
-    Ok(found.into())
+    Ok(found)
 }
 
 pub(crate) struct LocalCommand;

@@ -293,7 +293,7 @@ mod tests {
         let object = config(dir.path());
         for (backend, config, summary, word) in [
             ("local", object.clone(), "Error loading state error", "version 3"),
-            ("s3", object.clone(), BAD_CONFIG, "yet"),
+            ("oss", object.clone(), BAD_CONFIG, "yet"),
             ("etcd", object.clone(), BAD_CONFIG, "any more"),
             ("what", object, BAD_CONFIG, "no backend type"),
             ("local", "x".into(), BAD_CONFIG, "must be an object"),

@@ -281,8 +281,8 @@ mod tests {
         let flat: String = text.split_whitespace().collect();
         assert_eq!((state.serial, &*state.lineage), (4, "aaaa"));
         for part in [
-            r#""mode":"data","type":"null_data_source","name":"d","provider":"provider[\"registry.terraform.io/hashicorp/null\"]","instances":[{"schema_version":0,"attributes_flat":{"id":"s"},"sensitive_attributes":[]}]"#,
-            r#""provider":"module.m.provider[\"registry.terraform.io/hashicorp/null\"].west","instances":[{"index_key":0,"status":"tainted","schema_version":3,"attributes_flat":{"id":"1"},"sensitive_attributes":[],"private":"eyJ0Ijp7ImNyZWF0ZSI6NjAwfX0="},{"index_key":0,"deposed":"00000001","schema_version":0,"attributes_flat":{"id":"9"},"sensitive_attributes":[]}]"#,
+            r#""mode":"data","type":"null_data_source","name":"d","provider":"provider[\"registry.terraform.io/hashicorp/null\"]","instances":[{"schema_version":0,"attributes_flat":{"id":"s"},"sensitive_attributes":[],"identity_schema_version":0}]"#,
+            r#""provider":"module.m.provider[\"registry.terraform.io/hashicorp/null\"].west","instances":[{"index_key":0,"status":"tainted","schema_version":3,"attributes_flat":{"id":"1"},"sensitive_attributes":[],"identity_schema_version":0,"private":"eyJ0Ijp7ImNyZWF0ZSI6NjAwfX0="},{"index_key":0,"deposed":"00000001","schema_version":0,"attributes_flat":{"id":"9"},"sensitive_attributes":[],"identity_schema_version":0}]"#,
             r#""module":"module.m","mode":"managed","type":"aws_x","name":"y","provider":"module.m.provider[\"registry.terraform.io/hashicorp/aws\"]""#,
         ] {
             assert!(flat.contains(part), "{part}\nis not in\n{text}");

@@ -114,6 +114,15 @@ fn events(stream: &str) -> Vec<Value> {
     for mut line in lines.filter(|line| COMPARED.iter().any(|ty| line["type"] == *ty)) {
         let object = line.as_object_mut().expect("an object");
         object.remove("@timestamp");
+        // How long it took, in the hook and in the message.
+        if let Some(hook) = object.get_mut("hook").and_then(Value::as_object_mut) {
+            hook.remove("elapsed_seconds");
+        }
+        if let Some(Value::String(message)) = object.get_mut("@message")
+            && let Some(at) = message.find(" complete after ")
+        {
+            message.truncate(at + " complete".len());
+        }
         if let Some(changes) = object.get_mut("changes").and_then(Value::as_object_mut) {
             // Present in any case as of 1.14.
             changes.entry("action_invocation").or_insert(0.into());

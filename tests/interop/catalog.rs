@@ -119,7 +119,15 @@ fn comparable(mut document: Value) -> Value {
     fn drop(value: &mut Value) {
         match value {
             Value::Object(map) => {
-                for name in ["timestamp", "@timestamp", "lineage", "serial", "terraform_version"] {
+                // `store` is a block that `terraform_data` has in 1.16.
+                for name in [
+                    "timestamp",
+                    "@timestamp",
+                    "lineage",
+                    "serial",
+                    "terraform_version",
+                    "store",
+                ] {
                     map.remove(name);
                 }
                 map.values_mut().for_each(drop);
@@ -194,14 +202,14 @@ fn life(both: &Both) {
         both.fails(&["plan", "-no-color"], summary);
     }
     // An identity of an earlier version is upgraded.
-    both.write("main.tf", &config(&[carl.clone()]));
+    both.write("main.tf", &config(std::slice::from_ref(&carl)));
     for w in [&both.ours, &both.theirs] {
         let mut state = w.state();
         state["resources"][0]["instances"][0]["identity_schema_version"] = json!(1);
         state["resources"][0]["instances"][0]["identity"] = json!({"item": "item-carl"});
         w.write("terraform.tfstate", &state.to_string());
     }
-    both.apply(&config(&[carl.clone()]));
+    both.apply(&config(std::slice::from_ref(&carl)));
     // Each goes on where the other left off.
     both.theirs.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
     both.ours

@@ -42,6 +42,7 @@ fn comparable(document: &Value) -> Value {
         relevant.sort_by_key(ToString::to_string);
     }
     sort_checks(&mut value);
+    support::scenario::compare::drop_forgotten(&mut value);
     // Terraform 1.11 knows no identities.
     without(&mut value, "identity_schema_version");
     without(&mut value, "resource_identity_schemas");

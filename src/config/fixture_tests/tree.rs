@@ -77,7 +77,7 @@ fn invalid_module_sources_are_refused() {
         ],
         "error main.tf:1,23-28 Invalid module source address
          error main.tf:3,11-16 Invalid registry module source address
-         error main.tf:6,23-28 Variables not allowed
+         error main.tf:6,23-28 Reference to undeclared input variable
          error main.tf:7,23-31 Unreadable module directory
          error main.tf:8,12-12 Missing required argument",
     );
@@ -217,7 +217,7 @@ fn sources_are_evaluated_with_what_each_call_passes() {
 fn local_values_that_need_each_other_are_reported_once() {
     check(
         "locals {\n a = local.b\n b = local.a\n}\nmodule \"m\" {\n source = local.a\n}\n",
-        "error main.tf:2,6-13 Cycle: local.a, local.b",
+        "error main.tf:3,6-13 Cycle: local.a, local.b",
     );
 }
 

@@ -916,7 +916,8 @@ async fn attributes_with_nested_schemas() {
 #[tokio::test]
 async fn the_schema_is_asked_for_as_seldom_as_possible() {
     use proto::tfplugin6 as pb;
-    for (optional, expected) in [(true, 1), (false, 3)] {
+    // Each time with the schemas of identities.
+    for (optional, expected) in [(true, 2), (false, 6)] {
         let fake = Fake::new()
             .on(
                 "/tfplugin6.Provider/GetProviderSchema",

@@ -74,6 +74,19 @@ fn info() -> LockInfo {
     }
 }
 
+/// A state as Terraform 1.11 writes it, which knows no identities: since 1.12 every object has the version of its identity.
+fn without_identities(state: &str) -> String {
+    let mut kept = String::new();
+    let mut parts = state.split("\"identity_schema_version\": 0");
+    kept.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let before = kept.trim_end().trim_end_matches(',').len();
+        kept.truncate(before);
+        kept.push_str(part);
+    }
+    kept
+}
+
 #[test]
 fn monoform_and_terraform_read_each_others_states() {
     let Some(dir) = place("monoform_and_terraform_read_each_others_states") else {
@@ -88,7 +101,8 @@ fn monoform_and_terraform_read_each_others_states() {
     let mut store = LocalStore::new(&path);
     store.lock(&info(), Duration::ZERO, &|| false).unwrap();
     let before = store.read().unwrap().unwrap();
-    assert_eq!(document::encode(&before).unwrap(), text);
+    let ours = String::from_utf8(document::encode(&before).unwrap()).unwrap();
+    assert_eq!(without_identities(&ours), String::from_utf8(text).unwrap());
 
     let address = addrs::parse::resource_instance("terraform_data.a[1]").unwrap();
     let provider = before.resources.values().next().unwrap().provider.clone();

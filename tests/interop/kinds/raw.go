@@ -13,6 +13,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // On the protocol itself. Besides what the others do, it misbehaves by the names of its things: "later" is put off, "chatty"
@@ -179,6 +181,11 @@ func unknown() tftypes.Value { return tftypes.NewValue(tftypes.String, tftypes.U
 
 func thing(id, name string) values {
 	return values{"id": str(id), "name": str(name), "size": tftypes.NewValue(tftypes.Number, nil), "note": str(noteOf(name))}
+}
+
+// As from a provider that is older than identities.
+func (r *raw) GetResourceIdentitySchemas(context.Context, *tfprotov6.GetResourceIdentitySchemasRequest) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "unknown method GetResourceIdentitySchemas")
 }
 
 func (r *raw) UpgradeResourceState(_ context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {

@@ -162,3 +162,43 @@ fn without_object(head: &str) -> String {
     let parts: Vec<&str> = head.split(" | ").filter(|p| !p.starts_with("with ")).collect();
     parts.join(" | ")
 }
+
+/// Drops from planned values the objects that a plan only forgets: Terraform before 1.15.6 lists them, without values.
+pub fn drop_forgotten(document: &mut Value) {
+    match document {
+        Value::Object(map) => {
+            for (name, value) in map.iter_mut() {
+                match name.as_str() {
+                    "planned_values" => {
+                        if let Some(root) = value.get_mut("root_module") {
+                            drop_forgotten_in_module(root);
+                        }
+                    }
+                    _ => drop_forgotten(value),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(drop_forgotten),
+        _ => {}
+    }
+}
+
+/// Whether something is left.
+fn drop_forgotten_in_module(module: &mut Value) -> bool {
+    let Some(members) = module.as_object_mut() else {
+        return false;
+    };
+    if let Some(Value::Array(resources)) = members.get_mut("resources") {
+        resources.retain(|resource| resource.get("values").is_some());
+    }
+    if let Some(Value::Array(modules)) = members.get_mut("child_modules") {
+        modules.retain_mut(drop_forgotten_in_module);
+    }
+    let empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    for name in ["resources", "child_modules"] {
+        if members.get(name).is_some_and(empty) {
+            members.remove(name);
+        }
+    }
+    members.contains_key("resources") || members.contains_key("child_modules")
+}
