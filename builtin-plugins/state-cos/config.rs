@@ -34,7 +34,7 @@ pub struct Config {
     /// Whether the bucket is reached by the global acceleration.
     #[member(optional())]
     pub accelerate: Attr<bool>,
-    /// Where the bucket is reached inside Tencent Cloud: http://cos-internal.REGION.tencentcos.cn.
+    /// Where the bucket is reached inside Tencent Cloud: `http://cos-internal.REGION.tencentcos.cn`.
     #[member(optional())]
     pub endpoint: Attr<String>,
     /// What the names of the servers of other services end with.
