@@ -1,14 +1,11 @@
 //! `local_command` as an action.
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
 
 use monoform_sdk::schema::{optional, required};
-use monoform_sdk::{
-    Action, Attr, Context, Diagnostic, Diagnostics, Progress, Result, Schema, async_trait, model, program,
-};
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use monoform_sdk::{Action, Attr, Context, Progress, Result, Schema, async_trait, model};
+
+use crate::command::{self, Invocation};
 
 model! {
     /// A command to run.
@@ -26,18 +23,6 @@ model! {
     }
 }
 
-/// Looks a program up.
-fn found(name: &str) -> Result<std::path::PathBuf> {
-    let found = program::find(name).map_err(|problem| {
-        Diagnostic::error(
-            "Command Lookup Failed",
-            format!("The program could not be found, or cannot be run.\n\nCommand: {name}\nError: {problem}"),
-        )
-        .at_attribute("command")
-    })?;
-    Ok(found)
-}
-
 pub(crate) struct LocalCommand;
 
 #[async_trait]
@@ -51,52 +36,26 @@ impl Action for LocalCommand {
 
     async fn plan(&self, config: Model, _cx: &mut Context<()>) -> Result<()> {
         match config.command.known() {
-            Some(name) => found(name).map(drop),
+            Some(name) => command::find(name).map(drop),
             None => Ok(()),
         }
     }
 
     async fn invoke(&self, config: Model, progress: Progress, cx: &mut Context<()>) -> Result<()> {
-        let name = config.command.text().to_owned();
-        let failed = |problem: String| -> Diagnostics {
-            Diagnostic::error("Command Execution Failed", format!("Command: {name}\nError: {problem}"))
-                .at_attribute("command")
-                .into()
-        };
-        let mut command = Command::new(found(&name)?);
-        let arguments = config.arguments.clone().or(Vec::new());
-        command
-            .args(arguments.into_iter().filter_map(Attr::into_known))
-            .kill_on_drop(true);
         let environment = config.environment.clone().or(BTreeMap::new());
-        for (variable, value) in environment {
-            command.env(variable, value.or(String::new()));
-        }
-        command.stdin(if config.stdin.known().is_some() {
-            Stdio::piped()
-        } else {
-            Stdio::null()
-        });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        if let Some(dir) = config.working_directory.as_str() {
-            command.current_dir(dir);
-        }
-        let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
-        let input = child.stdin.take().zip(config.stdin.known().cloned());
-        let feed = async {
-            if let Some((mut pipe, text)) = input {
-                // A program need not read all it is given.
-                drop(pipe.write_all(text.as_bytes()).await);
-            }
+        let invocation = Invocation {
+            command: &config.command,
+            arguments: &config.arguments,
+            stdin: &config.stdin,
+            working_directory: &config.working_directory,
+            environment: (environment.into_iter())
+                .map(|(variable, value)| (variable, value.or(String::new())))
+                .collect(),
         };
-        let mut stop = cx.stop();
-        let output = tokio::select! {
-            ((), output) = async { tokio::join!(feed, child.wait_with_output()) } => output,
-            () = stop.requested() => return Err(failed("The command was stopped on request.".into())),
-        };
-        let output = output.map_err(|e| failed(e.to_string()))?;
+        let output = invocation.output(cx.stop()).await?;
         if !output.status.success() {
-            return Err(failed(super::command::explain(&output)));
+            let why = command::explain(&output);
+            return Err(command::failed(config.command.text(), why));
         }
         progress
             .report(format!("\n\n{}\n", String::from_utf8_lossy(&output.stdout)))

@@ -1,5 +1,8 @@
 //! `local_command`, as a data source and as an ephemeral resource.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
 use monoform_sdk::schema::{computed, optional, required};
@@ -32,50 +35,80 @@ model! {
     }
 }
 
-/// Runs the command; the model then holds what came of it, even if that is an error.
-async fn run(model: &mut Model, mut stop: Stop) -> Result<()> {
-    let name = model.command.text().to_owned();
-    let program = program::find(&name).map_err(|problem| {
+/// What to run, and how.
+pub(crate) struct Invocation<'m> {
+    pub command: &'m Attr<String>,
+    pub arguments: &'m Attr<Vec<Attr<String>>>,
+    pub stdin: &'m Attr<String>,
+    pub working_directory: &'m Attr<String>,
+    /// Variables beside the inherited ones.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// Looks a program up on PATH.
+pub(crate) fn find(name: &str) -> Result<PathBuf> {
+    let found = program::find(name).map_err(|problem| {
         Diagnostic::error(
             "Command Lookup Failed",
             format!("The program could not be found, or cannot be run.\n\nCommand: {name}\nError: {problem}"),
         )
         .at_attribute("command")
     })?;
-    let failed = |problem: String| -> Diagnostics {
-        Diagnostic::error("Command Execution Failed", format!("Command: {name}\nError: {problem}"))
-            .at_attribute("command")
-            .into()
-    };
+    Ok(found)
+}
 
-    let mut command = Command::new(&program);
-    let arguments = model.arguments.clone().or(Vec::new());
-    command
-        .args(arguments.into_iter().filter_map(Attr::into_known))
-        .kill_on_drop(true);
-    command.stdin(if model.stdin.known().is_some() {
-        Stdio::piped()
-    } else {
-        Stdio::null()
-    });
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    if let Some(dir) = model.working_directory.as_str() {
-        command.current_dir(dir);
-    }
-    let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
-    let input = child.stdin.take().zip(model.stdin.known().cloned());
-    let feed = async {
-        if let Some((mut pipe, text)) = input {
-            // A program need not read all it is given.
-            drop(pipe.write_all(text.as_bytes()).await);
+/// The error of a command that failed.
+pub(crate) fn failed(name: &str, problem: impl Display) -> Diagnostics {
+    Diagnostic::error("Command Execution Failed", format!("Command: {name}\nError: {problem}"))
+        .at_attribute("command")
+        .into()
+}
+
+impl Invocation<'_> {
+    /// Runs the program to its end. An exit code other than 0 is no error here.
+    pub async fn output(&self, mut stop: Stop) -> Result<Output> {
+        let name = self.command.text();
+        let mut command = Command::new(find(name)?);
+        let arguments = self.arguments.clone().or(Vec::new());
+        command
+            .args(arguments.into_iter().filter_map(Attr::into_known))
+            .envs(&self.environment)
+            .kill_on_drop(true);
+        command.stdin(if self.stdin.known().is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(dir) = self.working_directory.as_str() {
+            command.current_dir(dir);
         }
-    };
-    let output = tokio::select! {
-        ((), output) = async { tokio::join!(feed, child.wait_with_output()) } => output,
-        () = stop.requested() => return Err(failed("The command was stopped on request.".into())),
-    };
-    let output = output.map_err(|e| failed(e.to_string()))?;
+        let mut child = command.spawn().map_err(|e| failed(name, e))?;
+        let input = child.stdin.take().zip(self.stdin.known().cloned());
+        let feed = async {
+            if let Some((mut pipe, text)) = input {
+                // A program need not read all it is given.
+                drop(pipe.write_all(text.as_bytes()).await);
+            }
+        };
+        let output = tokio::select! {
+            ((), output) = async { tokio::join!(feed, child.wait_with_output()) } => output,
+            () = stop.requested() => return Err(failed(name, "The command was stopped on request.")),
+        };
+        output.map_err(|e| failed(name, e))
+    }
+}
 
+/// Runs the command; the model then holds what came of it, even if that is an error.
+async fn run(model: &mut Model, stop: Stop) -> Result<()> {
+    let invocation = Invocation {
+        command: &model.command,
+        arguments: &model.arguments,
+        stdin: &model.stdin,
+        working_directory: &model.working_directory,
+        environment: BTreeMap::new(),
+    };
+    let output = invocation.output(stop).await?;
     let text = |bytes: &[u8]| match bytes {
         [] => Attr::Null,
         bytes => Attr::Known(String::from_utf8_lossy(bytes).into_owned()),
@@ -86,7 +119,7 @@ async fn run(model: &mut Model, mut stop: Stop) -> Result<()> {
     if output.status.success() || model.allow_non_zero_exit_code.clone().or(false) {
         return Ok(());
     }
-    Err(failed(explain(&output)))
+    Err(failed(model.command.text(), explain(&output)))
 }
 
 pub(crate) fn explain(output: &Output) -> String {
