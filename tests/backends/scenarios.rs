@@ -223,7 +223,12 @@ fn workspaces(lab: &Lab) {
         let names = listed
             .lines()
             .map(|line| line.trim_start_matches(['*', ' ']).to_owned());
-        names.filter(|name| !name.is_empty()).collect::<Vec<_>>()
+        let mut names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
+        // Terraform lists the workspaces of Consul in the order of a Go map: any.
+        if tool == Tool::Terraform {
+            names.sort_unstable();
+        }
+        names
     };
     run(&ours, Tool::Monoform, &["workspace", "new", "dev"]).ok();
     run(&theirs, Tool::Terraform, &["workspace", "new", "prod"]).ok();
