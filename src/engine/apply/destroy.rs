@@ -148,8 +148,8 @@ impl Applier<'_> {
                     }
                 }
             }
-            self.results.sink.settled().await;
             if triggers {
+                self.results.sink.settled().await;
                 self.invoke_destroying(s, ActionEvent::AfterDestroy).await?;
             }
             return Ok(());

@@ -190,7 +190,7 @@ impl Applier<'_> {
             }
             _ => {}
         }
-        self.results.sink.settled().await;
+        self.settle(s.slot).await;
         self.report_end(s, action, began, result.as_ref().ok());
         result
     }

@@ -11,6 +11,7 @@ mod managed;
 mod objects;
 mod openings;
 mod provision;
+mod slot;
 mod tally;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -24,6 +25,7 @@ use schema::Schema;
 use state::journal::Answers;
 use state::{CheckStatus, DeposedKey, Object, State};
 use syntax::{Diagnostic, Diagnostics};
+use tokio::sync::Semaphore;
 
 use crate::blocks::{Block, Blocks};
 use crate::context::OperationContext;
@@ -45,6 +47,7 @@ use crate::walk::{Outcome, walk};
 
 use actions::Triggered;
 use openings::Openings;
+use slot::{SETTLING, Slot};
 use tally::Tally;
 pub use tally::{Completion, UnfinishedOperation};
 
@@ -156,6 +159,7 @@ async fn with_providers(
         tally,
         triggered: Triggered::new(plan),
         total: plan.graph.operations(),
+        slots: Arc::new(Semaphore::new(inputs.parallelism.max(1))),
     };
     run(&applier).await
 }
@@ -202,7 +206,8 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
             applier.report_import(change);
         }
-        walk(&graph, inputs.parallelism, |node| applier.visit(graph[node])).await;
+        let limit = inputs.parallelism.max(1) + SETTLING;
+        walk(&graph, limit, |node| applier.visit(graph[node])).await;
         applier.finish().await
     };
     let mut diagnostics = tokio::select! {
@@ -349,6 +354,8 @@ struct Applier<'a> {
     triggered: Triggered<'a>,
     /// The number of operations.
     total: usize,
+    /// How many operations run at a time.
+    slots: Arc<Semaphore>,
 }
 
 /// An operation on an object.
@@ -358,6 +365,7 @@ struct ObjectOperation<'s> {
     ty: &'s str,
     schema: &'s Schema,
     provider: Arc<dyn Provider>,
+    slot: &'s Slot,
 }
 
 /// The result in place of the response of a provider that could not be reached: this object, its private data and its
@@ -426,15 +434,16 @@ impl Applier<'_> {
         let Some(change) = self.plan.changes.get(index as usize) else {
             return Outcome::Failed;
         };
+        let slot = Slot::of(&self.slots).await;
         if self.context.inputs.stop.is_requested() {
             self.note_failed(change);
             return Outcome::Failed;
         }
         let begun = self.tally.begin(operation);
-        let result = self.carry_out(operation, index, change).await;
+        let result = self.carry_out(operation, index, change, &slot).await;
         if change.address.resource.resource.mode == addrs::Mode::Managed {
             // Dependents begin only when no crash can take it back.
-            self.results.sink.settled().await;
+            self.settle(&slot).await;
         }
         begun.end(result.is_ok());
         if !self.ephemerals.is_empty() {
@@ -455,6 +464,7 @@ impl Applier<'_> {
         let Some(invocation) = self.plan.invocations.get(index as usize) else {
             return Outcome::Failed;
         };
+        let _slot = Slot::of(&self.slots).await;
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }
@@ -475,7 +485,19 @@ impl Applier<'_> {
         self.results.failed().insert(change.address.config());
     }
 
-    async fn carry_out(&self, operation: Operation, index: u32, change: &ResourceChange) -> Result<(), Reported> {
+    /// Waits until the results of an operation are durable. That is no work of its own: another operation begins meanwhile.
+    async fn settle(&self, slot: &Slot) {
+        slot.release();
+        self.results.sink.settled().await;
+    }
+
+    async fn carry_out(
+        &self,
+        operation: Operation,
+        index: u32,
+        change: &ResourceChange,
+        slot: &Slot,
+    ) -> Result<(), Reported> {
         if change.action == Action::Forget {
             match &change.deposed {
                 Some(key) => self.update_deposed(change, DeposedKey(key.clone()), None),
@@ -511,6 +533,7 @@ impl Applier<'_> {
             ty: &resource.ty,
             schema,
             provider,
+            slot,
         };
         match (operation, change.action) {
             (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
