@@ -4,7 +4,7 @@
 //! [`actions`]: actions that are stopped. [`configuration`]: what people write. [`arguments`]: what they type. [`states`], [`plans`]: files that are damaged, held
 //! or not ours. [`formatting`]: files that are rewritten. [`writing`]: where output goes. [`plugins`]: plugins that misbehave.
 //! [`interrupts`]: being stopped, gently or not. [`kills`], [`crashes`]: `kill -9`, and what the next command knows. [`machine`]: what the machine does not provide.
-//! [`prompts`]: questions. [`injected`]: errors and kills at every write.
+//! [`clock`]: a clock that is wrong. [`prompts`]: questions. [`injected`]: errors and kills at every write.
 //! [`panics`]: defects of our own. [`processes`]: plugins and readers that misbehave later on. [`secrets`]: where they are found.
 
 #![allow(
@@ -21,6 +21,7 @@
 
 mod actions;
 mod arguments;
+mod clock;
 mod configuration;
 mod crashes;
 mod formatting;

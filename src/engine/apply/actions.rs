@@ -45,6 +45,11 @@ impl<'a> Triggered<'a> {
             .filter(move |(_, trigger)| events(trigger.event))
     }
 
+    /// Whether something is invoked when the object changes.
+    pub(super) fn concerns(&self, address: &AbsResourceInstance) -> bool {
+        self.0.contains_key(address)
+    }
+
     /// Whether something is invoked before the object is created or updated.
     pub(super) fn begins(&self, address: &AbsResourceInstance) -> bool {
         self.of(address, |event| event.is_before() && !event.is_destroy())

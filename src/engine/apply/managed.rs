@@ -7,7 +7,7 @@ use cty::Value;
 use provider::{Answer, Applied, ApplyRequest, PlanRequest, PlannedChange};
 use schema::marking::without_write_only;
 use state::ObjectStatus;
-use state::journal::{Answers, IntentAction};
+use state::journal::{Answers, Intent, IntentAction};
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{Applier, ObjectOperation, without_response};
@@ -144,7 +144,12 @@ impl Applier<'_> {
         };
         let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
         let deposed = self.depose(index, s);
-        let intent = match self.intend(s, None, intended, Some(&values.planned)).await {
+        let intended = self.intend(s, None, intended, Some(&values.planned)).await;
+        let begun = match intended {
+            Ok(intent) => self.take_turn(s, intent).await,
+            Err(Reported) => Err(Reported),
+        };
+        let intent = match begun {
             Ok(intent) => intent,
             Err(Reported) => {
                 if let Some(key) = &deposed {
@@ -169,6 +174,7 @@ impl Applier<'_> {
             let null = Value::null(s.schema.implied_type());
             without_response(diagnostics, null, s.change.private.clone(), None)
         });
+        self.slots.took(began.elapsed());
         let taken = self.take_result(s, answer, &values, instance.block);
         self.results.sink.end(&intent);
         let result = match taken {
@@ -193,6 +199,15 @@ impl Applier<'_> {
         self.settle(s.slot).await;
         self.report_end(s, action, began, result.as_ref().ok());
         result
+    }
+
+    /// Waits for the turn of an operation whose intent is written. An interrupt meanwhile means that it does not begin.
+    async fn take_turn(&self, s: &ObjectOperation<'_>, intent: Intent) -> Result<Intent, Reported> {
+        if s.slot.run().await && self.context.inputs.stop.is_requested() {
+            self.results.sink.end(&intent);
+            return Err(Reported);
+        }
+        Ok(intent)
     }
 
     /// Makes the current object of a replacement that is created first a deposed one.

@@ -25,7 +25,6 @@ use schema::Schema;
 use state::journal::Answers;
 use state::{CheckStatus, DeposedKey, Object, State};
 use syntax::{Diagnostic, Diagnostics};
-use tokio::sync::Semaphore;
 
 use crate::blocks::{Block, Blocks};
 use crate::context::OperationContext;
@@ -47,7 +46,7 @@ use crate::walk::{Outcome, walk};
 
 use actions::Triggered;
 use openings::Openings;
-use slot::{SETTLING, Slot};
+use slot::{SETTLING, Slot, Slots};
 use tally::Tally;
 pub use tally::{Completion, UnfinishedOperation};
 
@@ -159,7 +158,7 @@ async fn with_providers(
         tally,
         triggered: Triggered::new(plan),
         total: plan.graph.operations(),
-        slots: Arc::new(Semaphore::new(inputs.parallelism.max(1))),
+        slots: Slots::new(inputs.parallelism),
     };
     run(&applier).await
 }
@@ -206,7 +205,7 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
             applier.report_import(change);
         }
-        let limit = inputs.parallelism.max(1) + SETTLING;
+        let limit = inputs.parallelism.saturating_add(SETTLING);
         walk(&graph, limit, |node| applier.visit(graph[node])).await;
         applier.finish().await
     };
@@ -355,7 +354,7 @@ struct Applier<'a> {
     /// The number of operations.
     total: usize,
     /// How many operations run at a time.
-    slots: Arc<Semaphore>,
+    slots: Slots,
 }
 
 /// An operation on an object.
@@ -365,7 +364,7 @@ struct ObjectOperation<'s> {
     ty: &'s str,
     schema: &'s Schema,
     provider: Arc<dyn Provider>,
-    slot: &'s Slot,
+    slot: &'s Slot<'s>,
 }
 
 /// The result in place of the response of a provider that could not be reached: this object, its private data and its
@@ -434,7 +433,10 @@ impl Applier<'_> {
         let Some(change) = self.plan.changes.get(index as usize) else {
             return Outcome::Failed;
         };
-        let slot = Slot::of(&self.slots).await;
+        let slot = self.slots.admit().await;
+        if !self.is_brief(operation, change) {
+            slot.run().await;
+        }
         if self.context.inputs.stop.is_requested() {
             self.note_failed(change);
             return Outcome::Failed;
@@ -464,7 +466,8 @@ impl Applier<'_> {
         let Some(invocation) = self.plan.invocations.get(index as usize) else {
             return Outcome::Failed;
         };
-        let _slot = Slot::of(&self.slots).await;
+        let slot = self.slots.admit().await;
+        slot.run().await;
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }
@@ -485,8 +488,17 @@ impl Applier<'_> {
         self.results.failed().insert(change.address.config());
     }
 
+    /// Whether an operation asks only one thing of its provider, soon answered: its intent may be written before its turn.
+    fn is_brief(&self, operation: Operation, change: &ResourceChange) -> bool {
+        matches!(operation, Operation::Change(_))
+            && matches!(change.action, Action::Create | Action::Update)
+            && change.config_known
+            && self.slots.are_short()
+            && !self.triggered.concerns(&change.address)
+    }
+
     /// Waits until the results of an operation are durable. That is no work of its own: another operation begins meanwhile.
-    async fn settle(&self, slot: &Slot) {
+    async fn settle(&self, slot: &Slot<'_>) {
         slot.release();
         self.results.sink.settled().await;
     }
@@ -496,7 +508,7 @@ impl Applier<'_> {
         operation: Operation,
         index: u32,
         change: &ResourceChange,
-        slot: &Slot,
+        slot: &Slot<'_>,
     ) -> Result<(), Reported> {
         if change.action == Action::Forget {
             match &change.deposed {

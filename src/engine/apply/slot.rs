@@ -1,0 +1,140 @@
+//! How many operations run at a time.
+//!
+//! `-parallelism` limits what is asked of providers at a time. Waiting for the disk is no part of that: an operation whose results
+//! become durable lets another run, and where operations are short, the next ones write their intents before it is their turn.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How many operations may wait for their results to be durable, beside those that run: one synchronisation of the journal is
+/// enough for all of them.
+pub(super) const SETTLING: usize = 256;
+
+/// What a crash finds begun in the journal should have begun: only where requests take less than this are intents written before
+/// it is the turn of their operations.
+const SHORT: Duration = Duration::from_millis(20);
+
+/// The limits of an apply.
+pub(super) struct Slots {
+    /// Operations that run.
+    running: Arc<Semaphore>,
+    /// Operations that run, or are about to.
+    admitted: Arc<Semaphore>,
+    /// How long a request to apply a change takes, in microseconds: a mean in which the latest count most. Zero: not known.
+    typical: AtomicU64,
+}
+
+impl Slots {
+    /// At most this many operations run at a time.
+    pub(super) fn new(parallelism: usize) -> Slots {
+        let limit = parallelism.clamp(1, Semaphore::MAX_PERMITS / 4);
+        Slots {
+            running: Arc::new(Semaphore::new(limit)),
+            admitted: Arc::new(Semaphore::new(limit + (2 * limit).min(32))),
+            typical: AtomicU64::new(0),
+        }
+    }
+
+    /// Waits until an operation may be prepared. It may not ask anything of a provider before [`Slot::run`].
+    pub(super) async fn admit(&self) -> Slot<'_> {
+        // Nobody closes it: an error would mean that there is no limit any more.
+        let admitted = self.admitted.clone().acquire_owned().await.ok();
+        Slot {
+            slots: self,
+            permits: Mutex::new((admitted, None)),
+        }
+    }
+
+    /// Whether requests are so short that intents may be written ahead.
+    pub(super) fn are_short(&self) -> bool {
+        let typical = self.typical.load(Ordering::Relaxed);
+        typical > 0 && Duration::from_micros(typical) < SHORT
+    }
+
+    /// A request has taken this long.
+    pub(super) fn took(&self, time: Duration) {
+        let time = u64::try_from(time.as_micros())
+            .unwrap_or(u64::MAX / 8)
+            .clamp(1, u64::MAX / 8);
+        // Of two who write at a time, one may be lost: it is an estimate.
+        let typical = match self.typical.load(Ordering::Relaxed) {
+            0 => time,
+            before => (3 * before).saturating_add(time) / 4,
+        };
+        self.typical.store(typical.max(1), Ordering::Relaxed);
+    }
+}
+
+type Permits = (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>);
+
+/// The right of an operation to be prepared and to run, given back early or when it is dropped.
+pub(super) struct Slot<'a> {
+    slots: &'a Slots,
+    permits: Mutex<Permits>,
+}
+
+impl Slot<'_> {
+    /// Waits until fewer operations run than may. Returns false, at once, if this one runs already.
+    pub(super) async fn run(&self) -> bool {
+        if self.lock().1.is_some() {
+            return false;
+        }
+        let running = self.slots.running.clone().acquire_owned().await.ok();
+        self.lock().1 = running;
+        true
+    }
+
+    /// Lets another operation run.
+    pub(super) fn release(&self) {
+        *self.lock() = (None, None);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Permits> {
+        self.permits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_more_run_than_may_and_few_are_prepared() {
+        let slots = Slots::new(2);
+        let mut admitted = Vec::new();
+        for _ in 0..6 {
+            admitted.push(slots.admit().await);
+        }
+        assert!(futures::poll!(Box::pin(slots.admit())).is_pending());
+        assert!(admitted[3].run().await);
+        assert!(!admitted[3].run().await);
+        admitted[0].run().await;
+        assert!(futures::poll!(Box::pin(admitted[1].run())).is_pending());
+        admitted[3].release();
+        admitted[1].run().await;
+        assert!(futures::poll!(Box::pin(admitted[2].run())).is_pending());
+        drop(admitted.remove(1));
+        admitted[1].run().await;
+    }
+
+    #[test]
+    fn intents_are_written_ahead_once_requests_are_known_to_be_short() {
+        let slots = Slots::new(10);
+        assert!(!slots.are_short());
+        slots.took(Duration::from_micros(300));
+        assert!(slots.are_short());
+        for _ in 0..3 {
+            slots.took(Duration::from_secs(1));
+        }
+        assert!(!slots.are_short());
+        for _ in 0..40 {
+            slots.took(Duration::from_micros(300));
+        }
+        assert!(slots.are_short());
+        slots.took(Duration::MAX);
+        assert!(!slots.are_short());
+    }
+}

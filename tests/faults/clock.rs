@@ -1,0 +1,177 @@
+//! A clock that is wrong: long past, or jumping forward and back while a command runs.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{Ran, Workspace, monoform, needs, ran};
+
+use crate::{WAITING, finish, no_orphans, start, until};
+
+/// Replaces the functions that tell the time of day by ones that add to it.
+const SHIM: &str = r"
+#define _GNU_SOURCE
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static _Atomic unsigned calls;
+static long shift(void) {
+  const char *clock = getenv(CLOCK);
+  if (clock && !strcmp(clock, JUMPING)) {
+    /* Forward by years, back, and into the past. */
+    switch (calls++ % 4) {
+    case 0: return 300000000L;
+    case 1: return 0;
+    case 2: return -300000000L;
+    default: return 7200;
+    }
+  }
+  return clock ? atol(clock) : 0;
+}
+int clock_gettime(clockid_t clock, struct timespec *t) {
+  int result = syscall(SYS_clock_gettime, clock, t);
+  if (clock == CLOCK_REALTIME) t->tv_sec += shift();
+  return result;
+}
+int gettimeofday(struct timeval *t, void *zone) {
+  int result = syscall(SYS_gettimeofday, t, zone);
+  t->tv_sec += shift();
+  return result;
+}
+";
+
+/// The environment variable that the replaced functions read: seconds, or [`JUMPING`].
+const CLOCK: &str = "CLOCK_OF_THE_TEST";
+const JUMPING: &str = "jumping";
+
+/// The library that replaces the clock, or nothing where there is no C compiler: the test is skipped by name then.
+fn library(w: &Workspace, test: &str) -> Option<PathBuf> {
+    needs("cc", test)?;
+    let (source, library) = (w.home().join("clock.c"), w.home().join("clock.so"));
+    fs::write(&source, SHIM).expect("a file");
+    let mut cc = Command::new("cc");
+    cc.arg(format!("-DCLOCK=\"{CLOCK}\""))
+        .arg(format!("-DJUMPING=\"{JUMPING}\""));
+    let built = cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    assert!(built.expect("cc starts").success());
+    Some(library)
+}
+
+/// A command with another clock, of ours and of its plugins.
+fn with_clock(w: &Workspace, library: &PathBuf, clock: &str, args: &[&str]) -> Command {
+    let mut command = w.command(monoform());
+    command.args(args).env("LD_PRELOAD", library).env(CLOCK, clock);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(w: &Workspace, library: &PathBuf, clock: &str, args: &[&str]) -> Ran {
+    let child = with_clock(w, library, clock, args).spawn();
+    finish(child.expect("it starts"))
+}
+
+#[test]
+fn a_clock_before_1970_is_an_error_and_no_crash() {
+    let w = Workspace::with(&[("main.tf", WAITING), ("go", "")]);
+    let Some(library) = library(&w, "a_clock_before_1970_is_an_error_and_no_crash") else {
+        return;
+    };
+    for args in [
+        &["plan", "-no-color"][..],
+        &["apply", "-no-color", "-auto-approve"],
+        &["validate", "-no-color"],
+    ] {
+        let ran = run(&w, &library, "-3000000000", args);
+        assert!(!ran.all().contains("CRASH"), "{}", ran.all());
+        ran.fails_with(&["Invalid system clock", "before 1970"]);
+    }
+    run(&w, &library, "-3000000000", &["version"]).ok();
+}
+
+#[test]
+fn a_clock_that_jumps_changes_neither_results_nor_how_long_anything_waits() {
+    let w = Workspace::with(&[(
+        "main.tf",
+        r#"
+resource "terraform_data" "many" {
+  count = 50
+  input = count.index
+}
+
+resource "time_sleep" "second" {
+  create_duration = "1s"
+  triggers        = { all = join(",", terraform_data.many[*].output) }
+}
+
+resource "terraform_data" "last" {
+  input = time_sleep.second.triggers.all
+  provisioner "local-exec" {
+    command = "echo once >> ran"
+  }
+}
+"#,
+    )]);
+    let test = "a_clock_that_jumps_changes_neither_results_nor_how_long_anything_waits";
+    let Some(library) = library(&w, test) else { return };
+    let began = Instant::now();
+    run(&w, &library, JUMPING, &["apply", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["Apply complete! Resources: 52 added"]);
+    assert!(began.elapsed() >= Duration::from_secs(1), "the sleep was cut short");
+    assert_eq!(w.read("ran"), "once\n");
+    w.run(&["plan", "-no-color", "-detailed-exitcode"])
+        .ok()
+        .shows(&["No changes"]);
+    run(&w, &library, JUMPING, &["destroy", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["52 destroyed"]);
+    no_orphans(&w);
+}
+
+/// Starts an apply that holds the lock of the state, and runs until it is killed or told to go on.
+fn holder(w: &Workspace, library: &PathBuf, clock: &str) -> Child {
+    let child = with_clock(w, library, clock, &["apply", "-no-color", "-auto-approve"]).spawn();
+    until("the provisioner runs", || w.exists("started"));
+    child.expect("it starts")
+}
+
+#[test]
+fn a_lock_is_waited_for_as_long_as_was_said_whatever_the_clock_says() {
+    let test = "a_lock_is_waited_for_as_long_as_was_said_whatever_the_clock_says";
+    let w = Workspace::with(&[("main.tf", WAITING)]);
+    let Some(library) = library(&w, test) else { return };
+    let holder = start(&w, &["apply", "-no-color", "-auto-approve"]);
+    until("the provisioner runs", || w.exists("started"));
+    let began = Instant::now();
+    run(&w, &library, JUMPING, &["plan", "-no-color", "-lock-timeout=2s"])
+        .fails_with(&["Error acquiring the state lock"]);
+    let waited = began.elapsed();
+    assert!(waited >= Duration::from_secs(2), "{waited:?}");
+    w.write("go", "");
+    finish(holder).ok();
+}
+
+#[test]
+fn a_journal_and_a_lock_from_the_future_are_recovered_like_others() {
+    let test = "a_journal_and_a_lock_from_the_future_are_recovered_like_others";
+    for clock in ["300000000", "-300000000", JUMPING] {
+        let w = Workspace::with(&[("main.tf", WAITING)]);
+        let Some(library) = library(&w, test) else { return };
+        let mut killed = holder(&w, &library, clock);
+        killed.kill().expect("it runs");
+        ran(killed.wait_with_output().expect("its output"));
+        w.write("go", "");
+        no_orphans(&w);
+        let listed = w.run(&["state", "list"]).ok();
+        assert_eq!(listed.stdout.lines().count(), 2, "{clock}: {}", listed.all());
+        w.run(&["apply", "-no-color", "-auto-approve"])
+            .ok()
+            .shows(&["provision terraform_data.waiting with local-exec, since ", "1 added"]);
+        w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
+    }
+}
