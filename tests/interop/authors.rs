@@ -94,10 +94,8 @@ pub fn the_life_of_a_note() {
     assert!(!w.exists("notes/errands"));
 }
 
-/// What is done with copies of notes, under this program.
-fn copied_by(program: &str) {
-    let w = workspace();
-    let action = r#"
+/// An action whose configuration has a write-only argument.
+const ACTION: &str = r#"
 variable "signature" {
   ephemeral = true
   default   = "-- me\n"
@@ -110,10 +108,51 @@ action "notes_copy" "all" {
   }
 }
 "#;
+
+/// The configuration with an action that the creation of the note triggers.
+fn with_action() -> String {
     let trigger = "text = \"bread\\nmilk\\n\"\n  lifecycle {\n    action_trigger {\n      events  = [after_create]\n      actions = \
                    [action.notes_copy.all]\n    }\n  }\n";
-    let resource = CONFIG.replace("text = \"bread\\nmilk\\n\"\n", trigger);
-    w.write("main.tf", &(resource + action));
+    CONFIG.replace("text = \"bread\\nmilk\\n\"\n", trigger) + ACTION
+}
+
+/// Everything that is written and printed is searched for the value of a write-only argument that comes from an ephemeral variable.
+pub fn what_is_write_only_is_written_nowhere() {
+    const SECRET: &str = "planted-write-only-7d02";
+    let w = workspace();
+    w.write("main.tf", &with_action());
+    let w = w.env("TF_LOG", "TRACE").env("TF_VAR_signature", SECRET);
+    for args in [
+        &["init", "-no-color"][..],
+        &["plan", "-no-color", "-out=p"],
+        &["show", "-json", "p"],
+        &["apply", "-json", "p"],
+        &["apply", "-no-color", "-auto-approve", "-invoke=action.notes_copy.all"],
+        &["apply", "-no-color", "-auto-approve", "-replace=notes_note.list"],
+        &["state", "pull"],
+        &["show", "-json"],
+    ] {
+        let ran = w.run(args).ok();
+        let line = ran.all().lines().find(|line| line.contains(SECRET)).map(str::to_owned);
+        assert_eq!(line, None, "{args:?}");
+    }
+    let copy = std::fs::read_to_string(w.dir().join("copies-of-shopping/shopping"));
+    assert!(copy.expect("the copy").ends_with(SECRET), "it reached the plugin");
+    let root = w.dir().parent().expect("a parent").to_owned();
+    let found = Command::new("grep")
+        .args(["-rlF", SECRET])
+        .arg(root)
+        .output()
+        .expect("grep");
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    let others: Vec<&str> = found.lines().filter(|path| !path.contains("/copies-of-")).collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+/// What is done with copies of notes, under this program.
+fn copied_by(program: &str) {
+    let w = workspace();
+    w.write("main.tf", &with_action());
     w.run_program(program, &["init", "-no-color", "-input=false"]).ok();
     w.run_program(program, &["plan", "-no-color", "-out=p"])
         .ok()

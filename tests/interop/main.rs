@@ -74,6 +74,11 @@ fn main() {
         ),
         ("authors::the_life_of_a_note", &[], authors::the_life_of_a_note),
         (
+            "authors::what_is_write_only_is_written_nowhere",
+            &[],
+            authors::what_is_write_only_is_written_nowhere,
+        ),
+        (
             "authors::its_action_copies_notes",
             &[],
             authors::its_action_copies_notes,

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
 use russh::client::Msg;
-use russh::{Channel, ChannelMsg};
+use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
 
 use crate::files::{BLOCK, Content, Entry, EntryKind, Progress, Reading, name_of, split, tree};
 use crate::{Error, Result};
@@ -17,8 +17,14 @@ use crate::{Error, Result};
 const REQUESTS: usize = 64;
 const FILES: usize = 32;
 
-/// How much is written by one request: with its head, what an SSH packet usually holds at most.
+/// How much is written by one request to any server: with its head, what an SSH packet usually holds at most.
 const CHUNK: usize = 32 * 1024 - 128;
+
+/// How much at most is written by one request to a server that says what it takes.
+const LARGE_CHUNK: usize = BLOCK / 2;
+
+/// By this extension of OpenSSH (its PROTOCOL, section 4.8) a server says what it takes.
+const LIMITS: &[u8] = b"limits@openssh.com";
 
 /// No answer to what is asked here is longer.
 const LONGEST: usize = 256 * 1024;
@@ -34,6 +40,8 @@ const STAT: u8 = 17;
 const STATUS: u8 = 101;
 const HANDLE: u8 = 102;
 const ATTRS: u8 = 105;
+const EXTENDED: u8 = 200;
+const EXTENDED_REPLY: u8 = 201;
 
 /// Write, create if absent, and empty it first.
 const OPEN_FLAGS: u32 = 0x02 | 0x08 | 0x10;
@@ -44,10 +52,13 @@ const DIRECTORY_MODE: u32 = 0o755;
 
 /// A session of the SFTP subsystem.
 pub struct Sftp {
-    channel: Channel<Msg>,
+    reader: ChannelReadHalf,
+    writer: ChannelWriteHalf<Msg>,
     received: Vec<u8>,
     next: u32,
     closed: bool,
+    /// How much is written by one request.
+    chunk: usize,
     progress: Progress,
 }
 
@@ -58,6 +69,8 @@ enum Answer {
     Handle(Vec<u8>),
     /// The permissions of a file, with its type; none if the server does not say.
     Attributes(Option<u32>),
+    /// What an extension says.
+    Extended(Vec<u8>),
 }
 
 /// A file to be written.
@@ -98,22 +111,39 @@ impl Sftp {
                 Some(_) => {}
             }
         }
+        let (reader, writer) = channel.split();
         let mut sftp = Sftp {
-            channel,
+            reader,
+            writer,
             received: Vec::new(),
             next: 0,
             closed: false,
+            chunk: CHUNK,
             progress,
         };
-        sftp.send(INIT, &3u32.to_be_bytes()).await?;
+        sftp.send(INIT, &[&3u32.to_be_bytes()]).await?;
         // A server without the program, or with a talkative shell in front of it, does not answer so.
         match sftp.receive().await {
-            Ok((VERSION, _)) => Ok(Some(sftp)),
+            Ok((VERSION, offers)) => {
+                if offers.windows(LIMITS.len()).any(|part| part == LIMITS) {
+                    sftp.ask_limits().await?;
+                }
+                Ok(Some(sftp))
+            }
             Ok(_) | Err(_) => {
-                drop(sftp.channel.close().await);
+                drop(sftp.writer.close().await);
                 Ok(None)
             }
         }
+    }
+
+    /// Asks how much one request may write.
+    async fn ask_limits(&mut self) -> Result<()> {
+        let id = self.request(EXTENDED, &bytes(LIMITS)).await?;
+        if let Answer::Extended(limits) = self.answer_to(id).await? {
+            self.chunk = chunk_within(&limits);
+        }
+        Ok(())
     }
 
     /// Whether the session is of no use any more.
@@ -293,7 +323,7 @@ impl Sftp {
             let id = self.request(CLOSE, &bytes(&file.handle)).await?;
             return Ok((id, Asked::Close(number)));
         }
-        let end = file.block.len().min(file.sent + CHUNK);
+        let end = file.block.len().min(file.sent + self.chunk);
         let data = &file.block[file.sent..end];
         let mut body = Vec::with_capacity(file.handle.len() + data.len() + 16);
         body.extend(bytes(&file.handle));
@@ -318,19 +348,30 @@ impl Sftp {
     async fn request(&mut self, kind: u8, body: &[u8]) -> Result<u32> {
         let id = self.next;
         self.next = self.next.wrapping_add(1);
-        let mut numbered = Vec::with_capacity(body.len() + 4);
-        numbered.extend(id.to_be_bytes());
-        numbered.extend(body);
-        self.send(kind, &numbered).await?;
+        self.send(kind, &[&id.to_be_bytes(), body]).await?;
         Ok(id)
     }
 
-    async fn send(&mut self, kind: u8, body: &[u8]) -> Result<()> {
-        let mut packet = Vec::with_capacity(body.len() + 5);
-        packet.extend(length(body.len() + 1));
+    async fn send(&mut self, kind: u8, body: &[&[u8]]) -> Result<()> {
+        let length_of_body: usize = body.iter().map(|part| part.len()).sum();
+        let mut packet = Vec::with_capacity(length_of_body + 5);
+        packet.extend(length(length_of_body + 1));
         packet.push(kind);
-        packet.extend(body);
-        let sent = self.channel.data_bytes(packet).await;
+        for part in body {
+            packet.extend_from_slice(part);
+        }
+        let sending = self.writer.data_bytes(packet);
+        tokio::pin!(sending);
+        // What the server answers meanwhile is taken: who sends without reading may wait for one who does the same.
+        let sent = loop {
+            tokio::select! {
+                biased;
+                sent = &mut sending => break sent,
+                message = self.reader.wait() => if !take(&mut self.received, message) {
+                    break Err(russh::Error::HUP);
+                },
+            }
+        };
         self.closed |= sent.is_err();
         Ok(sent?)
     }
@@ -366,16 +407,23 @@ impl Sftp {
                     return Ok((kind, body));
                 }
             }
-            match self.channel.wait().await {
-                Some(ChannelMsg::Data { data }) => self.received.extend_from_slice(&data),
-                Some(ChannelMsg::Close | ChannelMsg::Eof) | None => {
-                    self.closed = true;
-                    return Err(russh::Error::HUP.into());
-                }
-                Some(_) => {}
+            let message = self.reader.wait().await;
+            if !take(&mut self.received, message) {
+                self.closed = true;
+                return Err(russh::Error::HUP.into());
             }
         }
     }
+}
+
+/// Takes what the server has sent; returns false if that is the end.
+fn take(received: &mut Vec<u8>, message: Option<ChannelMsg>) -> bool {
+    match message {
+        Some(ChannelMsg::Data { data }) => received.extend_from_slice(&data),
+        Some(ChannelMsg::Close | ChannelMsg::Eof) | None => return false,
+        Some(_) => {}
+    }
+    true
 }
 
 /// The directories and files of a tree: directories by their depth, since each must be there before what is in it.
@@ -463,14 +511,43 @@ fn parse(kind: u8, packet: &[u8]) -> Option<(u32, Answer)> {
             let mode = rest.get(before..before + 4).and_then(|b| b.try_into().ok());
             Answer::Attributes(mode.filter(|_| flags & HAS_PERMISSIONS != 0).map(u32::from_be_bytes))
         }
+        EXTENDED_REPLY => Answer::Extended(rest.to_vec()),
         _ => return None,
     };
     Some((id, answer))
 }
 
+/// How much one request writes within these limits: the longest packet, the most that is read, and the most that is written.
+/// Zero means that the server does not say.
+fn chunk_within(limits: &[u8]) -> usize {
+    let limit = |n: usize| {
+        let bytes = limits.get(8 * n..8 * n + 8)?.try_into().ok()?;
+        usize::try_from(u64::from_be_bytes(bytes))
+            .ok()
+            .filter(|limit| *limit > 0)
+    };
+    // A handle has at most 256 bytes.
+    let packet = limit(0).map(|packet| packet.saturating_sub(512));
+    match (packet, limit(2)) {
+        (Some(packet), Some(write)) => packet.min(write).clamp(CHUNK, LARGE_CHUNK),
+        _ => CHUNK,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_request_writes_what_the_server_takes() {
+        let limits = |all: [u64; 4]| all.iter().flat_map(|n| n.to_be_bytes()).collect::<Vec<_>>();
+        assert_eq!(chunk_within(&limits([262_144, 261_120, 261_120, 1019])), LARGE_CHUNK);
+        assert_eq!(chunk_within(&limits([262_144, 0, 65_536, 0])), 65_536);
+        assert_eq!(chunk_within(&limits([40_000, 0, 65_536, 0])), 40_000 - 512);
+        for nonsense in [limits([0, 0, 0, 0]), limits([u64::MAX, 0, 1, 0]), vec![1, 2, 3], vec![]] {
+            assert_eq!(chunk_within(&nonsense), CHUNK);
+        }
+    }
 
     #[test]
     fn answers_are_read_and_nonsense_is_none() {
