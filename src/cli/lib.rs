@@ -10,7 +10,9 @@
 
 mod args;
 mod backend;
+mod browser;
 mod commands;
+mod credentials;
 pub mod env;
 mod interrupt;
 mod journal;

@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::credentials::{self, Token};
 use crate::error::Error;
-use crate::hosts::{Host, HostSettings};
+use crate::hosts::{CredentialsHelper, Host, HostSettings};
 use crate::netrc::Netrc;
 use crate::services::Services;
 use files::plain;
@@ -190,27 +190,39 @@ impl Client {
             let mut all = self.0.helped.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(host.clone()).or_default().clone()
         };
-        cell.get_or_try_init(
-            async || match credentials::find_helper(&helper.name, &settings.helper_dirs) {
-                Some(program) => credentials::ask_helper(helper, &program, host).await,
-                None => Err(Error::Helper {
-                    helper: helper.name.clone(),
-                    host: host.to_string(),
-                    what: format!(
-                        "there is no program terraform-credentials-{} in {}",
-                        helper.name,
-                        settings
-                            .helper_dirs
-                            .iter()
-                            .map(|d| d.display().to_string())
-                            .collect::<Vec<_>>()
-                            .join(" or ")
-                    ),
-                }),
-            },
-        )
-        .await
-        .cloned()
+        cell.get_or_try_init(async || credentials::ask_helper(helper, &self.helper_program(helper, host)?, host).await)
+            .await
+            .cloned()
+    }
+
+    fn helper_program(&self, helper: &CredentialsHelper, host: &Host) -> Result<PathBuf, Error> {
+        let dirs = &self.0.settings.helper_dirs;
+        credentials::find_helper(&helper.name, dirs).ok_or_else(|| {
+            let dirs: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+            Error::Helper {
+                helper: helper.name.clone(),
+                host: host.to_string(),
+                what: format!(
+                    "there is no program terraform-credentials-{} in {}",
+                    helper.name,
+                    dirs.join(" or ")
+                ),
+            }
+        })
+    }
+
+    /// Gives a helper the token of a host to store; without one, has it forget what it has.
+    pub async fn change_in_helper(
+        &self,
+        helper: &CredentialsHelper,
+        host: &Host,
+        token: Option<&Token>,
+    ) -> Result<(), Error> {
+        let program = self.helper_program(helper, host)?;
+        match token {
+            Some(token) => credentials::store_in_helper(helper, &program, host, token).await,
+            None => credentials::forget_in_helper(helper, &program, host).await,
+        }
     }
 
     pub(crate) fn http(&self) -> Result<&reqwest::Client, Error> {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use tokio::io::AsyncWriteExt as _;
+
 use crate::error::Error;
 use crate::hosts::{CredentialsHelper, Host};
 use files::io_reason;
@@ -84,8 +86,13 @@ pub fn find_helper(name: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
     found.pop().map(|(_, path)| path)
 }
 
-/// Asks a helper for the token of a host.
-pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host) -> Result<Option<Token>, Error> {
+/// Runs a helper with one of its verbs; gives what it prints.
+async fn run_helper(
+    helper: &CredentialsHelper,
+    program: &Path,
+    (verb, input): (&str, &[u8]),
+    host: &Host,
+) -> Result<Vec<u8>, Error> {
     let failed = |what: String| Error::Helper {
         helper: helper.name.clone(),
         host: host.to_string(),
@@ -94,12 +101,24 @@ pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host)
     let mut command = tokio::process::Command::new(program);
     command
         .args(&helper.args)
-        .args(["get", host.as_str()])
-        .stdin(Stdio::null())
+        .args([verb, host.as_str()])
+        .stdin(if input.is_empty() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
+        })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    let output = tokio::time::timeout(HELPER_TIMEOUT, command.output())
+    let run = async {
+        let mut child = command.spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that does not read says by its status what it makes of that.
+            let _ = stdin.write_all(input).await;
+        }
+        child.wait_with_output().await
+    };
+    let output = tokio::time::timeout(HELPER_TIMEOUT, run)
         .await
         .map_err(|_| failed(format!("it did not answer within {} seconds", HELPER_TIMEOUT.as_secs())))?
         .map_err(|e| failed(format!("{} cannot be run: {}", program.display(), io_reason(&e))))?;
@@ -112,8 +131,37 @@ pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host)
         };
         return Err(failed(message));
     }
+    Ok(output.stdout)
+}
+
+/// Gives a helper the token of a host, to be stored in the place of the one it has.
+pub async fn store_in_helper(
+    helper: &CredentialsHelper,
+    program: &Path,
+    host: &Host,
+    token: &Token,
+) -> Result<(), Error> {
+    let document = serde_json::json!({ "token": token.expose() }).to_string();
+    run_helper(helper, program, ("store", document.as_bytes()), host)
+        .await
+        .map(drop)
+}
+
+/// Has a helper forget the token of a host.
+pub async fn forget_in_helper(helper: &CredentialsHelper, program: &Path, host: &Host) -> Result<(), Error> {
+    run_helper(helper, program, ("forget", b""), host).await.map(drop)
+}
+
+/// Asks a helper for the token of a host.
+pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host) -> Result<Option<Token>, Error> {
+    let failed = |what: String| Error::Helper {
+        helper: helper.name.clone(),
+        host: host.to_string(),
+        what,
+    };
+    let stdout = run_helper(helper, program, ("get", b""), host).await?;
     // The answer may hold a token even when it cannot be understood: nothing of it is shown.
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout)
+    let answer: serde_json::Value = serde_json::from_slice(&stdout)
         .map_err(|_| failed("its answer is not the JSON that was expected".to_owned()))?;
     match answer.get("token") {
         None | Some(serde_json::Value::Null) => Ok(None),

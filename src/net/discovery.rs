@@ -16,6 +16,12 @@ use files::plain;
 pub const MODULES: &str = "modules.v1";
 /// The service of provider registries.
 pub const PROVIDERS: &str = "providers.v1";
+/// The service that gives tokens.
+pub const LOGIN: &str = "login.v1";
+/// The API of HCP Terraform and Terraform Enterprise.
+pub const TFE: &str = "tfe.v2";
+/// The message for people who have logged in.
+pub const MESSAGE_OF_THE_DAY: &str = "motd.v1";
 
 const LIMIT: u64 = 1024 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(11);
@@ -73,6 +79,8 @@ fn offers(service: &str, others: &[String]) -> String {
     let what = match kind {
         "modules" => "a module registry",
         "providers" => "a provider registry",
+        "tfe" => "the API of HCP Terraform",
+        "state" => "to keep states",
         other => return format!("does not offer the service {other}"),
     };
     if versions.is_empty() {
@@ -108,7 +116,7 @@ impl Client {
     pub async fn services(&self, host: &Host) -> Result<Services, DiscoveryError> {
         let base = Url::parse(&format!("https://{host}/.well-known/terraform.json"));
         if let Some(said) = self.settings().hosts.services.get(host) {
-            let entries = said.iter().map(|(name, url)| (name.clone(), url.as_str().into()));
+            let entries = said.iter().map(|(name, url)| (name.clone(), url.clone()));
             return Ok(Services {
                 base: base.ok(),
                 entries: entries.collect(),
@@ -215,7 +223,7 @@ mod tests {
         let mut settings = NetSettings::default();
         settings.hosts.tokens.insert(host.clone(), Token::new("t"));
         let said = Host::parse("said.example").unwrap();
-        let services = [(MODULES.to_owned(), "http://127.0.0.1/m/".to_owned())];
+        let services = [(MODULES.to_owned(), "http://127.0.0.1/m/".into())];
         settings.hosts.services.insert(said.clone(), services.into());
         let client = Client::trusting(settings, server.trusted());
 

@@ -38,6 +38,21 @@ impl Host {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The name as people write it: in Unicode, not in punycode. The files of the CLI configuration have names in this form.
+    #[must_use]
+    pub fn display(&self) -> String {
+        let (name, port) = match self.0.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (&*self.0, None),
+        };
+        let (unicode, valid) = idna::domain_to_unicode(name);
+        let name = if valid.is_ok() { unicode } else { name.to_owned() };
+        match port {
+            Some(port) => format!("{name}:{port}"),
+            None => name,
+        }
+    }
 }
 
 impl fmt::Display for Host {
@@ -49,8 +64,9 @@ impl fmt::Display for Host {
 /// What the CLI configuration says about hosts.
 #[derive(Clone, Debug, Default)]
 pub struct HostSettings {
-    /// Services of hosts, instead of what the hosts say themselves: addresses by the name of the service.
-    pub services: BTreeMap<Host, BTreeMap<String, String>>,
+    /// Services of hosts, instead of what the hosts say themselves: by the name of the service its address, or the object that
+    /// describes it.
+    pub services: BTreeMap<Host, BTreeMap<String, serde_json::Value>>,
     /// Tokens by host.
     pub tokens: BTreeMap<Host, crate::Token>,
     /// A program that knows tokens.
@@ -90,5 +106,8 @@ mod tests {
         ] {
             assert_eq!(Host::parse(text).as_ref().map(Host::as_str), expected, "{text}");
         }
+        let shown = |text: &str| Host::parse(text).unwrap().display();
+        assert_eq!(shown("Испытание.com:8443"), "испытание.com:8443");
+        assert_eq!(shown("example.com"), "example.com");
     }
 }

@@ -8,6 +8,8 @@
 //! - [`client`]: one [`Client`] for a run. It costs nothing until the first request: only then are roots of trust read.
 //!   A request and its answer, tried again where that may help, are in `request`; what can go wrong is in `error`, and I/O and
 //!   network errors in words in `reason`.
+//! - [`credentials_file`]: the file in which tokens are stored by `login`.
+//! - [`login`]: how a token is had from a host: OAuth, with a browser or with a password.
 //! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
 //! - [`netrc`]: names and passwords for web servers.
 //!
@@ -19,9 +21,11 @@
 
 pub mod client;
 pub mod credentials;
+pub mod credentials_file;
 pub mod discovery;
 mod error;
 pub mod hosts;
+pub mod login;
 pub mod netrc;
 mod reason;
 mod request;

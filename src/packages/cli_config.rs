@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use addrs::Provider;
 use net::hosts::CredentialsHelper;
 use net::{Host, HostSettings, Token};
+use serde_json::Value as Json;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::hcl1::{self, Item, Node};
@@ -278,10 +279,7 @@ impl Loader<'_> {
                     let mut services = BTreeMap::new();
                     for inner in body.into_iter().filter(|i| i.keys == ["services"]) {
                         for service in object(inner.value, "services")? {
-                            // Some services are described by objects; those are for tools we are not.
-                            if let Node::String(url) = service.value {
-                                services.insert(service.keys.join("."), url);
-                            }
+                            services.insert(service.keys.join("."), json(service.value));
                         }
                     }
                     self.config.hosts.services.insert(host_name(&host)?, services);
@@ -392,6 +390,21 @@ impl Loader<'_> {
             Some(name) => Err(SettingError::NotSet(name.clone())),
             None => Ok(path.into()),
         }
+    }
+}
+
+/// A value as JSON. The older of the two syntaxes has a list of one where JSON has an object, which is that object here.
+fn json(node: Node) -> Json {
+    match node {
+        Node::String(text) => text.into(),
+        Node::Number(text) => serde_json::from_str(&text).unwrap_or(Json::String(text)),
+        Node::Bool(value) => value.into(),
+        Node::Null => Json::Null,
+        Node::List(items) => items.into_iter().map(json).collect(),
+        Node::Object(items) => items
+            .into_iter()
+            .map(|item| (item.keys.join("."), json(item.value)))
+            .collect(),
     }
 }
 

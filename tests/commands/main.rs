@@ -31,6 +31,7 @@
 mod backend;
 mod facts;
 mod line;
+mod login;
 mod logs;
 mod own;
 
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
     let all = own::TESTS
         .iter()
         .chain(line::TESTS)
+        .chain(login::TESTS)
         .chain(logs::TESTS)
         .chain(backend::TESTS);
     for (name, test) in all {

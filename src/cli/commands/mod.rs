@@ -9,6 +9,8 @@ mod force_unlock;
 mod get;
 mod import;
 mod init;
+mod login;
+mod logout;
 mod metadata;
 mod modules;
 mod output;
@@ -100,6 +102,8 @@ const COMMANDS: &[&Command] = &[
     &fmt::COMMAND,
     &force_unlock::COMMAND,
     &get::COMMAND,
+    &login::COMMAND,
+    &logout::COMMAND,
     &metadata::FUNCTIONS,
     &modules::COMMAND,
     &modules::MIRROR,
@@ -134,7 +138,7 @@ const COMMANDS: &[&Command] = &[
 ];
 
 /// Commands of Terraform that are still to come.
-const TO_COME: &[&str] = &["graph", "login", "logout", "test"];
+const TO_COME: &[&str] = &["graph", "test"];
 
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {

@@ -1,0 +1,124 @@
+//! `credentials.tfrc.json`: the file of the CLI configuration that `login` and `logout` change, in the form that all programs
+//! of this family read.
+//!
+//! Only the entry of one host is changed; everything else in the file stays as it is, down to the digits of numbers.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::credentials::Token;
+use crate::hosts::Host;
+use files::{Environment, Policy, io_reason};
+
+/// Where the file is: in the directory of the CLI configuration of the user.
+#[must_use]
+pub fn path(environment: &Environment) -> Option<PathBuf> {
+    environment
+        .home()
+        .map(|home| home.join(".terraform.d/credentials.tfrc.json"))
+}
+
+/// Whether the file has a token for a host. One that cannot be read has none.
+#[must_use]
+pub fn has(path: &Path, host: &Host) -> bool {
+    read(path).is_ok_and(|document| {
+        let hosts = document.get("credentials").and_then(Json::as_object);
+        hosts.is_some_and(|hosts| hosts.keys().any(|name| Host::parse(name).as_ref() == Some(host)))
+    })
+}
+
+/// Puts the token of a host in the place of the one that is there; with none, removes that.
+///
+/// # Errors
+/// The file, which stays as it was, cannot be read or written. The text is a clause without its full stop.
+pub fn update(path: &Path, host: &Host, token: Option<&Token>) -> Result<(), String> {
+    let shown = path.display();
+    let mut document = read(path)?;
+    let entry = document.entry("credentials").or_insert_with(|| json!({}));
+    let Some(hosts) = entry.as_object_mut() else {
+        return Err(format!("\"credentials\" in the file {shown} is not a JSON object"));
+    };
+    hosts.retain(|name, _| Host::parse(name).as_ref() != Some(host));
+    if let Some(token) = token {
+        hosts.insert(host.display(), json!({ "token": token.expose() }));
+    }
+    let text = serde_json::to_string_pretty(&document).map_err(|e| format!("{shown} cannot be written: {e}"))?;
+    // Programs that wrote it before have left it readable for others at times; what is written from here on is not.
+    files::replace(path, text.as_bytes(), Policy::SECRET).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => format!("{shown} cannot be written: its directory does not exist"),
+        _ => format!("{shown} cannot be written: {}", io_reason(&e)),
+    })
+}
+
+fn read(path: &Path) -> Result<Map<String, Json>, String> {
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
+        Err(e) => return Err(format!("{} cannot be read: {}", path.display(), io_reason(&e))),
+    };
+    if text.is_empty() {
+        return Ok(Map::new());
+    }
+    // What the parser says would quote the file, which has secrets in it.
+    serde_json::from_slice(&text).map_err(|e| {
+        format!(
+            "{} cannot be read: it is not a JSON object (line {}, column {})",
+            path.display(),
+            e.line(),
+            e.column()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_host_is_changed_and_the_rest_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("credentials.tfrc.json");
+        let (a, b) = (Host::parse("a.example").unwrap(), Host::parse("b.example").unwrap());
+        update(&path, &a, Some(&Token::new("1"))).unwrap();
+        assert!(has(&path, &a) && !has(&path, &b));
+        std::fs::write(
+            &path,
+            r#"{"other":12345678901234567890.10,"credentials":{"A.Example":{"token":"1","x":1},"c":{}}}"#,
+        )
+        .unwrap();
+        update(&path, &b, Some(&Token::new("2"))).unwrap();
+        update(&path, &a, Some(&Token::new("3"))).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("12345678901234567890.10"), "{text}");
+        let document: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            document["credentials"],
+            json!({"c": {}, "b.example": {"token": "2"}, "a.example": {"token": "3"}})
+        );
+        update(&path, &a, None).unwrap();
+        update(&path, &b, None).unwrap();
+        assert!(!has(&path, &a) && !has(&path, &b));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_not_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c");
+        let host = Host::parse("a.example").unwrap();
+        for text in ["{\"secret", "[]", "{\"credentials\": 1}"] {
+            std::fs::write(&path, text).unwrap();
+            let error = update(&path, &host, Some(&Token::new("1"))).unwrap_err();
+            assert!(!error.contains("secret"), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        let error = update(&dir.path().join("no/c"), &host, None).unwrap_err();
+        assert!(error.contains("directory does not exist"), "{error}");
+    }
+}

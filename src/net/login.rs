@@ -1,0 +1,483 @@
+//! How a token is had from a host: the service `login.v1`, which is OAuth 2 (RFC 6749) with an authorization code and a proof key
+//! (RFC 7636), or with a password.
+//!
+//! For a code a browser is sent to the host, and comes back from there to a port of this machine, where [`Callback`] waits for
+//! it.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use url::Url;
+use uuid::Uuid;
+
+use crate::client::{Client, form};
+use crate::credentials::Token;
+use crate::discovery::LOGIN;
+use crate::error::shown;
+use crate::services::Services;
+
+/// How large the answer with a token may be, and the head of what a browser sends.
+const LIMIT: u64 = 1024 * 1024;
+const HEAD_LIMIT: usize = 64 * 1024;
+
+/// How long a browser may take to send its request once it is connected.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Ways to get a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// By a code that a browser brings along.
+    Code,
+    /// By the name and the password of the user.
+    Password,
+}
+
+/// What a host says about its service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OauthClient {
+    id: String,
+    /// The ways it has of those known here.
+    pub grants: Vec<Grant>,
+    authorization: Option<Url>,
+    token: Url,
+    /// The ports on which it may be waited for an answer.
+    pub ports: RangeInclusive<u16>,
+    scopes: Vec<String>,
+}
+
+/// Whether a host has the service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoginService {
+    /// It has.
+    Offered(Box<OauthClient>),
+    /// It has not.
+    NotOffered,
+    /// It has it in other versions only.
+    OtherVersion,
+    /// It says something that cannot be understood: a clause without its full stop.
+    Malformed(String),
+}
+
+impl Services {
+    /// The service that gives tokens.
+    #[must_use]
+    pub fn login(&self) -> LoginService {
+        match self.entries.get(LOGIN) {
+            None | Some(Json::Null) if self.entries.keys().any(|name| name.starts_with("login.")) => {
+                LoginService::OtherVersion
+            }
+            None | Some(Json::Null) => LoginService::NotOffered,
+            Some(entry) => match self.oauth(entry) {
+                Ok(client) => LoginService::Offered(Box::new(client)),
+                Err(reason) => LoginService::Malformed(reason),
+            },
+        }
+    }
+
+    fn oauth(&self, entry: &Json) -> Result<OauthClient, String> {
+        let entry = entry
+            .as_object()
+            .ok_or_else(|| format!("its service {LOGIN} is not described by an object"))?;
+        let bad = |name: &str, why: &str| format!("\"{name}\" of its service {LOGIN} {why}");
+        let id = entry.get("client").and_then(Json::as_str);
+        let id = id.ok_or_else(|| bad("client", "is missing or not text"))?;
+        let texts = |name: &str| -> Result<Option<Vec<String>>, String> {
+            let Some(value) = entry.get(name) else { return Ok(None) };
+            let list = value.as_array().ok_or_else(|| bad(name, "is not a list"))?;
+            let text = |item: &Json| item.as_str().map(str::to_owned);
+            let list: Option<Vec<String>> = list.iter().map(text).collect();
+            list.map(Some)
+                .ok_or_else(|| bad(name, "has something in it that is not text"))
+        };
+        let grants: Vec<Grant> = match texts("grant_types")? {
+            None => vec![Grant::Code],
+            Some(names) => names.iter().filter_map(|name| grant(name)).collect(),
+        };
+        let address = |name: &str| -> Result<Option<Url>, String> {
+            let Some(value) = entry.get(name) else { return Ok(None) };
+            let text = value.as_str().ok_or_else(|| bad(name, "is not text"))?;
+            let url = match &self.base {
+                Some(base) => base.join(text),
+                None => Url::parse(text),
+            };
+            let url = url.map_err(|e| bad(name, &format!("is not an address ({e})")))?;
+            if !matches!(url.scheme(), "https" | "http") || !url.username().is_empty() || url.password().is_some() {
+                return Err(bad(name, "is an address that cannot be used"));
+            }
+            Ok(Some(url))
+        };
+        let authorization = address("authz")?;
+        if authorization.is_none() && grants.contains(&Grant::Code) {
+            return Err(bad("authz", "is missing"));
+        }
+        Ok(OauthClient {
+            id: id.to_owned(),
+            grants,
+            authorization,
+            token: address("token")?.ok_or_else(|| bad("token", "is missing"))?,
+            ports: match entry.get("ports") {
+                None => 1024..=65535,
+                Some(ports) => port_range(ports)
+                    .ok_or_else(|| bad("ports", "must be two port numbers from 1024 on, the lower one first"))?,
+            },
+            scopes: texts("scopes")?.unwrap_or_default(),
+        })
+    }
+}
+
+fn grant(name: &str) -> Option<Grant> {
+    match name {
+        "authz_code" => Some(Grant::Code),
+        "password" => Some(Grant::Password),
+        _ => None,
+    }
+}
+
+fn port_range(ports: &Json) -> Option<RangeInclusive<u16>> {
+    let [low, high] = ports.as_array()?.as_slice() else {
+        return None;
+    };
+    let port = |value: &Json| u16::try_from(value.as_u64()?).ok().filter(|port| *port >= 1024);
+    let (low, high) = (port(low)?, port(high)?);
+    (low <= high).then_some(low..=high)
+}
+
+/// One login by a code: what must be known again when the browser comes back.
+#[derive(Debug)]
+pub struct Attempt {
+    callback: Callback,
+    state: String,
+    verifier: String,
+}
+
+impl Attempt {
+    /// Begins to wait at a port of the range; `None` if none is free.
+    pub async fn begin(client: &OauthClient) -> Option<Attempt> {
+        Some(Attempt {
+            callback: Callback::listen(client.ports.clone()).await?,
+            state: Uuid::new_v4().to_string(),
+            // 244 random bits, as 64 characters: a verifier has at least 43.
+            verifier: format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()),
+        })
+    }
+
+    /// The address that the browser is to open; `None` where the host has none for it.
+    #[must_use]
+    pub fn address(&self, client: &OauthClient) -> Option<Url> {
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&self.verifier));
+        let redirect = self.callback.redirect();
+        let scopes = client.scopes.join(" ");
+        let mut url = client.authorization.clone()?;
+        // In the order of their names, as others send them.
+        let mut parameters = BTreeMap::from([
+            ("client_id", &*client.id),
+            ("code_challenge", &*challenge),
+            ("code_challenge_method", "S256"),
+            ("redirect_uri", &*redirect),
+            ("response_type", "code"),
+            ("state", &*self.state),
+        ]);
+        if !scopes.is_empty() {
+            parameters.insert("scope", &scopes);
+        }
+        url.query_pairs_mut().extend_pairs(parameters);
+        Some(url)
+    }
+
+    /// Waits until the browser brings the code, and exchanges it for a token.
+    ///
+    /// # Errors
+    /// The host gives none: a clause without its full stop.
+    pub async fn finish(mut self, net: &Client, client: &OauthClient) -> Result<Token, String> {
+        let code = self.callback.code(&self.state).await?;
+        let redirect = self.callback.redirect();
+        let parameters = [
+            ("client_id", &*client.id),
+            ("code", &*code),
+            ("code_verifier", &*self.verifier),
+            ("grant_type", "authorization_code"),
+            ("redirect_uri", &*redirect),
+        ];
+        token(net, client, &parameters).await
+    }
+}
+
+/// Exchanges the name and the password of a user for a token.
+///
+/// # Errors
+/// The host gives none: a clause without its full stop.
+pub async fn by_password(net: &Client, client: &OauthClient, user: &str, password: &str) -> Result<Token, String> {
+    let scopes = client.scopes.join(" ");
+    let mut parameters = vec![
+        ("client_id", &*client.id),
+        ("grant_type", "password"),
+        ("password", password),
+    ];
+    if !scopes.is_empty() {
+        parameters.push(("scope", &scopes));
+    }
+    parameters.push(("username", user));
+    token(net, client, &parameters).await
+}
+
+async fn token(net: &Client, client: &OauthClient, parameters: &[(&str, &str)]) -> Result<Token, String> {
+    let body = form(parameters.iter().copied());
+    let request = net.post(client.token.clone(), "application/x-www-form-urlencoded", body);
+    // A code is good for one request.
+    let request = request.header("accept", "application/json").retries(0).redirects(0);
+    let mut response = request.send().await.map_err(|e| e.to_string())?;
+    let (status, place) = (response.status(), shown(&response.url));
+    let body = response.bytes(LIMIT).await.map_err(|e| e.to_string())?;
+    let answer: Json = serde_json::from_slice(&body).unwrap_or_default();
+    let text = |name: &str| answer.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
+    if let (true, Some(token)) = (status.is_success(), text("access_token")) {
+        return Ok(Token::new(token));
+    }
+    // What RFC 6749 has for errors; nothing else of the answer is shown.
+    Err(match (text("error"), text("error_description")) {
+        (Some(error), Some(description)) => format!("{place} answered \"{error}\": {description}"),
+        (Some(error), None) => format!("{place} answered \"{error}\""),
+        _ if status.is_success() => format!("the answer of {place} has no token in it"),
+        _ => format!("{place} answered with status {status}"),
+    })
+}
+
+/// A port of this machine where a browser is waited for.
+#[derive(Debug)]
+struct Callback {
+    listener: TcpListener,
+    port: u16,
+}
+
+impl Callback {
+    async fn listen(ports: RangeInclusive<u16>) -> Option<Callback> {
+        let (low, count) = (u32::from(*ports.start()), ports.len().max(1));
+        // From a random place on, so that two logins at the same time do not wait for each other's answers.
+        let start = Uuid::new_v4().as_u128() as usize % count;
+        for offset in 0..count {
+            let port = u16::try_from(low + u32::try_from((start + offset) % count).ok()?).ok()?;
+            if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+                return Some(Callback { listener, port });
+            }
+        }
+        None
+    }
+
+    fn redirect(&self) -> String {
+        format!("http://localhost:{}/login", self.port)
+    }
+
+    /// Waits for a request with this state and a code. Others are refused: they may come from anybody.
+    async fn code(&mut self, state: &str) -> Result<String, String> {
+        let (sender, mut codes) = mpsc::channel(1);
+        loop {
+            tokio::select! {
+                Some(code) = codes.recv() => return Ok(code),
+                accepted = self.listener.accept() => {
+                    let (stream, _) = accepted.map_err(|e| format!("the browser cannot be waited for: {}", files::io_reason(&e)))?;
+                    let (sender, state) = (sender.clone(), state.to_owned());
+                    // Browsers open connections ahead, and say nothing on them.
+                    tokio::spawn(tokio::time::timeout(REQUEST_TIMEOUT, async move {
+                        if let Some(code) = answer(stream, &state).await {
+                            // Only the first one counts.
+                            let _ = sender.try_send(code);
+                        }
+                    }));
+                }
+            }
+        }
+    }
+}
+
+const DONE: &str = "<!DOCTYPE html>\n<html>\n<head><title>Login</title></head>\n<body>\n<p>The host has sent what is needed to get \
+                    a token. You can close this page; the terminal shows what came of it.</p>\n</body>\n</html>\n";
+
+/// Reads a request, and answers it; gives the code in it.
+async fn answer(mut stream: TcpStream, state: &str) -> Option<String> {
+    let code = read(&mut stream).await.and_then(|parameters| {
+        let value = |name: &str| parameters.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
+        let expected = value("state").is_some_and(|found| found == state);
+        value("code").filter(|code| expected && !code.is_empty())
+    });
+    let (status, body) = match &code {
+        Some(_) => ("200 OK", DONE),
+        None => ("400 Bad Request", ""),
+    };
+    let text = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    // Whether the browser still listens does not matter.
+    let _ = stream.write_all(text.as_bytes()).await;
+    let _ = stream.shutdown().await;
+    code
+}
+
+/// The parameters of a request: in the address, or in the body of a form.
+async fn read(stream: &mut TcpStream) -> Option<Vec<(String, String)>> {
+    let mut request = Vec::new();
+    let head_end = loop {
+        if let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if request.len() > HEAD_LIMIT || stream.read_buf(&mut request).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = String::from_utf8_lossy(request.get(..head_end)?).into_owned();
+    let mut lines = head.lines();
+    let target = lines.next()?.split(' ').nth(1)?;
+    let length = lines.find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim().eq_ignore_ascii_case("content-length")).then(|| value.trim().parse::<usize>().ok())?
+    });
+    let length = length.unwrap_or_default().min(HEAD_LIMIT);
+    while request.len() < head_end + length && stream.read_buf(&mut request).await.ok()? > 0 {}
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    let pairs = url::form_urlencoded::parse(query.as_bytes());
+    let body = url::form_urlencoded::parse(request.get(head_end..).unwrap_or_default());
+    Some(body.into_owned().chain(pairs.into_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::NetSettings;
+    use serde_json::json;
+    use support::server::{Reply, Server};
+
+    fn service(entry: Json) -> LoginService {
+        Services {
+            base: Url::parse("https://h.example/.well-known/terraform.json").ok(),
+            entries: [(LOGIN.to_owned(), entry)].into(),
+        }
+        .login()
+    }
+
+    #[test]
+    fn what_hosts_say_about_their_service() {
+        let LoginService::Offered(client) = service(json!({"client": "c", "authz": "/a", "token": "/t"})) else {
+            panic!("it is offered");
+        };
+        assert_eq!(client.ports, 1024..=65535);
+        assert_eq!(client.token.as_str(), "https://h.example/t");
+        let complete = json!({
+            "client": "c", "authz": "/a", "token": "/t", "grant_types": ["password", "other", "authz_code"],
+            "ports": [2000, 2000], "scopes": ["x", "y"],
+        });
+        let LoginService::Offered(client) = service(complete.clone()) else {
+            panic!("it is offered");
+        };
+        assert_eq!(client.grants, [Grant::Password, Grant::Code]);
+        assert_eq!(client.ports, 2000..=2000);
+        for (name, value, expected) in [
+            ("client", json!(1), "client"),
+            ("authz", json!("ftp://x"), "authz"),
+            ("token", Json::Null, "token"),
+            ("ports", json!([80, 2000]), "ports"),
+            ("ports", json!([3000, 2000]), "ports"),
+            ("scopes", json!("x"), "scopes"),
+            ("grant_types", json!([1]), "grant_types"),
+        ] {
+            let mut entry = complete.clone();
+            entry[name] = value;
+            let LoginService::Malformed(reason) = service(entry) else {
+                panic!("{name} is wrong");
+            };
+            assert!(reason.contains(expected), "{reason}");
+        }
+        assert!(matches!(service(json!("/x")), LoginService::Malformed(_)));
+        assert_eq!(service(Json::Null), LoginService::OtherVersion);
+        assert_eq!(Services::default().login(), LoginService::NotOffered);
+    }
+
+    /// What a browser would do: goes where it is sent, and comes back.
+    async fn ask(url: &str) -> String {
+        let url = Url::parse(url).unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", url.port().unwrap())).await.unwrap();
+        let request = format!(
+            "GET {}?{} HTTP/1.1\r\nHost: x\r\n\r\n",
+            url.path(),
+            url.query().unwrap_or_default()
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer.lines().next().unwrap_or_default().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_code_is_exchanged_once_for_a_token_with_the_proof() {
+        let server = Server::https(|request| {
+            let body: BTreeMap<String, String> = url::form_urlencoded::parse(&request.body).into_owned().collect();
+            match (request.path(), body.get("code").map(String::as_str)) {
+                ("/t", Some("right")) => {
+                    assert_eq!(body["grant_type"], "authorization_code");
+                    Reply::json(&json!({"access_token": body["code_verifier"], "token_type": "bearer"}).to_string())
+                }
+                _ => Reply::new(400, r#"{"error":"invalid_grant","error_description":"no"}"#),
+            }
+        });
+        let entry = json!({"client": "c d", "authz": "/a?x=1", "token": server.url("/t"), "scopes": ["x", "y"]});
+        let net = Client::trusting(NetSettings::default(), server.trusted());
+        for (code, fine) in [("right", true), ("wrong", false)] {
+            let LoginService::Offered(client) = service(entry.clone()) else {
+                panic!("it is offered");
+            };
+            let attempt = Attempt::begin(&client).await.unwrap();
+            let address = attempt.address(&client).unwrap();
+            let sent: Vec<String> = address.query_pairs().map(|(name, _)| name.into_owned()).collect();
+            let names = "x client_id code_challenge code_challenge_method redirect_uri response_type scope state";
+            assert_eq!(sent.join(" "), names);
+            let sent: BTreeMap<String, String> = address.query_pairs().into_owned().collect();
+            assert_eq!(sent["scope"], "x y");
+            let (verifier, back, state) = (attempt.verifier.clone(), &sent["redirect_uri"], &sent["state"]);
+            assert_eq!(
+                sent["code_challenge"],
+                URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier))
+            );
+            let browser = async {
+                // One that says nothing, and one that was not sent by us.
+                let silent = TcpStream::connect(back.trim_start_matches("http://").trim_end_matches("/login")).await;
+                assert!(ask(&format!("{back}?state=other&code=right")).await.contains("400"));
+                assert!(ask(&format!("{back}?state={state}")).await.contains("400"));
+                assert!(ask(&format!("{back}?code={code}&state={state}")).await.contains("200"));
+                drop(silent);
+            };
+            let (result, ()) = tokio::join!(attempt.finish(&net, &client), browser);
+            match result {
+                Ok(token) => assert!(fine && token.expose() == verifier),
+                Err(error) => assert!(!fine && error.contains("\"invalid_grant\": no"), "{error}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_password_is_exchanged_and_no_port_is_an_error() {
+        let server = Server::https(|request| match String::from_utf8_lossy(&request.body).as_ref() {
+            "client_id=c&grant_type=password&password=p%26&username=me" => Reply::json(r#"{"access_token":"t"}"#),
+            _ => Reply::status(500),
+        });
+        let entry = json!({"client": "c", "token": server.url("/t"), "grant_types": ["password"]});
+        let LoginService::Offered(mut client) = service(entry) else {
+            panic!("it is offered");
+        };
+        let net = Client::trusting(NetSettings::default(), server.trusted());
+        assert_eq!(by_password(&net, &client, "me", "p&").await.unwrap().expose(), "t");
+        let error = by_password(&net, &client, "me", "x").await.unwrap_err();
+        assert!(error.contains("500"), "{error}");
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = taken.local_addr().unwrap().port();
+        client.ports = port..=port;
+        assert!(Attempt::begin(&client).await.is_none());
+    }
+}
