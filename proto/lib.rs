@@ -60,7 +60,8 @@ pub const STATE_LOCK_HOLDER: &str = "monoform-state-lock-holder-bin";
 /// Metadata of an answer to ConfigureStateStore, beside the protocol: which workspaces there can be. `single`: one state only;
 /// `named`: any number, and the default one is there if it is listed, as with a plugin that does not say this; `default`: any
 /// number, and the default one is always there; `by-state`: the
-/// same, and one that has no state gets an empty one when it is opened; `no-default`: any number, but none is called `default`.
+/// same, and one that has no state gets an empty one when it is opened; `no-default`: any number, but none is
+/// called `default`; one is there without a state, too, and writing nothing makes it.
 pub const STATE_WORKSPACES: &str = "monoform-state-workspaces";
 
 #[cfg(test)]

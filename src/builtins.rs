@@ -82,6 +82,9 @@ impl Plugin {
 /// The state stores, for whoever needs them in a process of its own.
 const STORES: provider_terraform::Stores = &[
     (state_azurerm::NAME, || AnyStateStore::new(state_azurerm::store())),
+    (state_remote::CLOUD, || {
+        AnyStateStore::new(state_remote::cloud(provider_terraform::VERSION))
+    }),
     (state_consul::NAME, || AnyStateStore::new(state_consul::store())),
     (state_cos::NAME, || AnyStateStore::new(state_cos::store())),
     (state_gcs::NAME, || AnyStateStore::new(state_gcs::store())),
@@ -89,6 +92,9 @@ const STORES: provider_terraform::Stores = &[
     (state_inmem::NAME, || AnyStateStore::new(state_inmem::store())),
     (state_kubernetes::NAME, || AnyStateStore::new(state_kubernetes::store())),
     (state_pg::NAME, || AnyStateStore::new(state_pg::store())),
+    (state_remote::REMOTE, || {
+        AnyStateStore::new(state_remote::remote(provider_terraform::VERSION))
+    }),
     (state_s3::NAME, || AnyStateStore::new(state_s3::store())),
 ];
 
@@ -208,6 +214,15 @@ pub const PLUGINS: &[Plugin] = &[
         serve: || monoform_sdk::serve_state_store(state_azurerm::NAME, state_azurerm::store()),
     },
     Plugin {
+        name: state_remote::CLOUD,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || {
+            monoform_sdk::serve_state_store(state_remote::CLOUD, state_remote::cloud(provider_terraform::VERSION))
+        },
+    },
+    Plugin {
         name: state_consul::NAME,
         kind: Kind::StateStore,
         version: Some(provider_terraform::VERSION),
@@ -255,6 +270,15 @@ pub const PLUGINS: &[Plugin] = &[
         version: Some(provider_terraform::VERSION),
         earlier: &[],
         serve: || monoform_sdk::serve_state_store(state_pg::NAME, state_pg::store()),
+    },
+    Plugin {
+        name: state_remote::REMOTE,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || {
+            monoform_sdk::serve_state_store(state_remote::REMOTE, state_remote::remote(provider_terraform::VERSION))
+        },
     },
     Plugin {
         name: state_s3::NAME,

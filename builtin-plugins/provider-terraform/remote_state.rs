@@ -30,7 +30,7 @@ model! {
 }
 
 /// Backends of Terraform that are not read here yet.
-const LATER: &[&str] = &["remote", "oci", "oss", "cloud"];
+const LATER: &[&str] = &["oci", "oss"];
 
 /// Backends that Terraform once had.
 const REMOVED: &[&str] = &["artifactory", "azure", "etcd", "etcdv3", "manta", "swift"];

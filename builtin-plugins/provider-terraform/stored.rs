@@ -58,6 +58,7 @@ async fn open(client: &Arc<dyn StateClient>, workspace: &str) -> Result<()> {
             .into());
         }
         WorkspaceSupport::NamedAndDefault if is_default => true,
+        WorkspaceSupport::NamedWithoutDefault => return client.write(workspace, Vec::new()).await,
         WorkspaceSupport::NamedByState => client.read(workspace).await?.is_some(),
         _ => client.workspaces().await?.iter().any(|name| name == workspace),
     };

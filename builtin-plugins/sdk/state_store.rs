@@ -110,7 +110,7 @@ pub enum WorkspaceSupport {
     NamedAndDefault,
     /// Any number, and the default one is always there. One that has no state gets an empty one when it is opened.
     NamedByState,
-    /// Any number, but none is called `default`.
+    /// Any number, but none is called `default`. One is there without a state, too; writing nothing makes it.
     NamedWithoutDefault,
 }
 

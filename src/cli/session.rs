@@ -45,6 +45,18 @@ fn try_threads(count: usize) -> std::io::Result<()> {
     Ok(())
 }
 
+/// What the version that a workspace of HCP Terraform is for means to a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RemoteVersion {
+    /// Nothing: it does not write the state by itself.
+    #[default]
+    Unimportant,
+    /// It must fit.
+    Checked,
+    /// It is warned of one that does not fit: `-ignore-remote-version`.
+    Ignored,
+}
+
 /// The terminal, the environment, the CLI configuration and the plugins of a run.
 pub struct Session {
     /// Streams and questions.
@@ -63,6 +75,8 @@ pub struct Session {
     pub compact_warnings: bool,
     /// The flags that set variables. Every command that has them passes them on to what loads the configuration.
     pub variables: Vec<VariableFlag>,
+    /// Whether the version that a remote workspace is for must fit.
+    pub remote_version: RemoteVersion,
     /// The stream of machine-readable events, with `-json`.
     pub stream: Option<Arc<Stream>>,
 }

@@ -39,4 +39,5 @@ pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};
 pub use reason::WITHOUT_NETWORK;
 pub use request::{Request, Response};
+pub use reqwest::Method;
 pub use url::Url;

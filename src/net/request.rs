@@ -44,6 +44,13 @@ impl Client {
         request
     }
 
+    /// A request of any method; [`Request::body`] says what it sends.
+    pub fn request(&self, method: Method, url: Url) -> Request<'_> {
+        let mut request = self.get(url);
+        request.method = method;
+        request
+    }
+
     /// A request that puts nothing somewhere, as some services want it for what they give.
     pub fn put(&self, url: Url) -> Request<'_> {
         let mut request = self.get(url);
@@ -85,6 +92,12 @@ impl<'c> Request<'c> {
             Some(token) => self.secret("authorization", format!("Bearer {}", token.expose())),
             None => self,
         }
+    }
+
+    /// Sending this.
+    pub fn body(mut self, content_type: &'static str, body: impl Into<Vec<u8>>) -> Request<'c> {
+        self.body = Some(body.into());
+        self.header("content-type", content_type)
     }
 
     /// With a header. A value that cannot be sent is left out.

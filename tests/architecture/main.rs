@@ -35,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-archive", &["files"]),
     ("monoform-trust", &[]),
     ("monoform-net", &["trust", "files"]),
+    ("monoform-tfe", &["net", "files"]),
     ("monoform-modules", &["config", "net", "archive", "syntax", "files"]),
     ("monoform-packages", &["net", "archive", "syntax", "files"]),
     (
@@ -48,7 +49,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "monoform-cli",
         &[
-            "engine", "config", "modules", "state", "packages", "plugins", "provider", "net", "lang", "schema",
+            "engine", "config", "modules", "state", "packages", "plugins", "provider", "net", "tfe", "lang", "schema",
             "syntax", "cty", "files",
         ],
     ),
@@ -63,6 +64,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-provider-terraform", &["sdk", "lang", "syntax"]),
     // What the stores behind web servers share. Every store may use it, beside what every plugin may use.
     ("monoform-store-client", &["sdk", "trust"]),
+    // States behind an API that the command line uses, too; its tokens and services are those of the CLI configuration.
+    (
+        "monoform-state-remote",
+        &["sdk", "cty", "tfe", "net", "packages", "files", "addrs"],
+    ),
     // For tests: a development dependency of any crate, and of none otherwise.
     ("monoform-support", &[]),
     ("monoform", &["cli", "packages", "sdk"]),

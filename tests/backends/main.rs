@@ -21,6 +21,7 @@ mod consul;
 mod cos;
 mod crashes;
 mod gcs;
+mod hcp;
 mod http;
 mod kubernetes;
 mod lab;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         ("gcs", gcs::lab, gcs::PROGRAMS),
         ("kubernetes", kubernetes::lab, &[]),
         ("cos", cos::lab, &[]),
+        ("remote", hcp::lab, &[]),
         ("azurerm", azure::lab, azure::PROGRAMS),
         ("consul", consul::lab, consul::PROGRAMS),
         ("consul_with_gzip", consul::lab_with_compression, consul::PROGRAMS),
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         ("azurerm", azure::TESTS, azure::PROGRAMS),
         ("consul", consul::TESTS, consul::PROGRAMS),
         ("kubernetes", kubernetes::TESTS, &["terraform"]),
+        ("remote", hcp::TESTS, &[]),
     ];
     for (store, tests, programs) in own {
         for (name, test) in *tests {

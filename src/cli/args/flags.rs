@@ -138,6 +138,9 @@ pub fn no_color() -> Arg {
 
 const COMPACT_WARNINGS: &str = "compact-warnings";
 
+/// The flag of commands that write states without a plan; its value is in the session.
+pub const IGNORE_REMOTE_VERSION: &str = "ignore-remote-version";
+
 impl Flags<'_> {
     /// Declares `-compact-warnings`, whose value is in the session: see [`compact_warnings`].
     pub fn compact_warnings(&mut self, help: &'static str) {
@@ -159,6 +162,16 @@ impl Flags<'_> {
 #[must_use]
 pub fn compact_warnings(matches: &ArgMatches) -> bool {
     matches.try_get_one::<bool>(COMPACT_WARNINGS).ok().flatten() == Some(&true)
+}
+
+/// Whether `-ignore-remote-version` is set; `None` for commands that do not have it.
+#[must_use]
+pub fn ignore_remote_version(matches: &ArgMatches) -> Option<bool> {
+    matches
+        .try_get_one::<bool>(IGNORE_REMOTE_VERSION)
+        .ok()
+        .flatten()
+        .copied()
 }
 
 fn switch(name: &'static str, default: bool, help: &'static str) -> Arg {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use config::values::VariableFlag;
 
 use crate::args::duration::duration;
-use crate::args::flags::{Flags, FromFlags};
+use crate::args::flags::{Flags, FromFlags, IGNORE_REMOTE_VERSION};
 
 const PARALLELISM: usize = 10;
 
@@ -50,10 +50,10 @@ pub fn state_to_read(flags: &mut Flags<'_>) -> Option<String> {
     )
 }
 
-/// `-ignore-remote-version`, which has no effect on local states.
+/// `-ignore-remote-version`, whose value is in the session.
 pub fn ignore_remote_version(flags: &mut Flags<'_>) {
     flags.switch(
-        "ignore-remote-version",
+        IGNORE_REMOTE_VERSION,
         false,
         "Go on even if a remote workspace is set to another version.",
     );

@@ -11,6 +11,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use super::local::{empty_with_backup, same_place};
 use super::migrate::{Migration, migrate};
 use super::record::{Record, Saved};
+use super::remote::CLOUD;
 use super::{Kind, Local, Place, Source, of_saved, select, settings};
 use crate::program;
 use crate::session::Session;
@@ -59,7 +60,12 @@ pub fn configure(
     config: &Config,
     sources: &mut SourceMap,
 ) -> Result<Configured, Diagnostics> {
+    if let Some(problem) = super::check_type(session, config) {
+        return Err(problem.into());
+    }
     let mut record = Record::read(session.env.data_dir())?;
+    let block = settings::block(Some(config));
+    check_options(options, block.as_ref(), record.backend.as_ref())?;
     let change = Change {
         session,
         options,
@@ -72,7 +78,7 @@ pub fn configure(
         },
     };
     let mut warnings = Diagnostics::new();
-    let place = match settings::block(Some(config))? {
+    let place = match &block {
         Some(block) => change.to_block(record, block, sources)?,
         None => {
             if options.settings.iter().any(|o| !o.is_empty()) {
@@ -112,7 +118,12 @@ impl Change<'_> {
             }
             return Ok(Place::default());
         };
-        if !self.agreed() {
+        if previous.ty == CLOUD {
+            note(
+                session,
+                "Migrating from HCP Terraform or Terraform Enterprise to local state.",
+            );
+        } else if !self.agreed() {
             return Err(changed().into());
         }
         note(
@@ -162,15 +173,12 @@ impl Change<'_> {
                 return Ok(place);
             }
         }
-        if self.previous.is_some() {
-            if !self.agreed() {
-                return Err(changed().into());
-            }
-            self.tell_of_change(block);
-        }
+        let in_place = self.tell_or_refuse(block)?;
         let asked = settings::asked(session, &schema, merged, self.migration.input)?;
         let place = connect(kind, asked.clone())?;
         match &self.previous {
+            // The workspaces have their states, wherever the block leads now.
+            Some(_) if in_place => {}
             Some(saved) => {
                 migrate(&self.migration, &of_saved(session, saved)?, &place)?;
             }
@@ -178,6 +186,30 @@ impl Change<'_> {
         }
         self.record(record, block, &asked, &schema, hash)?;
         Ok(place)
+    }
+
+    /// Tells of a change, or refuses it where nobody has agreed to it; says whether it is one from a `cloud` block to another.
+    fn tell_or_refuse(&self, block: &Backend) -> Result<bool, Diagnostics> {
+        let Some(previous) = &self.previous else {
+            return Ok(false);
+        };
+        match (&*previous.ty, &*block.ty) {
+            (CLOUD, CLOUD) => {
+                note(self.session, "HCP Terraform configuration has changed.");
+                return Ok(true);
+            }
+            (before, CLOUD) => note(
+                self.session,
+                &format!("Migrating from backend \"{before}\" to HCP Terraform."),
+            ),
+            (CLOUD, after) => note(
+                self.session,
+                &format!("Migrating from HCP Terraform to backend \"{after}\"."),
+            ),
+            _ if !self.agreed() => return Err(changed().into()),
+            _ => self.tell_of_change(block),
+        }
+        Ok(false)
     }
 
     fn tell_of_change(&self, block: &Backend) {
@@ -232,6 +264,10 @@ impl Change<'_> {
         let session = self.session;
         record.backend = Some(Saved::new(&block.ty, config, schema, hash)?);
         record.write(session.env.data_dir())?;
+        // What is said at the end of init says this, too.
+        if *block.ty == *CLOUD {
+            return Ok(());
+        }
         note(
             session,
             &session.ui.style().green(format!(
@@ -243,6 +279,42 @@ impl Change<'_> {
         );
         Ok(())
     }
+}
+
+/// Options that have no meaning where a `cloud` block is, or was.
+fn check_options(
+    options: &BackendOptions<'_>,
+    block: Option<&Backend>,
+    previous: Option<&Saved>,
+) -> Result<(), Diagnostics> {
+    let now = block.is_some_and(|block| *block.ty == *CLOUD);
+    let before = previous.is_some_and(|saved| saved.ty == CLOUD);
+    let refused = |option: &str, why: &str| {
+        let detail = format!("The option {option} is for state backends, and has no meaning for HCP Terraform. {why}");
+        Err(Diagnostic::error("Invalid command-line option", detail).into())
+    };
+    if now && options.settings.iter().any(|setting| !setting.is_empty()) {
+        return refused("-backend-config", "Change the \"cloud\" block itself.");
+    }
+    if !now && !before {
+        return Ok(());
+    }
+    if options.reconfigure {
+        return refused("-reconfigure", "Init takes a changed \"cloud\" block as it is.");
+    }
+    if options.force_copy {
+        return refused(
+            "-force-copy",
+            "Init asks what is to be done with states that are elsewhere.",
+        );
+    }
+    if options.migrate {
+        return refused(
+            "-migrate-state",
+            "Init asks what is to be done with states that are elsewhere.",
+        );
+    }
+    Ok(())
 }
 
 fn changed() -> Diagnostic {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Place, Source, select};
+use super::remote::CLOUD;
+use super::{Place, Source, migrate_cloud, select};
 use crate::program;
 use crate::prompt::{Answer, Echo};
 use crate::session::Session;
@@ -32,6 +33,20 @@ pub struct Migration<'s> {
 /// # Errors
 /// A state cannot be read or written, or nobody agreed. What was there stays.
 pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
+    if to.ty() == CLOUD {
+        return migrate_cloud::migrate(how, from, to);
+    }
+    if from.ty() == CLOUD {
+        return Err(Diagnostic::error(
+            "Migrating state from HCP Terraform or Terraform Enterprise to another backend is not yet implemented",
+            format!(
+                "To leave with a state, save it by \"{command} state pull\" for each workspace, remove the file terraform.tfstate \
+                 from the data directory, run init, and bring the state home by \"{command} state push\".",
+                command = program::command()
+            ),
+        )
+        .into());
+    }
     let pair = Pair { how, from, to };
     let workspaces = match from.workspaces()? {
         Some(names) if names != [DEFAULT] && !names.is_empty() => names,
@@ -91,7 +106,7 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
     Ok(true)
 }
 
-fn aborted() -> Diagnostics {
+pub(super) fn aborted() -> Diagnostics {
     Diagnostic::error(
         "Migration aborted by user.",
         "The states and the record of the backend are as they were.",
@@ -100,15 +115,61 @@ fn aborted() -> Diagnostics {
 }
 
 /// From one backend to another.
-struct Pair<'m> {
-    how: &'m Migration<'m>,
-    from: &'m Place,
-    to: &'m Place,
+pub(super) struct Pair<'m> {
+    pub how: &'m Migration<'m>,
+    pub from: &'m Place,
+    pub to: &'m Place,
 }
 
 impl Pair<'_> {
     /// Brings one state along; says whether it is at the new place now.
-    fn one(&self, from: &str, to: &str, force: bool) -> Result<bool, Diagnostics> {
+    pub fn one(&self, from: &str, to: &str, force: bool) -> Result<bool, Diagnostics> {
+        let new_name;
+        let to = match to {
+            DEFAULT if !self.to.has_default() => {
+                if self.is_empty(from)? {
+                    return Ok(false);
+                }
+                new_name = self.name_for_default()?;
+                select::remember(self.how.session, &new_name)?;
+                &new_name
+            }
+            to => to,
+        };
+        self.one_to(from, to, force)
+    }
+
+    /// Brings one state along where that was agreed to: it is asked again only if there is another state at the new place.
+    pub fn one_agreed(&self, from: &str, to: &str) -> Result<bool, Diagnostics> {
+        let there = read_source(&self.to.state(to))?.is_some_and(|state| !state.is_empty());
+        self.one_to(from, to, !there)
+    }
+
+    /// Whether a workspace has no state at the old place.
+    pub fn is_empty(&self, workspace: &str) -> Result<bool, Diagnostics> {
+        let source = self.from.state(workspace);
+        if matches!(&source, Source::File(path) if !path.exists()) {
+            return Ok(true);
+        }
+        Ok(read_source(&source)?.is_none_or(|state| state.is_empty()))
+    }
+
+    /// What the default workspace is to be called where none can be called so.
+    fn name_for_default(&self) -> Result<String, Diagnostics> {
+        let question = format!(
+            "The \"{}\" backend configuration only allows named workspaces!",
+            self.to.ty()
+        );
+        let explanation = "  Enter the name of the workspace that the state of the workspace \"default\" is to be copied to. It is \
+                           created if there is none.";
+        let name = answered(self.how, &question, explanation)?;
+        match name.trim() {
+            "" => Err(aborted()),
+            name => Ok(name.to_owned()),
+        }
+    }
+
+    fn one_to(&self, from: &str, to: &str, force: bool) -> Result<bool, Diagnostics> {
         let (from, to) = (self.from.state(from), self.to.state(to));
         if let (Source::File(from), Source::File(to)) = (&from, &to) {
             let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -223,7 +284,13 @@ fn to_compare(states: [(&str, &State); 2]) -> Result<tempfile::TempDir, Diagnost
     Ok(dir)
 }
 
-fn agreed(how: &Migration<'_>, question: &str, explanation: &str) -> Result<bool, Diagnostics> {
+/// Whether somebody says yes.
+pub(super) fn agreed(how: &Migration<'_>, question: &str, explanation: &str) -> Result<bool, Diagnostics> {
+    Ok(answered(how, question, explanation)?.trim_end() == "yes")
+}
+
+/// The answer to a question.
+pub(super) fn answered(how: &Migration<'_>, question: &str, explanation: &str) -> Result<String, Diagnostics> {
     if !how.input {
         return Err(Diagnostic::error(
             "Can't ask approval for state migration when interactive input is disabled.",
@@ -247,7 +314,7 @@ fn agreed(how: &Migration<'_>, question: &str, explanation: &str) -> Result<bool
         )
     };
     match answer {
-        Answer::Line(answer) => Ok(answer.trim_end() == "yes"),
+        Answer::Line(answer) => Ok(answer),
         Answer::End => Err(stopped("EOF").into()),
         Answer::Interrupted => Err(stopped("interrupted").into()),
     }

@@ -11,7 +11,9 @@
 pub mod configure;
 pub mod local;
 mod migrate;
+mod migrate_cloud;
 pub mod record;
+pub mod remote;
 pub mod select;
 mod settings;
 pub mod store;
@@ -29,6 +31,7 @@ use crate::program;
 use crate::session::Session;
 pub use local::Local;
 use record::{Record, Saved};
+use remote::CLOUD;
 use store::{Store, StorePlugin};
 
 /// Where the states of a configuration are.
@@ -38,6 +41,17 @@ pub enum Place {
     Local(Local),
     /// In a state store.
     Store(Arc<Store>),
+}
+
+impl Place {
+    /// Whether a workspace can be called `default`.
+    #[must_use]
+    pub fn has_default(&self) -> bool {
+        match self {
+            Place::Local(_) => true,
+            Place::Store(store) => store.has_default(),
+        }
+    }
 }
 
 /// Where one state is.
@@ -102,7 +116,7 @@ enum Kind {
 }
 
 /// Types of backends that Terraform has, and this version does not.
-const LATER: &[&str] = &["remote", "oci", "oss"];
+const LATER: &[&str] = &["oci", "oss"];
 
 /// Types of backends that Terraform once had.
 const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "manta", "swift"];
@@ -111,15 +125,22 @@ const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "m
 pub fn check_type(session: &Session, config: &Config) -> Option<Diagnostic> {
     let backend = config.root.module.backend.as_ref()?;
     let ty = &*backend.ty;
-    let exists = ty == "local" || session.builtins.state_stores.iter().any(|name| name == ty);
+    let mut stores = session.builtins.state_stores.iter();
+    let exists = ty == "local" || ty != CLOUD && stores.any(|name| name == ty);
     (!exists).then(|| no_such_type(session, ty).at(&backend.type_range))
 }
 
 fn no_such_type(session: &Session, ty: &str) -> Diagnostic {
-    let mut known: Vec<&str> = session.builtins.state_stores.iter().map(String::as_str).collect();
+    let stores = session.builtins.state_stores.iter().map(String::as_str);
+    let mut known: Vec<&str> = stores.filter(|name| *name != CLOUD).collect();
     known.push("local");
     known.sort_unstable();
-    let (summary, detail) = if LATER.contains(&ty) {
+    let (summary, detail) = if ty == CLOUD {
+        (
+            "Unsupported backend type",
+            "There is no explicit backend type named \"cloud\". To configure HCP Terraform, declare a 'cloud' block instead.".to_owned(),
+        )
+    } else if LATER.contains(&ty) {
         (
             "Backend not supported",
             format!(
@@ -197,9 +218,12 @@ impl Kind {
 /// # Errors
 /// The backend must go through `init` first, or refuses its settings.
 pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diagnostics> {
-    let block = settings::block(config)?;
+    if let Some(problem) = config.and_then(|config| check_type(session, config)) {
+        return Err(problem.into());
+    }
+    let block = settings::block(config);
     let record = Record::read(session.env.data_dir())?;
-    match (block, record.backend) {
+    match (&block, record.backend) {
         (None, None) => Ok(Place::default()),
         // A directory without any configuration has lost it, or never had one: nothing says what belongs there.
         (None, Some(saved)) => {
@@ -207,6 +231,9 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diag
         }
         (Some(block), None) => {
             let kind = Kind::find(session, &block.ty, Some(&block.type_range))?;
+            if *block.ty == *CLOUD {
+                return Err(needs_cloud_init("Initial configuration of HCP Terraform or Terraform Enterprise").into());
+            }
             if !matches!(kind, Kind::Local) {
                 let reason = format!("Initial configuration of the requested backend \"{}\"", block.ty);
                 return Err(needs_init(',', &reason).into());
@@ -217,7 +244,14 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diag
         (Some(block), Some(saved)) if *block.ty != *saved.ty => {
             // What cannot be used at all is said first.
             Kind::find(session, &block.ty, Some(&block.type_range))?;
-            let reason = format!("Backend type changed from \"{}\" to \"{}\"", saved.ty, block.ty);
+            if *block.ty == *CLOUD {
+                let reason = format!("Changed from backend \"{}\" to HCP Terraform", saved.ty);
+                return Err(needs_cloud_init(&reason).into());
+            }
+            let reason = match &*saved.ty {
+                CLOUD => format!("Changed from HCP Terraform to backend \"{}\"", block.ty),
+                before => format!("Backend type changed from \"{before}\" to \"{}\"", block.ty),
+            };
             Err(needs_init(',', &reason).into())
         }
         (Some(block), Some(saved)) => {
@@ -226,6 +260,9 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diag
             let config = settings::decode(&block.body, &schema)?;
             let recorded = saved.value(&schema)?;
             if saved.hash != settings::hash(&block.ty, &config) && recorded != config {
+                if *block.ty == *CLOUD {
+                    return Err(needs_cloud_init("HCP Terraform configuration block has changed").into());
+                }
                 return Err(needs_init(':', "Backend configuration block has changed").into());
             }
             kind.configure(recorded, Some(&block.body))
@@ -252,6 +289,17 @@ pub fn of_saved(session: &Session, saved: &Saved) -> Result<Place, Diagnostics> 
     let kind = Kind::find(session, &saved.ty, None)?;
     let config = saved.value(&kind.schema())?;
     kind.configure(config, None)
+}
+
+fn needs_cloud_init(reason: &str) -> Diagnostic {
+    let command = program::command();
+    Diagnostic::error(
+        format!("HCP Terraform or Terraform Enterprise initialization required: please run \"{command} init\""),
+        format!(
+            "Reason: {reason}.\n\nThe \"cloud\" block says where the state is kept, and it does not agree with what the last init \
+             wrote down. Run \"{command} init\", which asks about states that are elsewhere.\n\nNothing was changed."
+        ),
+    )
 }
 
 fn needs_init(sign: char, reason: &str) -> Diagnostic {

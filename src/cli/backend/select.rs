@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use syntax::{Diagnostic, Diagnostics};
+use tfe::Mapping;
 
 use super::Place;
+use super::remote::{self, CLOUD};
 use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 use crate::workdir;
@@ -28,6 +30,39 @@ pub fn remember(session: &Session, name: &str) -> Result<(), Diagnostics> {
     })
 }
 
+/// Asks for the name of a workspace to create, where there is none with the tags of the configuration.
+fn first_of_cloud(session: &Session, place: &Place) -> Result<(), Diagnostics> {
+    let tags = match place {
+        Place::Store(store) => match remote::settings(session, store)?.map(|settings| settings.mapping) {
+            Some(Mapping::Tags(tags)) => tags.describe(),
+            _ => String::new(),
+        },
+        Place::Local(_) => String::new(),
+    };
+    let style = session.ui.style();
+    let prompt = format!(
+        "\n{}\n  No workspace of the organization has the tags of the configuration ({tags}), and there must be one\n  to work \
+         with. Enter a name to create one with these tags.\n\n  {} ",
+        style.bold(style.yellow("No workspaces found.")),
+        style.bold("Enter a value:")
+    );
+    let answer = session.ui.ask(&prompt, Echo::On);
+    session.ui.line("");
+    let failed = |why: &str| {
+        Diagnostics::from(Diagnostic::error(
+            format!("Couldn't create initial workspace: {why}"),
+            "Run init again, or create a workspace with the tags of the configuration in the organization.",
+        ))
+    };
+    match answer {
+        Answer::Line(name) if workdir::is_workspace_name(name.trim()) => remember(session, name.trim()),
+        Answer::Line(name) if name.trim().is_empty() => Err(failed("no name provided")),
+        Answer::Line(_) => Err(failed("a workspace cannot have this name")),
+        Answer::End => Err(failed("EOF")),
+        Answer::Interrupted => Err(failed("interrupted")),
+    }
+}
+
 /// Sees to it that a workspace is selected that exists: the only one there is, or one that is asked for.
 ///
 /// # Errors
@@ -39,8 +74,9 @@ pub fn existing(session: &Session, place: &Place, input: bool) -> Result<(), Dia
     let selected = workdir::workspace(session)?;
     match names.as_slice() {
         // It will come into being with its first state.
-        [] if selected == "default" => return Ok(()),
+        [] if selected == "default" && place.has_default() => return Ok(()),
         names if names.contains(&selected) => return Ok(()),
+        [] if place.ty() == CLOUD && input => return first_of_cloud(session, place),
         [] => {
             return Err(Diagnostic::error(
                 "No existing workspaces",

@@ -14,27 +14,22 @@ use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
+use super::remote::CLOUD;
 use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 
-/// The `backend` block of a configuration; `None` without one.
-///
-/// # Errors
-/// There is a block that is not supported.
-pub fn block(config: Option<&Config>) -> Result<Option<&Backend>, Diagnostics> {
-    let Some(root) = config.map(|c| &c.root.module) else {
-        return Ok(None);
-    };
-    if let Some(cloud) = &root.cloud {
-        return Err(Diagnostic::error(
-            "HCP Terraform not supported",
-            "The \"cloud\" block is not supported by this version of Monoform. Keep the state elsewhere: put a \"backend\" block \
-             in its place, or remove it to keep the state in a local file.",
-        )
-        .at(&cloud.range)
-        .into());
-    }
-    Ok(root.backend.as_ref())
+/// The block of a configuration that says where the state is; `None` without one. A `cloud` block is one of the type that stands
+/// for it.
+#[must_use]
+pub fn block(config: Option<&Config>) -> Option<Backend> {
+    let root = &config?.root.module;
+    let cloud = root.cloud.as_ref().map(|cloud| Backend {
+        ty: CLOUD.into(),
+        body: cloud.body.clone(),
+        range: cloud.range.clone(),
+        type_range: cloud.range.clone(),
+    });
+    cloud.or_else(|| root.backend.clone())
 }
 
 /// The same schema with nothing required: what is missing may come from elsewhere.

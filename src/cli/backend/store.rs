@@ -195,6 +195,12 @@ impl Store {
         Ok(Some(names))
     }
 
+    /// Whether one of its workspaces can be called `default`.
+    #[must_use]
+    pub fn has_default(&self) -> bool {
+        self.support != WorkspaceSupport::NamedWithoutDefault
+    }
+
     /// Deletes a workspace with its state.
     ///
     /// # Errors
@@ -255,7 +261,11 @@ impl Store {
                 )
                 .into());
             }
-            WorkspaceSupport::NamedAndDefault | WorkspaceSupport::Named | WorkspaceSupport::NamedWithoutDefault => self
+            WorkspaceSupport::NamedWithoutDefault => {
+                self.process.wait(self.process.plugin.write(workspace, Vec::new()))?;
+                true
+            }
+            WorkspaceSupport::NamedAndDefault | WorkspaceSupport::Named => self
                 .workspaces()?
                 .is_some_and(|names| names.iter().any(|name| name == workspace)),
         };

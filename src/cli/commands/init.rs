@@ -14,7 +14,7 @@ use versions::Constraints;
 use crate::TERRAFORM_VERSION;
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{LockFlags, VariableFlags};
+use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
 use crate::backend;
 use crate::backend::configure::{BackendOptions, configure};
 use crate::commands::{Command, get, no_positional};
@@ -33,7 +33,6 @@ pub const COMMAND: Command = Command {
       and whose plugins are built in needs no init.",
     declare: flags::declare::<Arguments>,
     refused: &[
-        ("ignore-remote-version", "there are no remote states."),
         ("test-directory", "test files are not read yet."),
         ("target", "it has no meaning for init."),
     ],
@@ -63,6 +62,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         VariableFlags::read(flags);
+        ignore_remote_version(flags);
         let lock = LockFlags::read(flags);
         let positional = flags.positional();
         flags.json_stream();
@@ -217,13 +217,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         input: arguments.input,
         lock: arguments.lock.timeout,
     };
+    let in_cloud = project.config.root.module.cloud.is_some();
     // The providers of what is in the state are needed, too.
     let place = if arguments.backend.unwrap_or(true) && arguments.cloud.unwrap_or(true) {
-        say(
-            session,
-            "initializing_backend_message",
-            style.bold("Initializing the backend..."),
-        );
+        let (code, text) = match in_cloud {
+            true => ("initializing_terraform_cloud_message", "Initializing HCP Terraform..."),
+            false => ("initializing_backend_message", "Initializing the backend..."),
+        };
+        say(session, code, style.bold(text));
         configure(session, &backend_options, &project.config, &mut project.sources)
             .map(|configured| configured.on_to(&mut backend_warnings))
     } else {
@@ -312,10 +313,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     backend_warnings.extend(installation.warnings);
     session.show(&backend_warnings, &SourceMap::default());
     space(session);
+    let (code, what) = match in_cloud {
+        true => ("output_init_success_cloud_message", "HCP Terraform"),
+        false => ("output_init_success_message", program::tool()),
+    };
     say(
         session,
-        "output_init_success_message",
-        style.good(format!("{} has been successfully initialized!", program::tool())),
+        code,
+        style.good(format!("{what} has been successfully initialized!")),
     );
     if !session.env.in_automation() {
         space(session);
@@ -326,7 +331,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             tool = program::tool(),
             command = program::command()
         ));
-        say(session, "output_init_success_cli_message", text);
+        let code = match in_cloud {
+            true => "output_init_success_cli_cloud_message",
+            false => "output_init_success_cli_message",
+        };
+        say(session, code, text);
     }
     Ok(0)
 }

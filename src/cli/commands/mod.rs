@@ -37,7 +37,7 @@ use crate::args::groups::VariableFlags;
 use crate::args::{self, Refused, UsageError, flags, help, words};
 use crate::env::Env;
 use crate::prompt::{Answer, Echo};
-use crate::session::{Session, Status};
+use crate::session::{RemoteVersion, Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::stream::Stream;
@@ -255,6 +255,7 @@ fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &A
         original_dir,
         compact_warnings: parsed.compact_warnings,
         variables: Vec::new(),
+        remote_version: RemoteVersion::default(),
         stream: None,
     };
     dispatch(session, parsed)
@@ -397,6 +398,11 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     });
     let result = result.and_then(|matches| {
         session.compact_warnings |= flags::compact_warnings(&matches);
+        session.remote_version = match flags::ignore_remote_version(&matches) {
+            None => RemoteVersion::Unimportant,
+            Some(false) => RemoteVersion::Checked,
+            Some(true) => RemoteVersion::Ignored,
+        };
         if declared.get_arguments().any(|argument| argument.get_id() == "var") {
             session.variables = flags::read::<VariableFlags>(&matches).0;
         }

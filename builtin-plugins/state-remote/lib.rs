@@ -1,0 +1,68 @@
+//! The state stores `remote` and `cloud`: states in workspaces of HCP Terraform or Terraform Enterprise.
+//!
+//! Both speak the same API (the crate `tfe`); they differ in their blocks, in what the environment adds to these, and in how
+//! workspaces are called here and there. A lock is the workspace's own: it does not say who holds it, and is released by
+//! `ORGANIZATION/WORKSPACE`.
+//!
+//! [`config`] is the two configurations; [`client`] the requests of a state store.
+
+mod client;
+mod config;
+
+use std::sync::Arc;
+
+use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
+
+pub use config::{CloudConfig, RemoteConfig};
+
+/// The name of the store for a `backend "remote"`.
+pub const REMOTE: &str = "remote";
+
+/// The name of the store for a `cloud` block.
+pub const CLOUD: &str = "cloud";
+
+/// The store for a `backend "remote"`, on behalf of this version of Terraform.
+#[must_use]
+pub fn remote(version: &'static str) -> impl StateStore {
+    Remote { version }
+}
+
+/// The store for a `cloud` block, on behalf of this version of Terraform.
+#[must_use]
+pub fn cloud(version: &'static str) -> impl StateStore {
+    Cloud { version }
+}
+
+struct Remote {
+    version: &'static str,
+}
+
+struct Cloud {
+    version: &'static str,
+}
+
+#[async_trait]
+impl StateStore for Remote {
+    type Config = RemoteConfig;
+
+    fn validate(&self, config: &RemoteConfig) -> Diagnostics {
+        config.settings().err().unwrap_or_default()
+    }
+
+    async fn configure(&self, config: RemoteConfig) -> Result<Arc<dyn StateClient>> {
+        Ok(Arc::new(client::connect(config.settings()?, self.version).await?))
+    }
+}
+
+#[async_trait]
+impl StateStore for Cloud {
+    type Config = CloudConfig;
+
+    fn validate(&self, config: &CloudConfig) -> Diagnostics {
+        config.settings().err().unwrap_or_default()
+    }
+
+    async fn configure(&self, config: CloudConfig) -> Result<Arc<dyn StateClient>> {
+        Ok(Arc::new(client::connect(config.settings()?, self.version).await?))
+    }
+}

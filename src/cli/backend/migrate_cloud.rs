@@ -1,0 +1,177 @@
+//! Bringing states along into workspaces of a `cloud` block: what is asked before, and what the workspaces are called there.
+
+use syntax::{Diagnostic, Diagnostics};
+use tfe::Mapping;
+
+use super::migrate::{Migration, Pair, aborted, agreed, answered};
+use super::{Place, remote, select};
+use crate::program;
+use crate::workdir;
+
+const DEFAULT: &str = "default";
+
+/// Brings the states of all workspaces along; says whether they are at the new place now.
+///
+/// # Errors
+/// A state cannot be read or written, or nobody agreed. What was there stays.
+pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
+    let Place::Store(store) = to else {
+        return Ok(false);
+    };
+    let Some(settings) = remote::settings(how.session, store)? else {
+        return Ok(false);
+    };
+    let pair = Pair { how, from, to };
+    let selected = workdir::workspace(how.session)?;
+    let workspaces = from.workspaces()?.filter(|names| names.len() > 1);
+    match (workspaces, settings.mapping) {
+        (None, mapping) => {
+            let source = from.workspaces()?.and_then(|names| names.into_iter().next());
+            let source = source.unwrap_or_else(|| DEFAULT.to_owned());
+            if pair.is_empty(&source)? {
+                return Ok(false);
+            }
+            if !agreed(how, "Do you wish to proceed?", &proceed())? {
+                return Ok(false);
+            }
+            let name = match mapping {
+                Mapping::Name(name) => name,
+                _ => name_for_default(how)?,
+            };
+            select::remember(how.session, &name)?;
+            pair.one_agreed(&source, &name)
+        }
+        (Some(_), Mapping::Name(name)) => {
+            if !agreed(
+                how,
+                "Do you want to copy only your current workspace?",
+                &only_current(from.ty(), &name),
+            )? {
+                return Err(aborted());
+            }
+            select::remember(how.session, &name)?;
+            pair.one_agreed(&selected, &name)
+        }
+        (Some(names), _) => all(&pair, from, &names, &selected),
+    }
+}
+
+/// All workspaces, under names that follow a pattern.
+fn all(pair: &Pair<'_>, from: &Place, names: &[String], selected: &str) -> Result<bool, Diagnostics> {
+    let how = pair.how;
+    let default = match names.iter().any(|name| name == DEFAULT) && !pair.is_empty(DEFAULT)? {
+        true => Some(name_for_default(how)?),
+        false => None,
+    };
+    let pattern = match prefix(how, from)? {
+        Some(prefix) => {
+            if !agreed(how, "Do you wish to proceed?", &native())? {
+                return Err(aborted());
+            }
+            format!("{prefix}*")
+        }
+        None => asked_pattern(how, from.ty())?,
+    };
+    let mut now = None;
+    for name in names {
+        if pair.is_empty(name)? {
+            continue;
+        }
+        let base = if name == DEFAULT {
+            default.as_deref()
+        } else {
+            Some(&**name)
+        };
+        let there = pattern.replace('*', base.unwrap_or(name));
+        pair.one(name, &there, true)?;
+        if name == selected {
+            now = Some(there);
+        }
+    }
+    if let Some(now) = now {
+        select::remember(how.session, &now)?;
+        let ui = &how.session.ui;
+        ui.line(ui.style().bold("Migration complete! Your workspaces are as follows:"));
+        for name in pair.to.workspaces()?.unwrap_or_default() {
+            ui.line(format!("{}{name}", if name == now { "* " } else { "  " }));
+        }
+        ui.line("");
+    }
+    Ok(true)
+}
+
+/// What all workspaces of a `backend "remote"` begin with.
+fn prefix(how: &Migration<'_>, from: &Place) -> Result<Option<String>, Diagnostics> {
+    let Place::Store(store) = from else { return Ok(None) };
+    Ok(
+        match remote::settings(how.session, store)?.map(|settings| settings.mapping) {
+            Some(Mapping::Prefix(prefix)) => Some(prefix),
+            _ => None,
+        },
+    )
+}
+
+fn name_for_default(how: &Migration<'_>) -> Result<String, Diagnostics> {
+    let question = "HCP Terraform and Terraform Enterprise require all workspaces to be given an explicit name.";
+    let name = answered(
+        how,
+        question,
+        "  Enter the name of the workspace that the state of the workspace \"default\" is to be copied to. It is created if there is \
+         none.",
+    )?;
+    match name.trim() {
+        "" => Err(Diagnostic::error(
+            "No workspace name",
+            "The name of a workspace cannot be empty. Nothing was copied.",
+        )
+        .into()),
+        name => Ok(name.to_owned()),
+    }
+}
+
+fn asked_pattern(how: &Migration<'_>, old: &str) -> Result<String, Diagnostics> {
+    let explanation = format!(
+        "  Names of workspaces are used once in an organization, for all of its configurations. So they often have\n  several parts, as \
+         in COMPONENT-ENVIRONMENT-REGION.\n\n  The workspaces of the backend \"{old}\" can be renamed while they are brought along. \
+         Enter 1 or 2.\n\n  1. Rename all workspaces by a pattern.\n  2. Keep the names as they are."
+    );
+    let wrong = |detail: &str| Diagnostics::from(Diagnostic::error("Migration aborted", detail));
+    match answered(how, "Would you like to rename your workspaces?", &explanation)?.trim() {
+        "2" => return Ok("*".to_owned()),
+        "1" => {}
+        _ => return Err(wrong("Please select 1 or 2 as part of this option.")),
+    }
+    let pattern = answered(
+        how,
+        "How would you like to rename your workspaces?",
+        "  Enter a pattern with one asterisk (*), which stands for the name that a workspace has now: with \"app-*\", \"prod\" becomes \
+         \"app-prod\".",
+    )?;
+    let pattern = pattern.trim();
+    if pattern.matches('*').count() != 1 {
+        return Err(wrong("The pattern must have one asterisk (*)."));
+    }
+    Ok(pattern.to_owned())
+}
+
+fn proceed() -> String {
+    format!(
+        "  {tool} can copy the state of this working directory to the workspace in HCP Terraform.\n\n  Enter \"yes\" to copy it, and \
+         \"no\" to use the workspace with the state that it has, if it has one.",
+        tool = program::tool()
+    )
+}
+
+fn only_current(old: &str, name: &str) -> String {
+    format!(
+        "  The previous backend \"{old}\" has several workspaces, and the configuration names one workspace of HCP\n  Terraform, \
+         \"{name}\". Only the workspace that is selected now is copied. To bring all of them along,\n  use tags in place of the \
+         name.\n\n  Enter \"yes\" to proceed or \"no\" to cancel."
+    )
+}
+
+fn native() -> String {
+    "  The workspaces of the backend \"remote\" are used as they are, under their full names, and get the tags of the\n  configuration. \
+     New ones are created where there are none.\n\n  Enter \"yes\" to proceed or \"no\" to cancel."
+        .to_owned()
+}

@@ -1,0 +1,227 @@
+//! Requests and their answers: documents of JSON:API, errors among them.
+
+use std::fmt;
+use std::time::Duration;
+
+use net::{Client, Method, Response, Token, Url, shown};
+use serde_json::{Value as Json, json};
+
+/// The media type of JSON:API.
+const JSON_API: &str = "application/vnd.api+json";
+
+/// How often a request is tried again: with the pauses in between, for some minutes.
+const RETRIES: u64 = 12;
+
+/// How large documents may be, and states.
+const LIMIT: u64 = 64 * 1024 * 1024;
+const STATE_LIMIT: u64 = 4 * 1024 * 1024 * 1024;
+
+/// How long one request may take, answer included.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Why a request came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApiError {
+    /// There is no such thing, or it may not be seen.
+    NotFound,
+    /// The token is not accepted.
+    Unauthorized,
+    /// What is asked for contradicts what is there; what the server says.
+    Conflict(String),
+    /// The server refuses; its status and what it says.
+    Refused(u16, String),
+    /// There was no answer, or one that makes no sense.
+    Failed(String),
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ApiError::NotFound => f.write_str("resource not found"),
+            ApiError::Unauthorized => f.write_str("unauthorized: the token is not accepted"),
+            ApiError::Conflict(said) if said.is_empty() => f.write_str("conflict"),
+            ApiError::Refused(status, said) if said.is_empty() => write!(f, "the server answered with status {status}"),
+            ApiError::Conflict(said) | ApiError::Refused(_, said) | ApiError::Failed(said) => f.write_str(said),
+        }
+    }
+}
+
+/// The API of a host.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub net: Client,
+    /// What the paths of requests are below; ends with a slash.
+    pub base: Url,
+    pub token: Token,
+    /// Whether requests are marked as those for a `cloud` block.
+    pub integration: bool,
+}
+
+/// An answer: its document, and the header that says how often intermediate states are welcome.
+pub(crate) struct Answer {
+    pub document: Json,
+    pub api_version: Option<String>,
+}
+
+impl Api {
+    pub async fn get(&self, path: &str) -> Result<Json, ApiError> {
+        Ok(self.send(Method::GET, path, None).await?.document)
+    }
+
+    pub async fn post(&self, path: &str, body: &Json) -> Result<Json, ApiError> {
+        Ok(self.send(Method::POST, path, Some(body)).await?.document)
+    }
+
+    pub async fn patch(&self, path: &str, body: &Json) -> Result<Json, ApiError> {
+        Ok(self.send(Method::PATCH, path, Some(body)).await?.document)
+    }
+
+    pub async fn delete(&self, path: &str) -> Result<(), ApiError> {
+        self.send(Method::DELETE, path, None).await.map(drop)
+    }
+
+    /// Makes a request; the path may have a query.
+    pub async fn send(&self, method: Method, path: &str, body: Option<&Json>) -> Result<Answer, ApiError> {
+        let url = self
+            .base
+            .join(path)
+            .map_err(|e| ApiError::Failed(format!("{path} is no path: {e}")))?;
+        let mut request = self
+            .net
+            .request(method, url)
+            .token(Some(&self.token))
+            .header("accept", JSON_API);
+        if let Some(body) = body {
+            request = request.body(JSON_API, body.to_string());
+        }
+        request = request.header("terraform-version", &self.net.settings().terraform_version);
+        if self.integration {
+            request = request.header("x-terraform-integration", "cloud");
+        }
+        let sent = request.retries(RETRIES).timeout(TIMEOUT).send().await;
+        let mut response = sent.map_err(|e| ApiError::Failed(e.to_string()))?;
+        let api_version = response.header("tfp-api-version").map(str::to_owned);
+        let body = accepted(&mut response, LIMIT).await?;
+        let document = match body.is_empty() {
+            true => Json::Null,
+            false => serde_json::from_slice(&body)
+                .map_err(|_| ApiError::Failed(format!("the answer of {} is no JSON document", shown(&response.url))))?,
+        };
+        Ok(Answer { document, api_version })
+    }
+
+    /// Gets what is at an address that an answer has: it may be of another host, which gets no token then.
+    pub async fn download(&self, address: &str) -> Result<Vec<u8>, ApiError> {
+        let url = self.address(address)?;
+        let own = url.origin() == self.base.origin();
+        let request = self.net.request(Method::GET, url).token(own.then_some(&self.token));
+        let request = request
+            .header("accept", "application/json")
+            .retries(RETRIES)
+            .timeout(TIMEOUT);
+        let mut response = request.send().await.map_err(|e| ApiError::Failed(e.to_string()))?;
+        accepted(&mut response, STATE_LIMIT).await
+    }
+
+    /// Puts something at such an address, which is a secret by itself.
+    pub async fn upload(&self, address: &str, body: Vec<u8>) -> Result<(), ApiError> {
+        let request = self.net.request(Method::PUT, self.address(address)?);
+        let request = request.header("accept", "application/json, */*");
+        let request = request
+            .body("application/octet-stream", body)
+            .retries(RETRIES)
+            .timeout(TIMEOUT);
+        let mut response = request.send().await.map_err(|e| ApiError::Failed(e.to_string()))?;
+        accepted(&mut response, LIMIT).await.map(drop)
+    }
+
+    fn address(&self, address: &str) -> Result<Url, ApiError> {
+        let url = self
+            .base
+            .join(address)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https"));
+        url.ok_or_else(|| ApiError::Failed("an address in the answer of the server cannot be used".to_owned()))
+    }
+}
+
+/// The body of an answer that is a success.
+async fn accepted(response: &mut Response, limit: u64) -> Result<Vec<u8>, ApiError> {
+    let status = response.status();
+    let body = response
+        .bytes(limit)
+        .await
+        .map_err(|e| ApiError::Failed(e.to_string()))?;
+    if status.is_success() {
+        return Ok(body);
+    }
+    Err(match status.as_u16() {
+        401 => ApiError::Unauthorized,
+        404 => ApiError::NotFound,
+        409 => ApiError::Conflict(said(&body)),
+        code => ApiError::Refused(code, said(&body)),
+    })
+}
+
+/// What the errors of a document say.
+fn said(body: &[u8]) -> String {
+    let document: Json = serde_json::from_slice(body).unwrap_or_default();
+    let errors = document.get("errors").and_then(Json::as_array);
+    let line = |error: &Json| {
+        let text = |name: &str| error.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
+        match (error.as_str(), text("title"), text("detail")) {
+            (Some(text), ..) => text.to_owned(),
+            (_, Some(title), Some(detail)) => format!("{title}: {detail}"),
+            (_, title, detail) => title.or(detail).unwrap_or_default().to_owned(),
+        }
+    };
+    let lines: Vec<String> = errors
+        .into_iter()
+        .flatten()
+        .map(line)
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines.join("; ")
+}
+
+/// A part of a path, escaped.
+pub(crate) fn part(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// A document with one object.
+pub(crate) fn object(ty: &str, attributes: Json) -> Json {
+    json!({"data": {"type": ty, "attributes": attributes}})
+}
+
+/// The identifier of an object.
+pub(crate) fn id(data: &Json) -> Result<String, ApiError> {
+    let id = data.get("id").and_then(Json::as_str);
+    id.map(str::to_owned)
+        .ok_or_else(|| ApiError::Failed("the answer of the server has no identifier in it".to_owned()))
+}
+
+/// An attribute of an object that is text.
+pub(crate) fn text<'d>(data: &'d Json, name: &str) -> Option<&'d str> {
+    data.get("attributes")?.get(name)?.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_what_the_server_says() {
+        let text = r#"{"errors":[{"status":"422","title":"invalid","detail":"Name is taken"},{"title":"b"},"c",{}]}"#;
+        assert_eq!(said(text.as_bytes()), "invalid: Name is taken; b; c");
+        assert_eq!(said(b"<html>"), "");
+        assert_eq!(part("a b/ä"), "a%20b%2F%C3%A4");
+    }
+}

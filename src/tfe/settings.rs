@@ -1,0 +1,342 @@
+//! What the two kinds of blocks say, and what the environment says where they say nothing.
+
+use std::collections::BTreeMap;
+
+use files::Environment;
+use serde_json::{Map, Value as Json};
+
+use crate::Problem;
+
+/// The host where none is named.
+pub(crate) const DEFAULT_HOST: &str = "app.terraform.io";
+
+/// The two kinds of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `backend "remote"`.
+    Remote,
+    /// `cloud`.
+    Cloud,
+}
+
+/// The arguments of a block. What is not there is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arguments {
+    /// The host.
+    pub hostname: Option<String>,
+    /// The organization.
+    pub organization: Option<String>,
+    /// The token for the host.
+    pub token: Option<String>,
+    /// The name of the only workspace.
+    pub name: Option<String>,
+    /// What the names of all workspaces begin with; of `backend "remote"` only.
+    pub prefix: Option<String>,
+    /// The tags of all workspaces; of `cloud` only, as the next one.
+    pub tags: Option<Tags>,
+    /// The project of the workspaces.
+    pub project: Option<String>,
+}
+
+/// Tags of workspaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tags {
+    /// Names.
+    Names(Vec<String>),
+    /// Names and values.
+    Pairs(BTreeMap<String, String>),
+}
+
+impl Tags {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Tags::Names(names) => names.is_empty(),
+            Tags::Pairs(pairs) => pairs.is_empty(),
+        }
+    }
+
+    /// All names with their values; names alone have empty ones.
+    #[must_use]
+    pub fn pairs(&self) -> Vec<(&str, &str)> {
+        match self {
+            Tags::Names(names) => names.iter().map(|name| (&**name, "")).collect(),
+            Tags::Pairs(pairs) => pairs.iter().map(|(name, value)| (&**name, &**value)).collect(),
+        }
+    }
+
+    /// All names.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.pairs().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// For people: `a, b` or `a=1, b=2`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let text = |(name, value): &(&str, &str)| match self {
+            Tags::Names(_) => (*name).to_owned(),
+            Tags::Pairs(_) => format!("{name}={value}"),
+        };
+        self.pairs().iter().map(text).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Arguments {
+    /// The arguments of a block as an object of JSON, which records of the last `init` have.
+    #[must_use]
+    pub fn of_json(block: &Map<String, Json>) -> Arguments {
+        let workspaces = block.get("workspaces").and_then(Json::as_object);
+        let text = |name: &str| block.get(name).and_then(Json::as_str).map(str::to_owned);
+        let inner = |name: &str| workspaces?.get(name)?.as_str().map(str::to_owned);
+        // A value whose type its schema leaves open goes with that type.
+        let tags = workspaces.and_then(|w| w.get("tags"));
+        let tags = tags.map(|tags| match (tags.get("type"), tags.get("value")) {
+            (Some(Json::Array(_)), Some(value)) => value,
+            _ => tags,
+        });
+        Arguments {
+            hostname: text("hostname"),
+            organization: text("organization"),
+            token: text("token"),
+            name: inner("name"),
+            prefix: inner("prefix"),
+            project: inner("project"),
+            tags: match tags {
+                Some(Json::Array(names)) => Some(Tags::Names(
+                    names.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+                )),
+                Some(Json::Object(pairs)) => Some(Tags::Pairs(
+                    pairs
+                        .iter()
+                        .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+                        .collect(),
+                )),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// Which workspaces of the organization are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mapping {
+    /// The one of this name.
+    Name(String),
+    /// Those whose names begin so; the rest of the name is what it is called here.
+    Prefix(String),
+    /// Those with these tags.
+    Tags(Tags),
+}
+
+/// All of it together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Which kind of block it is.
+    pub kind: Kind,
+    /// The host, as it is written.
+    pub hostname: String,
+    /// The organization.
+    pub organization: String,
+    /// The token, if it is not one of the CLI configuration or the environment.
+    pub(crate) token: Option<net::Token>,
+    /// Which workspaces are meant.
+    pub mapping: Mapping,
+    /// The project of the workspaces.
+    pub project: Option<String>,
+    /// Whether operations run here even if the workspace is for remote ones.
+    pub forced_local: bool,
+    /// The workspace that `TF_WORKSPACE` names.
+    pub(crate) selected: Option<String>,
+    /// The run in which this program runs itself.
+    pub(crate) run: Option<String>,
+}
+
+const WORKSPACES: &str = "Invalid workspaces configuration";
+
+impl Settings {
+    /// What a block and the environment say together. No request is made.
+    ///
+    /// # Errors
+    /// Something is missing, or contradicts something else.
+    pub fn new(kind: Kind, arguments: Arguments, environment: &Environment) -> Result<Settings, Vec<Problem>> {
+        let given = |value: Option<String>| value.filter(|text| !text.is_empty());
+        let variable = |name: &str| environment.get(name).map(str::to_owned);
+        // An empty token is none, as everywhere.
+        let token = given(arguments.token).map(net::Token::new);
+        let (hostname, organization, mapping, project);
+        let mut problems = Vec::new();
+        match kind {
+            Kind::Remote => {
+                hostname = given(arguments.hostname);
+                organization = given(arguments.organization);
+                project = None;
+                if organization.is_none() {
+                    let detail = "The \"organization\" attribute value must not be empty.";
+                    problems.push(Problem::new("Invalid organization value", detail).about("organization"));
+                }
+                mapping = remote_mapping(given(arguments.name), given(arguments.prefix));
+            }
+            Kind::Cloud => {
+                hostname = given(arguments.hostname).or_else(|| variable("TF_CLOUD_HOSTNAME"));
+                organization = given(arguments.organization).or_else(|| variable("TF_CLOUD_ORGANIZATION"));
+                project = given(arguments.project).or_else(|| variable("TF_CLOUD_PROJECT"));
+                if organization.is_none() {
+                    problems.push(
+                        Problem::new(
+                            "Invalid or missing required argument",
+                            "\"organization\" must be set in the cloud configuration or as an environment variable: \
+                             TF_CLOUD_ORGANIZATION.",
+                        )
+                        .about("organization"),
+                    );
+                }
+                mapping = cloud_mapping(given(arguments.name), arguments.tags, variable("TF_WORKSPACE"));
+            }
+        }
+        let mapping = match mapping {
+            Ok(mapping) if problems.is_empty() => mapping,
+            Ok(_) => return Err(problems),
+            Err(detail) => {
+                problems.push(Problem::new(WORKSPACES, detail).about("workspaces"));
+                return Err(problems);
+            }
+        };
+        Ok(Settings {
+            kind,
+            hostname: hostname.unwrap_or_else(|| DEFAULT_HOST.to_owned()),
+            organization: organization.unwrap_or_default(),
+            token,
+            mapping,
+            project,
+            forced_local: environment.get("TF_FORCE_LOCAL_BACKEND").is_some(),
+            selected: variable("TF_WORKSPACE"),
+            run: variable("TFE_RUN_ID"),
+        })
+    }
+
+    /// The name that a workspace has in the organization; `None` if there can be none of this name.
+    #[must_use]
+    pub fn remote_name(&self, workspace: &str) -> Option<String> {
+        match (&self.mapping, self.kind) {
+            (Mapping::Name(name), Kind::Remote) => (workspace == "default").then(|| name.clone()),
+            (Mapping::Name(name), Kind::Cloud) => (workspace == name).then(|| name.clone()),
+            _ if workspace == "default" => None,
+            (Mapping::Prefix(prefix), _) if !workspace.starts_with(prefix) => Some(format!("{prefix}{workspace}")),
+            (Mapping::Prefix(_) | Mapping::Tags(_), _) => Some(workspace.to_owned()),
+        }
+    }
+}
+
+fn remote_mapping(name: Option<String>, prefix: Option<String>) -> Result<Mapping, &'static str> {
+    match (name, prefix) {
+        (Some(name), None) => Ok(Mapping::Name(name)),
+        (None, Some(prefix)) => Ok(Mapping::Prefix(prefix)),
+        (None, None) => Err("Either workspace \"name\" or \"prefix\" is required."),
+        (Some(_), Some(_)) => Err("Only one of workspace \"name\" or \"prefix\" is allowed."),
+    }
+}
+
+fn cloud_mapping(name: Option<String>, tags: Option<Tags>, selected: Option<String>) -> Result<Mapping, &'static str> {
+    match (name, tags.filter(|tags| !tags.is_empty())) {
+        (Some(_), Some(_)) => Err(
+            "Only one of workspace \"tags\" or \"name\" is allowed. A name means one workspace, tags mean all workspaces that have \
+             them.",
+        ),
+        (Some(name), None) => match selected {
+            Some(selected) if selected != name => Err(
+                "Specified workspace \"name\" conflicts with TF_WORKSPACE environment variable. Unset the variable, or leave the \
+                 name out to have the variable say it.",
+            ),
+            _ => Ok(Mapping::Name(name)),
+        },
+        (None, Some(tags)) => Ok(Mapping::Tags(tags)),
+        (None, None) => match selected {
+            Some(name) => Ok(Mapping::Name(name)),
+            None => Err(
+                "Missing workspace mapping strategy. Either workspace \"tags\" or \"name\" is required, in the block \"workspaces\", \
+                 or the environment variable TF_WORKSPACE with the name of a workspace.",
+            ),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(kind: Kind, arguments: Arguments, variables: &[(&str, &str)]) -> Result<Settings, String> {
+        let variables = variables.iter().map(|(n, v)| ((*n).into(), (*v).into()));
+        Settings::new(kind, arguments, &Environment::read(variables))
+            .map_err(|problems| problems.into_iter().map(|p| p.detail).collect::<Vec<_>>().join(" "))
+    }
+
+    fn text(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn a_cloud_block_is_completed_by_the_environment() {
+        let variables = [
+            ("TF_CLOUD_HOSTNAME", "h.example"),
+            ("TF_CLOUD_ORGANIZATION", "o"),
+            ("TF_CLOUD_PROJECT", "p"),
+            ("TF_WORKSPACE", "w"),
+        ];
+        let all = settings(Kind::Cloud, Arguments::default(), &variables).unwrap();
+        assert_eq!((&*all.hostname, &*all.organization), ("h.example", "o"));
+        assert_eq!(all.mapping, Mapping::Name("w".into()));
+        assert_eq!(all.project.as_deref(), Some("p"));
+        let named = Arguments {
+            name: text("w"),
+            organization: text("mine"),
+            ..Arguments::default()
+        };
+        assert_eq!(
+            settings(Kind::Cloud, named.clone(), &variables).unwrap().organization,
+            "mine"
+        );
+        let other = settings(Kind::Cloud, named.clone(), &[("TF_WORKSPACE", "x")]).unwrap_err();
+        assert!(other.contains("conflicts with TF_WORKSPACE"), "{other}");
+        let both = Arguments {
+            tags: Some(Tags::Names(vec!["t".into()])),
+            ..named
+        };
+        assert!(settings(Kind::Cloud, both, &[]).unwrap_err().contains("Only one of"));
+        let nothing = settings(Kind::Cloud, Arguments::default(), &[]).unwrap_err();
+        assert!(
+            nothing.contains("TF_CLOUD_ORGANIZATION") && nothing.contains("Missing workspace"),
+            "{nothing}"
+        );
+    }
+
+    #[test]
+    fn the_environment_says_nothing_to_a_backend() {
+        let variables = [("TF_CLOUD_ORGANIZATION", "o"), ("TF_WORKSPACE", "w")];
+        let error = settings(Kind::Remote, Arguments::default(), &variables).unwrap_err();
+        assert!(
+            error.contains("organization") && error.contains("\"prefix\" is required"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn names_here_and_there() {
+        let of = |kind, name: Option<&str>, prefix: Option<&str>, workspace: &str| {
+            let arguments = Arguments {
+                organization: text("o"),
+                name: name.map(str::to_owned),
+                prefix: prefix.map(str::to_owned),
+                ..Arguments::default()
+            };
+            settings(kind, arguments, &[]).unwrap().remote_name(workspace)
+        };
+        assert_eq!(of(Kind::Remote, Some("w"), None, "default"), text("w"));
+        assert_eq!(of(Kind::Remote, Some("w"), None, "w"), None);
+        assert_eq!(of(Kind::Remote, None, Some("p-"), "dev"), text("p-dev"));
+        assert_eq!(of(Kind::Remote, None, Some("p-"), "p-dev"), text("p-dev"));
+        assert_eq!(of(Kind::Remote, None, Some("p-"), "default"), None);
+        assert_eq!(of(Kind::Cloud, Some("w"), None, "w"), text("w"));
+        assert_eq!(of(Kind::Cloud, Some("w"), None, "default"), None);
+    }
+}

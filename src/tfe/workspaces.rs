@@ -1,0 +1,322 @@
+//! Workspaces: finding, creating, listing and deleting them, and their locks.
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use crate::api::{self, ApiError, object, part};
+use crate::{Connection, Kind, Mapping, Tags};
+
+/// How long to wait before a lock is released again while a state is still being processed: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+
+/// How often a lock is tried to be released.
+const UNLOCKINGS: u32 = 20;
+
+/// A workspace, as far as its state is concerned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workspace {
+    /// What requests name it by.
+    pub id: String,
+    /// Its name in the organization.
+    pub name: String,
+    /// Where its operations run: `local`, `remote` or `agent`.
+    pub execution_mode: String,
+    /// The version of Terraform that it is for, or a constraint.
+    pub terraform_version: String,
+    /// The names of its tags.
+    pub tags: Vec<String>,
+    /// Whether the server can delete it only if it has no objects.
+    pub can_be_deleted_safely: bool,
+}
+
+impl Workspace {
+    /// Whether its operations run where the program is.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.execution_mode == "local"
+    }
+
+    fn read(data: &Json) -> Result<Workspace, ApiError> {
+        let text = |name: &str| api::text(data, name).unwrap_or_default().to_owned();
+        let tags = data.pointer("/attributes/tag-names").and_then(Json::as_array);
+        let tags = tags.into_iter().flatten().filter_map(Json::as_str);
+        let force_delete = data.pointer("/attributes/permissions/can-force-delete");
+        Ok(Workspace {
+            id: api::id(data)?,
+            name: text("name"),
+            execution_mode: text("execution-mode"),
+            terraform_version: text("terraform-version"),
+            tags: tags.map(str::to_owned).collect(),
+            can_be_deleted_safely: force_delete.is_some_and(|can| !can.is_null()),
+        })
+    }
+}
+
+/// Why a lock could not be had or released.
+#[derive(Clone, Debug)]
+pub enum LockProblem {
+    /// Somebody has it; what the server says.
+    Held(String),
+    /// Something else went wrong.
+    Failed(ApiError),
+}
+
+fn data(document: &Json) -> &Json {
+    document.get("data").unwrap_or(&Json::Null)
+}
+
+fn items(document: &Json) -> impl Iterator<Item = &Json> {
+    document.get("data").and_then(Json::as_array).into_iter().flatten()
+}
+
+fn tag_bindings(tags: &Tags) -> Json {
+    let binding = |(key, value): (&str, &str)| {
+        let mut attributes = json!({ "key": key });
+        if !value.is_empty() {
+            attributes["value"] = value.into();
+        }
+        json!({"type": "tag-bindings", "attributes": attributes})
+    };
+    tags.pairs().into_iter().map(binding).collect()
+}
+
+fn tag_names(tags: &Tags) -> Json {
+    let tag = |name: &str| json!({"type": "tags", "attributes": {"name": name}});
+    tags.names().into_iter().map(tag).collect()
+}
+
+impl Connection {
+    /// A workspace by its name in the organization; `None` if there is none, or it may not be seen.
+    ///
+    /// # Errors
+    /// The request came to nothing.
+    pub async fn workspace(&self, name: &str) -> Result<Option<Workspace>, ApiError> {
+        match self.api.get(&self.path(&format!("workspaces/{}", part(name)))).await {
+            Ok(document) => Workspace::read(data(&document)).map(Some),
+            Err(ApiError::NotFound) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The workspace of this name, with its tags, and made if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read or made; a sentence without its full stop.
+    pub async fn ensure(&self, name: &str) -> Result<Workspace, String> {
+        let found = self.workspace(name).await;
+        let found = found.map_err(|e| format!("the workspace \"{name}\" cannot be read: {e}"))?;
+        let workspace = match found {
+            Some(workspace) => workspace,
+            None => self.create(name).await?,
+        };
+        if let Mapping::Tags(tags) = &self.settings.mapping {
+            self.ensure_tags(&workspace, tags).await?;
+        }
+        Ok(workspace)
+    }
+
+    async fn create(&self, name: &str) -> Result<Workspace, String> {
+        let failed = |e: ApiError| format!("the workspace \"{name}\" cannot be created: {e}");
+        let version = self.api.net.settings().terraform_version.clone();
+        let mut body = object("workspaces", json!({ "name": name }));
+        match (self.settings.kind, &self.settings.mapping) {
+            (Kind::Remote, _) => body["data"]["attributes"]["terraform-version"] = version.as_str().into(),
+            (_, Mapping::Tags(tags @ Tags::Names(_))) => {
+                body["data"]["relationships"]["tags"] = json!({ "data": tag_names(tags) });
+            }
+            (_, Mapping::Tags(tags)) => {
+                body["data"]["relationships"]["tag-bindings"] = json!({ "data": tag_bindings(tags) });
+            }
+            _ => {}
+        }
+        if let Some(project) = &self.settings.project {
+            let id = match self.project(project).await.map_err(failed)? {
+                Some(id) => id,
+                None => self.create_project(project).await?,
+            };
+            body["data"]["relationships"]["project"] = json!({"data": {"type": "projects", "id": id}});
+        }
+        let document = self.api.post(&self.path("workspaces"), &body).await.map_err(failed)?;
+        let mut workspace = Workspace::read(data(&document)).map_err(failed)?;
+        if self.settings.kind == Kind::Cloud {
+            // The server may not have this version: then the workspace has another one.
+            let body = object("workspaces", json!({ "terraform-version": version }));
+            let set = self
+                .api
+                .patch(&format!("workspaces/{}", part(&workspace.id)), &body)
+                .await;
+            match set {
+                Ok(_) => workspace.terraform_version = version,
+                Err(e) => tracing::warn!("the version {version} cannot be set for the workspace {name}: {e}"),
+            }
+        }
+        Ok(workspace)
+    }
+
+    /// The project of this name.
+    async fn project(&self, name: &str) -> Result<Option<String>, ApiError> {
+        let path = self.path(&format!("projects?filter%5Bnames%5D={}", part(name)));
+        let document = match self.api.get(&path).await {
+            Ok(document) => document,
+            Err(ApiError::NotFound) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let found = items(&document).find(|data| api::text(data, "name") == Some(name));
+        found.map(api::id).transpose()
+    }
+
+    async fn create_project(&self, name: &str) -> Result<String, String> {
+        let failed = |e: ApiError| format!("the project \"{name}\" cannot be created: {e}");
+        let body = object("projects", json!({ "name": name }));
+        let document = self.api.post(&self.path("projects"), &body).await.map_err(failed)?;
+        api::id(data(&document)).map_err(failed)
+    }
+
+    /// Gives a workspace the tags that it lacks.
+    async fn ensure_tags(&self, workspace: &Workspace, tags: &Tags) -> Result<(), String> {
+        let failed = |e: ApiError| format!("the tags of the workspace \"{}\" cannot be set: {e}", workspace.name);
+        let path = format!("workspaces/{}/tag-bindings", part(&workspace.id));
+        let bindings = match self.api.get(&path).await {
+            Ok(document) => Some(document),
+            // A server without values of tags.
+            Err(ApiError::NotFound) => None,
+            Err(e) => return Err(failed(e)),
+        };
+        let bound = |key: &str, value: Option<&str>| match &bindings {
+            None => value.is_none(),
+            Some(document) => items(document).any(|data| {
+                let same = value.is_none_or(|value| api::text(data, "value") == Some(value));
+                same && api::text(data, "key") == Some(key)
+            }),
+        };
+        let has = |(key, value): &(&str, &str)| match *value {
+            "" => workspace.tags.iter().any(|tag| tag == key) && bound(key, None),
+            value => bound(key, Some(value)),
+        };
+        if tags.pairs().iter().all(has) {
+            return Ok(());
+        }
+        let written = match &bindings {
+            Some(_) => self.api.patch(&path, &json!({ "data": tag_bindings(tags) })).await,
+            None if tags.pairs().iter().any(|(_, value)| !value.is_empty()) => {
+                return Err("this host does not support tags with values: use a list of names for \"tags\"".to_owned());
+            }
+            None => {
+                let path = format!("workspaces/{}/relationships/tags", part(&workspace.id));
+                self.api.post(&path, &json!({ "data": tag_names(tags) })).await
+            }
+        };
+        written.map(drop).map_err(failed)
+    }
+
+    /// The names that the workspaces have here, in alphabetical order.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    pub async fn workspaces(&self) -> Result<Vec<String>, ApiError> {
+        let mut query = match &self.settings.mapping {
+            // It is made when it is used.
+            Mapping::Name(name) if self.settings.kind == Kind::Cloud => return Ok(vec![name.clone()]),
+            Mapping::Name(name) => format!("search%5Bname%5D={}", part(name)),
+            Mapping::Prefix(prefix) => format!("search%5Bname%5D={}", part(prefix)),
+            Mapping::Tags(tags) => {
+                let mut query = format!("search%5Btags%5D={}", part(&tags.names().join(",")));
+                if let Tags::Pairs(pairs) = tags {
+                    for (i, (key, value)) in pairs.iter().enumerate() {
+                        query.push_str(&format!("&filter%5Btagged%5D%5B{i}%5D%5Bkey%5D={}", part(key)));
+                        query.push_str(&format!("&filter%5Btagged%5D%5B{i}%5D%5Bvalue%5D={}", part(value)));
+                    }
+                }
+                query
+            }
+        };
+        if let Some(project) = &self.settings.project
+            && let Some(id) = self.project(project).await?
+        {
+            query.push_str(&format!("&filter%5Bproject%5D%5Bid%5D={}", part(&id)));
+        }
+        let mut names = Vec::new();
+        let mut page = 1_u64;
+        loop {
+            let path = self.path(&format!(
+                "workspaces?{query}&page%5Bnumber%5D={page}&page%5Bsize%5D=100"
+            ));
+            let document = self.api.get(&path).await?;
+            names.extend(items(&document).filter_map(|data| self.name_here(api::text(data, "name")?)));
+            let next = document.pointer("/meta/pagination/next-page").and_then(Json::as_u64);
+            match next {
+                Some(next) if next > page => page = next,
+                _ => break,
+            }
+        }
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn name_here(&self, name: &str) -> Option<String> {
+        match &self.settings.mapping {
+            Mapping::Name(wanted) => (name == wanted).then(|| "default".to_owned()),
+            Mapping::Prefix(prefix) => name.strip_prefix(&**prefix).map(str::to_owned),
+            Mapping::Tags(_) => Some(name.to_owned()),
+        }
+    }
+
+    /// Deletes a workspace with its state. It may be gone already.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub async fn delete(&self, name: &str) -> Result<(), ApiError> {
+        match self.api.delete(&self.path(&format!("workspaces/{}", part(name)))).await {
+            Err(ApiError::NotFound) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Locks a workspace.
+    ///
+    /// # Errors
+    /// Somebody has the lock, or the request came to nothing.
+    pub async fn lock(&self, workspace: &Workspace) -> Result<(), LockProblem> {
+        let path = format!("workspaces/{}/actions/lock", part(&workspace.id));
+        // It is not a document of JSON:API, in spite of its media type.
+        match self.api.post(&path, &json!({"reason": "Locked by Terraform"})).await {
+            Ok(_) => Ok(()),
+            Err(ApiError::Conflict(_)) => Err(LockProblem::Held("workspace already locked".to_owned())),
+            Err(e) => Err(LockProblem::Failed(e)),
+        }
+    }
+
+    /// Unlocks a workspace that this program has locked. While its newest state is still being processed, that is tried again.
+    ///
+    /// # Errors
+    /// It is not locked, or by somebody else, or the request came to nothing.
+    pub async fn unlock(&self, workspace: &Workspace) -> Result<(), ApiError> {
+        let path = format!("workspaces/{}/actions/unlock", part(&workspace.id));
+        let mut pause = FIRST_PAUSE;
+        for _ in 0..UNLOCKINGS {
+            match self.api.send(net::Method::POST, &path, None).await {
+                Ok(_) => return Ok(()),
+                Err(ApiError::Conflict(said)) if said.contains("pending") => {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 3).min(LONGEST_PAUSE);
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Err(ApiError::Conflict(
+            "the newest version of the state is still being processed".to_owned(),
+        ))
+    }
+
+    /// Unlocks a workspace, whoever has locked it.
+    ///
+    /// # Errors
+    /// It is not locked, or this may not be done.
+    pub async fn force_unlock(&self, workspace: &Workspace) -> Result<(), ApiError> {
+        let path = format!("workspaces/{}/actions/force-unlock", part(&workspace.id));
+        self.api.send(net::Method::POST, &path, None).await.map(drop)
+    }
+}
