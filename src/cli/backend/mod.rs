@@ -102,7 +102,7 @@ enum Kind {
 }
 
 /// Types of backends that Terraform has, and this version does not.
-const LATER: &[&str] = &["remote", "oci", "oss"];
+const LATER: &[&str] = &["remote"];
 
 /// Types of backends that Terraform once had.
 const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "manta", "swift"];
