@@ -24,6 +24,9 @@ const ATTEMPTS: u32 = 10;
 /// The part of a bucket's address under which its objects are.
 pub(crate) const OBJECTS: &str = "o";
 
+/// Where the next page of a list begins; `None` after the last.
+type Next = fn(&Answer, &Json) -> Option<String>;
+
 /// A bucket with states.
 pub(crate) struct Client {
     pub settings: Settings,
@@ -132,7 +135,7 @@ impl Client {
         kind: &str,
         query: &[(&str, &str)],
         member: &str,
-        (parameter, next): (&str, fn(&Answer, &Json) -> Option<String>),
+        (parameter, next): (&str, Next),
     ) -> Result<Vec<Json>> {
         let cloud = &self.settings.cloud;
         let mut items = Vec::new();
