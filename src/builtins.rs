@@ -91,6 +91,8 @@ const STORES: provider_terraform::Stores = &[
     (state_http::NAME, || AnyStateStore::new(state_http::store())),
     (state_inmem::NAME, || AnyStateStore::new(state_inmem::store())),
     (state_kubernetes::NAME, || AnyStateStore::new(state_kubernetes::store())),
+    (state_oci::NAME, || AnyStateStore::new(state_oci::store())),
+    (state_oss::NAME, || AnyStateStore::new(state_oss::store())),
     (state_pg::NAME, || AnyStateStore::new(state_pg::store())),
     (state_remote::REMOTE, || {
         AnyStateStore::new(state_remote::remote(provider_terraform::VERSION))
@@ -263,6 +265,20 @@ pub const PLUGINS: &[Plugin] = &[
         version: Some(provider_terraform::VERSION),
         earlier: &[],
         serve: || monoform_sdk::serve_state_store(state_kubernetes::NAME, state_kubernetes::store()),
+    },
+    Plugin {
+        name: state_oci::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_oci::NAME, state_oci::store()),
+    },
+    Plugin {
+        name: state_oss::NAME,
+        kind: Kind::StateStore,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve: || monoform_sdk::serve_state_store(state_oss::NAME, state_oss::store()),
     },
     Plugin {
         name: state_pg::NAME,

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use md5::{Digest as _, Md5};
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
 use serde_json::{Value as Json, json};
+use store_client::name::joined;
+use store_client::sum::md5_hex;
 use store_client::{Method, xml};
 
 use crate::cloud::{About, Refused};
@@ -29,23 +30,6 @@ const SUM: &str = "x-cos-meta-md5";
 /// A bucket with states.
 pub(crate) struct Client {
     settings: Settings,
-}
-
-/// Joins the parts of a name as Terraform does: without empty parts, and those that lead nowhere.
-fn joined(parts: &[&str]) -> String {
-    let mut out: Vec<&str> = Vec::new();
-    for part in parts.iter().flat_map(|part| part.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." => drop(out.pop()),
-            part => out.push(part),
-        }
-    }
-    out.join("/")
-}
-
-fn md5_hex(bytes: &[u8]) -> String {
-    Md5::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn problem(summary: &str, detail: String) -> Diagnostics {

@@ -2,12 +2,13 @@
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
+use store_client::credential::{Credential, CredentialCache};
+use store_client::name::{encoded_path, query as query_text};
 use store_client::oauth::now;
-use store_client::{Answer, Failure, HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url, xml};
-use tokio::sync::Mutex;
+use store_client::{Answer, HeaderMap, HeaderName, HttpClient, Method, Url, header_value as header, xml};
 
-use crate::credentials::{Current, Source};
-use crate::sign::{self, Call, Credential, encoded};
+use crate::credentials::Source;
+use crate::sign::{self, Call};
 
 /// How long a signature of a request to the bucket holds, in seconds.
 const SIGNATURE: i64 = 3600;
@@ -23,7 +24,7 @@ pub(crate) struct Cloud {
     /// For what must not be sent twice.
     pub once: HttpClient,
     pub source: Source,
-    pub current: Mutex<Option<Current>>,
+    pub current: CredentialCache,
 }
 
 /// What is being done: for messages.
@@ -58,13 +59,7 @@ impl std::fmt::Display for Refused {
 impl Cloud {
     /// Credentials that hold for a while.
     pub async fn credential(&self) -> Result<Credential> {
-        let mut current = self.current.lock().await;
-        if let Some(current) = current.as_ref().filter(|current| current.holds()) {
-            return Ok(current.credential.clone());
-        }
-        let found = self.source.find(self).await?;
-        *current = Some(found.clone());
-        Ok(found.credential)
+        self.current.get(self.source.find(self)).await
     }
 
     /// A signed request to the bucket. `path` begins with a slash, and is not encoded.
@@ -79,14 +74,9 @@ impl Cloud {
         let credential = self.credential().await?;
         let mut url = self.bucket.clone();
         let base = url.path().trim_end_matches('/').to_owned();
-        let encoded_path: Vec<String> = path.split('/').map(encoded).collect();
-        url.set_path(&format!("{base}{}", encoded_path.join("/")));
+        url.set_path(&format!("{base}{}", encoded_path(path)));
         if !query.is_empty() {
-            let parts: Vec<String> = query
-                .iter()
-                .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
-                .collect();
-            url.set_query(Some(&parts.join("&")));
+            url.set_query(Some(&query_text(query.iter().copied())));
         }
         let host = match (url.host_str(), url.port()) {
             (Some(host), Some(port)) => format!("{host}:{port}"),
@@ -194,41 +184,23 @@ impl Cloud {
         let (code, message) = (part("Code"), part("Message"));
         let advice = match (code.as_str(), answer.status.as_u16()) {
             ("NoSuchBucket", _) => format!(
-                " Create the bucket: coscli mb cos://{bucket} -e cos.{}.myqcloud.com\nOr, if it is there, correct \"bucket\" (its name \
+                "Create the bucket: coscli mb cos://{bucket} -e cos.{}.myqcloud.com\nOr, if it is there, correct \"bucket\" (its name \
                  ends with the number of the account) or \"region\".",
                 self.region
             ),
             ("InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidSecurity", _) => {
-                " The credentials are wrong: check secret_id and secret_key, or TENCENTCLOUD_SECRET_ID and \
+                "The credentials are wrong: check secret_id and secret_key, or TENCENTCLOUD_SECRET_ID and \
                  TENCENTCLOUD_SECRET_KEY."
                     .to_owned()
             }
             ("RequestTimeTooSkewed" | "AccessDenied", 403) if message.to_lowercase().contains("time") => {
-                " The clock of this machine is wrong.".to_owned()
+                "The clock of this machine is wrong.".to_owned()
             }
-            ("RequestTimeTooSkewed", _) => " The clock of this machine is wrong.".to_owned(),
-            (_, 403) => " The account needs a policy that permits this, on the bucket and on tags (tag:*).".to_owned(),
+            ("RequestTimeTooSkewed", _) => "The clock of this machine is wrong.".to_owned(),
+            (_, 403) => "The account needs a policy that permits this, on the bucket and on tags (tag:*).".to_owned(),
             _ => String::new(),
         };
-        let said: Vec<&str> = [code.as_str(), message.trim_end_matches('.')]
-            .into_iter()
-            .filter(|s| !s.is_empty())
-            .collect();
-        let said = match said.join(": ") {
-            text if text.is_empty() => text,
-            text => format!(" ({text})"),
-        };
-        let detail = format!(
-            "{} was answered with the status {}{said}.{advice}",
-            about.what, answer.status
-        );
+        let detail = answer.told(about.what, &code, &message, &advice);
         Diagnostic::error(about.summary, detail).into()
     }
-}
-
-fn header(value: &str) -> std::result::Result<HeaderValue, Failure> {
-    HeaderValue::from_str(value).map_err(|_| Failure {
-        message: "a header of the request has characters that it cannot have".to_owned(),
-        passing: false,
-    })
 }

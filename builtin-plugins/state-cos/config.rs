@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use monoform_sdk::schema::{block, optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Result, Set, env};
+use store_client::credential::{Credential, CredentialCache};
 use store_client::{HttpClient, Retries, Settings as HttpSettings, Url};
 
 use crate::cloud::Cloud;
 use crate::credentials::{Profile, Role, Source};
-use crate::sign::Credential;
 
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
@@ -193,7 +193,7 @@ impl Config {
                 http: http(3)?,
                 once: http(0)?,
                 source: self.source(&profile)?,
-                current: tokio::sync::Mutex::default(),
+                current: CredentialCache::default(),
             },
             bucket,
             prefix: self.prefix.text().to_owned(),

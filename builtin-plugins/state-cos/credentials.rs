@@ -6,14 +6,11 @@ use std::time::Duration;
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::{Value as Json, json};
-use store_client::oauth::now;
+use store_client::credential::{Credential, Current};
+use store_client::name::encoded;
 use store_client::{HeaderMap, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
 
 use crate::cloud::Cloud;
-use crate::sign::{Credential, encoded};
-
-/// How long before their end credentials are not used any more, in seconds.
-const HEADROOM: i64 = 300;
 
 /// Where credentials come from.
 #[derive(Clone)]
@@ -36,19 +33,6 @@ pub(crate) struct Role {
 
 impl Role {
     pub const USUAL_DURATION: u32 = 7200;
-}
-
-/// Credentials, and when they end: in seconds since 1970.
-#[derive(Clone)]
-pub(crate) struct Current {
-    pub credential: Credential,
-    pub ends: Option<i64>,
-}
-
-impl Current {
-    pub fn holds(&self) -> bool {
-        self.ends.is_none_or(|end| end - HEADROOM > now())
-    }
 }
 
 /// What the files of the command line `tccli` say.

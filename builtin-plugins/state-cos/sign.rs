@@ -2,38 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hmac::{Hmac, Mac};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use sha1::Sha1;
-use sha2::{Digest as _, Sha256};
-
-/// Keys, and the token that goes with those that end.
-#[derive(Clone, Default)]
-pub(crate) struct Credential {
-    pub id: String,
-    pub key: String,
-    pub token: Option<String>,
-}
-
-/// What stays as it is in names and values that are signed.
-const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
-pub(crate) fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, PART).to_string()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn hmac<M: Mac + hmac::KeyInit>(key: &[u8], text: &[u8]) -> Vec<u8> {
-    // A key may have any length.
-    let Ok(mut mac) = <M as hmac::KeyInit>::new_from_slice(key) else {
-        return Vec::new();
-    };
-    mac.update(text);
-    mac.finalize().into_bytes().to_vec()
-}
+use store_client::credential::Credential;
+use store_client::name::encoded;
+use store_client::sum::{hex, hmac_sha1, hmac_sha256, sha1_hex, sha256_hex};
 
 /// Names in small letters and values, as they are signed: the list of names, and all together.
 fn listed(parts: &[(&str, &str)]) -> (String, String) {
@@ -58,10 +29,10 @@ pub(crate) fn of_bucket(
 ) -> String {
     let (query_names, query) = listed(query);
     let (header_names, headers) = listed(headers);
-    let key = hex(&hmac::<Hmac<Sha1>>(credential.key.as_bytes(), time.as_bytes()));
+    let key = hex(&hmac_sha1(credential.key.as_bytes(), time.as_bytes()));
     let request = format!("{}\n{path}\n{query}\n{headers}\n", method.to_lowercase());
-    let text = format!("sha1\n{time}\n{}\n", hex(&Sha1::digest(request.as_bytes())));
-    let signature = hex(&hmac::<Hmac<Sha1>>(key.as_bytes(), text.as_bytes()));
+    let text = format!("sha1\n{time}\n{}\n", sha1_hex(request.as_bytes()));
+    let signature = hex(&hmac_sha1(key.as_bytes(), text.as_bytes()));
     format!(
         "q-sign-algorithm=sha1&q-ak={}&q-sign-time={time}&q-key-time={time}&q-header-list={header_names}&q-url-param-list=\
          {query_names}&q-signature={signature}",
@@ -87,19 +58,19 @@ pub(crate) fn of_call(credential: &Credential, call: &Call<'_>) -> String {
         "POST\n/\n\ncontent-type:{}\nhost:{}\n\n{SIGNED}\n{}",
         call.content_type,
         call.host,
-        hex(&Sha256::digest(call.body.as_bytes()))
+        sha256_hex(call.body.as_bytes())
     );
     let scope = format!("{}/{}/tc3_request", call.day, call.service);
     let text = format!(
         "TC3-HMAC-SHA256\n{}\n{scope}\n{}",
         call.time,
-        hex(&Sha256::digest(request.as_bytes()))
+        sha256_hex(request.as_bytes())
     );
     let mut key = format!("TC3{}", credential.key).into_bytes();
     for part in [call.day, call.service, "tc3_request"] {
-        key = hmac::<Hmac<Sha256>>(&key, part.as_bytes());
+        key = hmac_sha256(&key, part.as_bytes());
     }
-    let signature = hex(&hmac::<Hmac<Sha256>>(&key, text.as_bytes()));
+    let signature = hex(&hmac_sha256(&key, text.as_bytes()));
     format!(
         "TC3-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={SIGNED}, Signature={signature}",
         credential.id

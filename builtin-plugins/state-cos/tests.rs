@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use md5::{Digest as _, Md5};
 use monoform_sdk::StateClient;
 use monoform_sdk::state_store::LockInfo;
 use monoform_sdk::testing::state_store::{Abilities, conformance};
 use serde_json::{Value as Json, json};
+use store_client::credential::{Credential, CredentialCache};
+use store_client::sum::md5_hex as hex_md5;
 use store_client::testing::{Asked, Reply, Server};
 use store_client::{HttpClient, Settings as HttpSettings, Url};
 
@@ -16,17 +17,12 @@ use crate::client::Client;
 use crate::cloud::Cloud;
 use crate::config::Settings;
 use crate::credentials::{Profile, Role, Source};
-use crate::sign::Credential;
 
 #[derive(Default)]
 struct Account {
     /// Content and sum by name.
     objects: BTreeMap<String, (Vec<u8>, String)>,
     tags: BTreeSet<String>,
-}
-
-fn hex_md5(bytes: &[u8]) -> String {
-    Md5::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn refusal(status: u16, code: &str) -> Reply {
@@ -140,7 +136,7 @@ fn connect(server: &Server, id: &str, role: Option<Role>) -> Client {
                 machine: None,
                 role,
             },
-            current: tokio::sync::Mutex::default(),
+            current: CredentialCache::default(),
         },
     })
 }

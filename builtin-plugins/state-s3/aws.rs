@@ -6,7 +6,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use reqsign_aws_v4::{Credential, RequestSigner};
 use reqsign_core::{Context, SignRequest as _};
-use sha2::{Digest as _, Sha256};
+use store_client::sum::sha256_hex;
 use store_client::xml::tag;
 use store_client::{Answer, HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url};
 
@@ -19,11 +19,6 @@ pub(crate) struct Request<'a> {
     pub url: Url,
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
-}
-
-/// The SHA-256 of bytes, in hexadecimal.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Signs and sends a request. Without credentials it is sent as it is.
@@ -43,7 +38,7 @@ pub(crate) async fn send(
     let mut headers = HeaderMap::new();
     headers.insert(
         "x-amz-content-sha256",
-        HeaderValue::from_str(&sha256(&request.body)).map_err(|e| broken(e.to_string()))?,
+        HeaderValue::from_str(&sha256_hex(&request.body)).map_err(|e| broken(e.to_string()))?,
     );
     for (name, value) in &request.headers {
         let value = HeaderValue::from_str(value)
@@ -152,26 +147,7 @@ pub(crate) fn problem(summary: &str, what: &str, place: &Place<'_>, answer: &Ans
         "KMS.NotFoundException" => "Correct kms_key_id, or create the key in the region of the bucket.".to_owned(),
         _ => String::new(),
     };
-    let said = [code.as_str(), &message]
-        .into_iter()
-        .filter(|s| !s.is_empty())
-        .collect::<Vec<_>>()
-        .join(": ");
-    let said = if said.is_empty() {
-        String::new()
-    } else {
-        format!(" ({said})")
-    };
-    let advice = if advice.is_empty() {
-        String::new()
-    } else {
-        format!(" {advice}")
-    };
-    Diagnostic::error(
-        summary,
-        format!("{what} was answered with the status {}{said}.{advice}", answer.status),
-    )
-    .into()
+    Diagnostic::error(summary, answer.told(what, &code, &message, &advice)).into()
 }
 
 /// What advice speaks of.

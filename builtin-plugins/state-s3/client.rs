@@ -1,14 +1,10 @@
 //! The objects of the bucket.
 
-use std::time::Duration;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use md5::{Digest as _, Md5};
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Result, StateClient, async_trait};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use sha2::Sha256;
+use store_client::consistent;
+use store_client::name::{encoded, encoded_path, joined};
+use store_client::sum::{md5_hex, sha256_base64};
 use store_client::xml::{tag, tags};
 use store_client::{Answer, Method, Url};
 
@@ -20,42 +16,10 @@ const READ: &str = "Error reading the state";
 const WRITE: &str = "Error writing the state";
 const LIST: &str = "Failed to list workspaces";
 
-/// How long a state whose checksum does not match is read again, and how often.
-const CONSISTENCY: Duration = Duration::from_secs(10);
-const CONSISTENCY_PAUSE: Duration = Duration::from_secs(2);
-
-/// What stays as it is in a key.
-const KEY: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~')
-    .remove(b'/');
-/// And in a part of a query.
-const QUERY: &AsciiSet = &KEY.add(b'/');
-
 /// A bucket with states.
 pub(crate) struct Client {
     pub settings: Settings,
     credentials: Credentials,
-}
-
-/// Joins the parts of a key as Terraform does: without empty parts, and those that lead nowhere.
-fn joined(parts: &[&str]) -> String {
-    let mut out: Vec<&str> = Vec::new();
-    for part in parts.iter().flat_map(|part| part.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." => drop(out.pop()),
-            part => out.push(part),
-        }
-    }
-    out.join("/")
-}
-
-/// The MD5 of bytes, in hexadecimal.
-pub(crate) fn md5_hex(bytes: &[u8]) -> String {
-    Md5::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 impl Client {
@@ -117,7 +81,7 @@ impl Client {
                     .chars()
                     .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c));
         let base = address.path().trim_end_matches('/').to_owned();
-        let key = utf8_percent_encode(key.unwrap_or_default(), KEY).to_string();
+        let key = encoded_path(key.unwrap_or_default());
         if !self.settings.services.path_style && is_name && fits {
             let named = format!("{bucket}.{host}");
             address.set_host(Some(&named)).map_err(|e| {
@@ -128,7 +92,7 @@ impl Client {
             })?;
             address.set_path(&format!("{base}/{key}"));
         } else {
-            address.set_path(&format!("{base}/{}/{key}", utf8_percent_encode(bucket, KEY)));
+            address.set_path(&format!("{base}/{}/{key}", encoded_path(bucket)));
         }
         address.set_query((!query.is_empty()).then_some(query));
         Ok(address)
@@ -201,7 +165,7 @@ impl Client {
         }
         if self.settings.checksum {
             headers.push(("x-amz-sdk-checksum-algorithm", "SHA256".to_owned()));
-            headers.push(("x-amz-checksum-sha256", BASE64.encode(Sha256::digest(body))));
+            headers.push(("x-amz-checksum-sha256", sha256_base64(body)));
         }
         if let Some(acl) = &self.settings.acl {
             headers.push(("x-amz-acl", acl.clone()));
@@ -241,7 +205,6 @@ impl StateClient for Client {
         let mut names = vec![DEFAULT.to_owned()];
         let mut token: Option<String> = None;
         loop {
-            let encoded = |text: &str| utf8_percent_encode(text, QUERY).to_string();
             let mut query = match &token {
                 Some(token) => format!("continuation-token={}&", encoded(token)),
                 None => String::new(),
@@ -277,35 +240,20 @@ impl StateClient for Client {
 
     async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
         let key = self.key(workspace);
-        let deadline = tokio::time::Instant::now() + CONSISTENCY;
-        loop {
-            let state = self.get(&key).await?;
-            let Some(expected) = self.digest(&key).await else {
-                return Ok(state);
-            };
-            let actual = state.as_deref().map(md5_hex).unwrap_or_default();
-            if expected == actual {
-                return Ok(state);
-            }
-            if tokio::time::Instant::now() >= deadline {
-                let place = format!("{}/{key}", self.settings.bucket);
-                return Err(Diagnostic::error(
-                    "state data in S3 does not have the expected content",
-                    format!(
-                        "The state in the bucket has another checksum than the table records.\n\n\
-                         Bucket: {}\nKey:    {key}\nActual checksum:   {actual}\nRecorded checksum: {expected}\n\n\
-                         Another program may just have written the state: try again. If the state is right (the last one that was \
-                         written), store its checksum: in the table {:?}, the item with the LockID \"{place}-md5\" must have the \
-                         Digest {actual:?}.",
-                        self.settings.bucket,
-                        self.settings.table.as_deref().unwrap_or_default()
-                    ),
-                )
-                .into());
-            }
-            tracing::info!("the checksum of the state does not match, and it is read again");
-            tokio::time::sleep(CONSISTENCY_PAUSE).await;
-        }
+        let mismatch = |expected: &str, actual: &str| {
+            let place = format!("{}/{key}", self.settings.bucket);
+            let detail = format!(
+                "The state in the bucket has another checksum than the table records.\n\n\
+                 Bucket: {}\nKey:    {key}\nActual checksum:   {actual}\nRecorded checksum: {expected}\n\n\
+                 Another program may just have written the state: try again. If the state is right (the last one that was \
+                 written), store its checksum: in the table {:?}, the item with the LockID \"{place}-md5\" must have the \
+                 Digest {actual:?}.",
+                self.settings.bucket,
+                self.settings.table.as_deref().unwrap_or_default()
+            );
+            Diagnostic::error("state data in S3 does not have the expected content", detail).into()
+        };
+        consistent::read(|| self.get(&key), || self.digest(&key), mismatch).await
     }
 
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
@@ -345,17 +293,5 @@ impl StateClient for Client {
 
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
         self.release(&self.key(workspace), id).await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_joined_as_paths() {
-        assert_eq!(joined(&["env:", "dev", "a/b.tfstate"]), "env:/dev/a/b.tfstate");
-        assert_eq!(joined(&["", "dev", "k"]), "dev/k");
-        assert_eq!(joined(&["a//b", "./c", "../d"]), "a/b/d");
     }
 }

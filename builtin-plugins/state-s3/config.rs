@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use monoform_sdk::schema::{nested, optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Set, env};
+use store_client::duration::parse;
 
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
@@ -267,7 +268,7 @@ impl Found {
             attribute,
             (!is_arn(role, "role/")).then(|| format!("role_arn must be the ARN of an IAM role, and not {role:?}.")),
         );
-        let wrong = duration.and_then(|text| match duration_of(text) {
+        let wrong = duration.and_then(|text| match parse(text) {
             Some(time) if (Duration::from_secs(900)..=Duration::from_secs(43_200)).contains(&time) => None,
             Some(_) => Some("duration must be from 15 minutes to 12 hours.".to_owned()),
             None => Some(format!("duration must be a time like \"1h30m\", and not {text:?}.")),
@@ -304,35 +305,6 @@ fn is_word(c: char) -> bool {
 fn is_arn(text: &str, resource: &str) -> bool {
     let parts: Vec<&str> = text.splitn(6, ':').collect();
     matches!(parts.as_slice(), ["arn", partition, "iam", "", _, name] if !partition.is_empty() && name.starts_with(resource) && name.len() > resource.len())
-}
-
-/// A time as Go writes it: `1h30m`, `900s`, `1.5h`.
-pub(crate) fn duration_of(text: &str) -> Option<Duration> {
-    let mut rest = text.trim();
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest.get(..digits)?.parse().ok()?;
-        rest = rest.get(digits..)?;
-        let end = rest
-            .find(|c: char| c.is_ascii_digit() || c == '.')
-            .unwrap_or(rest.len());
-        let (unit, next) = rest.split_at_checked(end)?;
-        rest = next;
-        seconds += number
-            * match unit {
-                "h" => 3600.0,
-                "m" => 60.0,
-                "s" => 1.0,
-                "ms" => 1e-3,
-                "us" | "µs" | "μs" => 1e-6,
-                "ns" => 1e-9,
-                _ => return None,
-            };
-    }
-    (!text.trim().is_empty())
-        .then(|| Duration::try_from_secs_f64(seconds).ok())
-        .flatten()
 }
 
 fn is_kms_key(text: &str) -> bool {
@@ -548,17 +520,6 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_are_those_of_go() {
-        let seconds = |text: &str| duration_of(text).map(|d| d.as_secs());
-        assert_eq!(seconds("1h30m"), Some(5400));
-        assert_eq!(seconds("900s"), Some(900));
-        assert_eq!(seconds("1.5h"), Some(5400));
-        for wrong in ["", "1", "h", "1d", "1h x"] {
-            assert_eq!(seconds(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn keys_of_kms_are_ids_aliases_and_arns() {

@@ -3,7 +3,7 @@
 use monoform_sdk::state_store::{LockError, LockInfo};
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::{Value as Json, json};
-use store_client::{Answer, Method};
+use store_client::{Answer, Method, consistent};
 
 use crate::aws;
 use crate::client::Client;
@@ -267,10 +267,7 @@ impl Client {
             tracing::warn!("{}", details(&aws::problem(LOCK, what, &self.place(), &answer)));
             return None;
         }
-        let digest = attribute(&answer, "Digest");
-        digest
-            .filter(|d| d.len() == 32 && d.chars().all(|c| c.is_ascii_hexdigit()))
-            .map(|d| d.to_lowercase())
+        consistent::recorded(attribute(&answer, "Digest"))
     }
 
     /// Keeps the checksum of a state in the table.

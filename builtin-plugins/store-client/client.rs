@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use monoform_sdk::Diagnostic;
-use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
+};
 use reqwest::{Client, Method, StatusCode};
 use rustls::ClientConfig;
 use url::{Host, Url};
@@ -33,6 +35,8 @@ pub struct Settings {
     pub proxy: Proxy,
     /// How long one request may take, answer included; without end if not said.
     pub timeout: Option<Duration>,
+    /// How long it may take until there is a connection, if not the usual time.
+    pub connect_timeout: Option<Duration>,
     /// Whether redirects are followed.
     pub follow_redirects: bool,
     /// What the program calls itself, if not by its name and version.
@@ -48,6 +52,7 @@ impl Default for Settings {
             retries: Retries::default(),
             proxy: Proxy::default(),
             timeout: None,
+            connect_timeout: None,
             follow_redirects: true,
             user_agent: None,
             unix_socket: None,
@@ -126,6 +131,25 @@ impl Answer {
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// What was answered to something that was done, in a sentence, then advice: with the code and the message of the server, as
+    /// far as there are any.
+    #[must_use]
+    pub fn told(&self, what: &str, code: &str, message: &str, advice: &str) -> String {
+        let said: Vec<&str> = [code, message.trim_end_matches('.')]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect();
+        let said = match said.join(": ") {
+            text if text.is_empty() => text,
+            text => format!(" ({text})"),
+        };
+        let space = if advice.is_empty() { "" } else { " " };
+        format!(
+            "{what} was answered with the status {}{said}.{space}{advice}",
+            self.status
+        )
     }
 }
 
@@ -326,7 +350,7 @@ impl HttpClient {
         let mut builder = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
-            .connect_timeout(CONNECT_TIMEOUT)
+            .connect_timeout(self.settings.connect_timeout.unwrap_or(CONNECT_TIMEOUT))
             .user_agent(self.settings.user_agent.as_deref().unwrap_or(USER_AGENT))
             .tls_backend_preconfigured(self.tls.clone());
         if let Some(socket) = &self.settings.unix_socket {
@@ -350,6 +374,17 @@ impl HttpClient {
         }
         builder.build()
     }
+}
+
+/// Text as the value of a header.
+///
+/// # Errors
+/// It has characters that no header can have.
+pub fn header_value(text: &str) -> Result<HeaderValue, Failure> {
+    HeaderValue::from_str(text).map_err(|_| Failure {
+        message: "a header of the request has characters that it cannot have".to_owned(),
+        passing: false,
+    })
 }
 
 /// The first line of what a server says about an error.

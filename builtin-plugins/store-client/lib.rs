@@ -9,22 +9,29 @@
 //! Nothing is prepared before a request needs it: the machine's root certificates are read when a server presents a certificate
 //! that they must vouch for.
 //!
-//! - [`lock`]: trying for a lock again while nobody says who holds it.
-//! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`xml`]: the little that is read of XML.
+//! - [`lock`]: trying for a lock again while nobody says who holds it. [`consistent`]: states whose sum is kept elsewhere.
+//! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`credential`]: keys that end.
+//! - [`name`] and [`sum`]: the names of objects in addresses, and sums in headers. [`duration`] and [`xml`]: the
+//!   little that is read of both.
 //!
 //! With the feature `testing` there is a small web server for the tests of stores.
 //!
 //! Begin with [`client`].
 
 pub mod client;
+pub mod consistent;
+pub mod credential;
+pub mod duration;
 pub mod lock;
+pub mod name;
 pub mod oauth;
+pub mod sum;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tls;
 pub mod xml;
 
-pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings};
+pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings, header_value};
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Method, StatusCode};
 pub use tls::Tls;

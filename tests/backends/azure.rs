@@ -121,6 +121,8 @@ fn made(server: Arc<Server>, settings: String, environment: Vec<(String, String)
         environment,
         workspaces: true,
         named_locks: true,
+        peer: Tool::Terraform,
+        recorder: Tool::Terraform,
         server: Box::new(server),
     }
 }

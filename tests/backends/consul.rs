@@ -58,6 +58,8 @@ fn made(more: &str) -> (Lab, Arc<Server>, String) {
         environment: Vec::new(),
         workspaces: true,
         named_locks: true,
+        peer: Tool::Terraform,
+        recorder: Tool::Terraform,
         server: Box::new(server.clone()),
     };
     (lab, server, path)

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use serde_json::{Value as Json, json};
 use support::server::{Reply, Request, Server, decoded};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, Tool};
 use crate::server::proxy;
 
 #[derive(Default)]
@@ -56,7 +56,7 @@ fn answer(account: &mut Account, request: &Request) -> Reply {
 }
 
 /// CRC-64 with ECMA's polynomial, which the official client compares.
-fn crc64(bytes: &[u8]) -> u64 {
+pub fn crc64(bytes: &[u8]) -> u64 {
     let step = |crc: u64, byte: &u8| {
         (0..8).fold(crc ^ u64::from(*byte), |crc, _| match crc & 1 {
             1 => (crc >> 1) ^ 0xc96c_5795_d787_0f42,
@@ -123,6 +123,8 @@ pub fn lab() -> Lab {
         environment: environment.map(|(name, value)| (name.to_owned(), value)).to_vec(),
         workspaces: true,
         named_locks: true,
+        peer: Tool::Terraform,
+        recorder: Tool::Terraform,
         server: Box::new((server, dir)),
     }
 }

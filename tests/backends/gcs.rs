@@ -75,6 +75,8 @@ fn made(server: Arc<Server>, settings: String) -> Lab {
         environment: Vec::new(),
         workspaces: true,
         named_locks: true,
+        peer: Tool::Terraform,
+        recorder: Tool::Terraform,
         server: Box::new(server),
     }
 }

@@ -120,6 +120,8 @@ pub fn lab() -> Lab {
         environment: Vec::new(),
         workspaces: false,
         named_locks: true,
+        peer: Tool::Terraform,
+        recorder: Tool::Terraform,
         server: Box::new(kept),
     }
 }

@@ -22,6 +22,8 @@ fn made() -> (Lab, Arc<Cluster>) {
         environment: Vec::new(),
         workspaces: true,
         named_locks: true,
+        peer: Tool::Terraform,
+        recorder: Tool::Terraform,
         server: Box::new((cluster.clone(), dir)),
     };
     (lab, cluster)

@@ -1,6 +1,7 @@
 //! A server that keeps states, and working directories whose states are there.
 
 use std::any::Any;
+use std::sync::OnceLock;
 
 use support::{Ran, Workspace, monoform, which};
 
@@ -16,22 +17,38 @@ pub struct Lab {
     pub workspaces: bool,
     /// Whether it tells who holds a lock, and frees a lock by its name.
     pub named_locks: bool,
+    /// The other program: one that has this backend.
+    pub peer: Tool,
+    /// The other program whose records have the same arguments.
+    pub recorder: Tool,
     /// What ends with the lab.
     pub server: Box<dyn Any>,
 }
 
-/// The two programs.
+/// The programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tool {
     Monoform,
+    /// Terraform 1.11, which is what records and messages are compared with.
     Terraform,
+    /// Terraform 1.16, for backends that the other does not have, or not with all arguments.
+    NewerTerraform,
 }
 
 impl Tool {
+    /// The name of the program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tool::Monoform => "monoform",
+            Tool::Terraform => "terraform",
+            Tool::NewerTerraform => "terraform-1.16",
+        }
+    }
+
     pub fn path(self) -> String {
         match self {
             Tool::Monoform => monoform().to_owned(),
-            Tool::Terraform => which("terraform").expect("terraform").display().to_string(),
+            other => which(other.name()).expect("it is installed").display().to_string(),
         }
     }
 }
@@ -87,4 +104,17 @@ pub fn run(workspace: &Workspace, tool: Tool, args: &[&str]) -> Ran {
     }
     all.extend(&args[1 + sub..]);
     workspace.run_program(tool.path(), &all)
+}
+
+/// Whether Monoform reads what the newer Terraform writes of a resource: since 1.16 its built-in one has a block more.
+pub fn knows_its_resources() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| {
+        let text = "resource \"terraform_data\" \"a\" {\n  store {\n    input = 1\n  }\n}\n";
+        let w = Workspace::with(&[("main.tf", text)]);
+        run(&w, Tool::Monoform, &["init"]);
+        !run(&w, Tool::Monoform, &["validate"])
+            .all()
+            .contains("Unsupported block type")
+    })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::{Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, Tool};
 
 pub const PROGRAMS: &[&str] = &["postgres", "psql"];
 
@@ -144,6 +144,8 @@ pub fn lab() -> Lab {
         environment: Vec::new(),
         workspaces: true,
         named_locks: false,
+        peer: Tool::Terraform,
+        recorder: Tool::Terraform,
         server: Box::new(server),
     }
 }

@@ -119,6 +119,8 @@ fn made(server: Arc<Server>, settings: String) -> Lab {
         environment: keys_in_environment(),
         workspaces: true,
         named_locks: true,
+        peer: Tool::Terraform,
+        recorder: Tool::Terraform,
         server: Box::new(server),
     }
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use monoform_sdk::{Diagnostics, Result, env};
 use reqsign_aws_v4::Credential;
 use serde_json::{Value as Json, json};
-use sha1::{Digest as _, Sha1};
+use store_client::sum::sha1_hex;
 use store_client::{HeaderMap, HeaderValue, HttpClient, Method};
 
 use super::profile::Section;
@@ -18,10 +18,7 @@ use crate::settings::url;
 
 /// The file with the token of a login, which has the name of the session, or else the address of the portal.
 fn file(key: &str) -> PathBuf {
-    let name: String = Sha1::digest(key.as_bytes())
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
+    let name = sha1_hex(key.as_bytes());
     env::expand_home(&format!("~/.aws/sso/cache/{name}.json"))
 }
 

@@ -9,9 +9,9 @@ use store_client::{HttpClient, Method};
 
 use super::{credential, expiry, problem};
 use crate::aws::{self, Place, Request};
-use crate::config::duration_of;
 use crate::endpoints::iam_region;
 use crate::settings::{Services, url};
+use store_client::duration::parse as duration_of;
 
 /// A role to take on.
 #[derive(Clone, Debug, Default)]

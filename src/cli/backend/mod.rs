@@ -115,9 +115,6 @@ enum Kind {
     Store(StorePlugin),
 }
 
-/// Types of backends that Terraform has, and this version does not.
-const LATER: &[&str] = &["oci", "oss"];
-
 /// Types of backends that Terraform once had.
 const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "manta", "swift"];
 
@@ -138,15 +135,7 @@ fn no_such_type(session: &Session, ty: &str) -> Diagnostic {
     let (summary, detail) = if ty == CLOUD {
         (
             "Unsupported backend type",
-            "There is no explicit backend type named \"cloud\". To configure HCP Terraform, declare a 'cloud' block instead.".to_owned(),
-        )
-    } else if LATER.contains(&ty) {
-        (
-            "Backend not supported",
-            format!(
-                "The backend \"{ty}\" is not supported by this version of Monoform. It has these: {}.",
-                known.join(", ")
-            ),
+            "HCP Terraform is configured by a block of its own, \"cloud\", and not by a backend of that name.".to_owned(),
         )
     } else if REMOVED.contains(&ty) {
         (

@@ -1,0 +1,298 @@
+//! Who we are: the key of a user, or a key that goes with a token.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
+use serde_json::Value as Json;
+use store_client::oauth::{PrivateKey, now};
+
+use crate::config::{Config, SUMMARY, text, variable};
+use crate::federation::{Cluster, Machine};
+use crate::key;
+use crate::profile::{Profile, expanded, usual_file};
+use crate::region::full_name;
+
+/// How long before its end a token is not used any more, in seconds.
+const HEADROOM: i64 = 300;
+
+/// How requests are signed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    ApiKey,
+    InstancePrincipal,
+    InstancePrincipalWithCerts,
+    SecurityToken,
+    ResourcePrincipal,
+    WorkloadIdentity,
+}
+
+const KINDS: [(&str, Kind); 6] = [
+    ("ApiKey", Kind::ApiKey),
+    ("InstancePrincipal", Kind::InstancePrincipal),
+    ("InstancePrincipalWithCerts", Kind::InstancePrincipalWithCerts),
+    ("SecurityToken", Kind::SecurityToken),
+    ("ResourcePrincipal", Kind::ResourcePrincipal),
+    ("OKEWorkloadIdentity", Kind::WorkloadIdentity),
+];
+
+impl Kind {
+    /// The kind of this name, in any case; the usual one for no name.
+    pub fn named(name: &str) -> Option<Kind> {
+        if name.is_empty() {
+            return Some(Kind::ApiKey);
+        }
+        let found = KINDS.iter().find(|(one, _)| one.eq_ignore_ascii_case(name));
+        found.map(|(_, kind)| *kind)
+    }
+
+    /// All names, for messages.
+    pub fn names() -> String {
+        KINDS.map(|(name, _)| format!("'{name}'")).join(" or ")
+    }
+}
+
+/// What a request is signed with.
+#[derive(Clone)]
+pub(crate) struct Identity {
+    pub key_id: String,
+    pub key: Arc<PrivateKey>,
+    /// In seconds since 1970; `None` if it does not end.
+    pub ends: Option<i64>,
+}
+
+impl Identity {
+    /// The identity of a token.
+    pub fn of_token(token: &str, key: PrivateKey) -> Identity {
+        Identity {
+            key_id: format!("ST${}", token.trim()),
+            key: Arc::new(key),
+            ends: end_of(token.trim()),
+        }
+    }
+
+    pub fn holds(&self) -> bool {
+        self.ends.is_none_or(|end| end - HEADROOM > now())
+    }
+}
+
+/// When a token (JWT) ends.
+fn end_of(token: &str) -> Option<i64> {
+    let claims = URL_SAFE_NO_PAD
+        .decode(token.split('.').nth(1)?.trim_end_matches('='))
+        .ok()?;
+    serde_json::from_slice::<Json>(&claims).ok()?["exp"].as_i64()
+}
+
+/// Where an identity comes from.
+pub(crate) enum Source {
+    /// The key of a user.
+    User(Identity),
+    /// A token and a key that somebody else renews: in files, or in variables.
+    Token {
+        token: Place,
+        key: Place,
+        password: Option<Place>,
+    },
+    /// The certificate of a machine.
+    Machine(Machine),
+    /// The account of a program in a cluster.
+    Cluster(Cluster),
+}
+
+/// Text, or the file that it is in.
+pub(crate) enum Place {
+    Text(String),
+    File(PathBuf),
+}
+
+impl Place {
+    /// What a variable of resource principals says: an absolute path is one.
+    fn of(value: String) -> Place {
+        match value.starts_with('/') {
+            true => Place::File(value.into()),
+            false => Place::Text(value),
+        }
+    }
+
+    pub fn read(&self) -> std::result::Result<String, String> {
+        match self {
+            Place::Text(text) => Ok(text.clone()),
+            Place::File(path) => {
+                std::fs::read_to_string(path).map_err(|e| format!("the file {} cannot be read: {e}", path.display()))
+            }
+        }
+    }
+}
+
+pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
+    Diagnostic::error("No valid credentials found", detail).into()
+}
+
+impl Source {
+    /// The source that the arguments and the environment name, and the region where that is a part of it.
+    pub fn of(config: &Config) -> Result<(Source, String)> {
+        let region = text(&config.region, "region").map(|name| full_name(&name));
+        let named = || {
+            let detail = "The region of the bucket is missing: set the argument \"region\", or the environment variable OCI_region.";
+            Diagnostics::from(Diagnostic::error(SUMMARY, detail).at_attribute("region"))
+        };
+        let kind = Kind::named(&text(&config.auth, "auth").unwrap_or_default()).unwrap_or(Kind::ApiKey);
+        Ok(match kind {
+            Kind::ApiKey => {
+                let (source, found) = of_user(config)?;
+                (source, region.or(found).ok_or_else(named)?)
+            }
+            Kind::SecurityToken => (of_session(config)?, region.ok_or_else(named)?),
+            Kind::ResourcePrincipal => {
+                let found = env::var("OCI_RESOURCE_PRINCIPAL_REGION").map(|name| full_name(&name));
+                (of_resource()?, region.or(found).ok_or_else(named)?)
+            }
+            Kind::WorkloadIdentity => {
+                let found = env::var("OCI_RESOURCE_PRINCIPAL_REGION").map(|name| full_name(&name));
+                (
+                    Source::Cluster(Cluster::of_environment()?),
+                    region.or(found).ok_or_else(named)?,
+                )
+            }
+            Kind::InstancePrincipal | Kind::InstancePrincipalWithCerts => {
+                let region = region.ok_or_else(named)?;
+                let own = kind == Kind::InstancePrincipalWithCerts;
+                let folder = own.then(|| variable("test_certificates_location").unwrap_or_else(|| ".".to_owned()));
+                (
+                    Source::Machine(Machine::new(&region, folder.map(PathBuf::from))),
+                    region,
+                )
+            }
+        })
+    }
+
+    /// An identity that holds now.
+    pub async fn find(&self) -> Result<Identity> {
+        match self {
+            Source::User(identity) => Ok(identity.clone()),
+            Source::Token { token, key, password } => {
+                let read = || {
+                    let password = password.as_ref().map(Place::read).transpose()?;
+                    let password = password.as_deref().map(|text| text.trim_end_matches(['\n', '\r']));
+                    Ok(Identity::of_token(&token.read()?, key::read(&key.read()?, password)?))
+                };
+                let found: std::result::Result<Identity, String> = read();
+                let identity = found.map_err(|why| problem(format!("The token cannot be used: {why}.")))?;
+                match identity.ends.is_some_and(|end| end <= now()) {
+                    true => Err(problem(
+                        "The token has expired. Get a new one: \"oci session refresh\", or \"oci session authenticate\".",
+                    )),
+                    false => Ok(identity),
+                }
+            }
+            Source::Machine(machine) => machine.identity().await,
+            Source::Cluster(cluster) => cluster.identity().await,
+        }
+    }
+}
+
+/// The key of a user: each part from the arguments, else from the configuration file, else from the variables that Terraform's
+/// provider has always had. Also the region that is found.
+fn of_user(config: &Config) -> Result<(Source, Option<String>)> {
+    let file = usual_file();
+    let profile = match text(&config.config_file_profile, "config_file_profile") {
+        Some(name) => Profile::read(&file, &name)
+            .map_err(|why| Diagnostic::error(SUMMARY, format!("{why}.")).at_attribute("config_file_profile"))?,
+        None => Profile::read_if_any(&file, "DEFAULT"),
+    };
+    let older = |name: &str| env::var(&format!("TF_VAR_{name}"));
+    let part = |given: Option<String>, in_file: &str, name: &str| {
+        let found = given.or_else(|| profile.get(in_file)).or_else(|| older(name));
+        found.ok_or_else(|| {
+            problem(format!(
+                "There is no {name} to sign requests with: set the argument or the environment variable OCI_{name}, or run \"oci setup \
+                 config\", which writes {}; or set \"auth\" where a machine or a program has an identity of its own.",
+                file.display()
+            ))
+        })
+    };
+    let tenancy = part(text(&config.tenancy_ocid, "tenancy_ocid"), "tenancy", "tenancy_ocid")?;
+    let user = part(text(&config.user_ocid, "user_ocid"), "user", "user_ocid")?;
+    let fingerprint = part(text(&config.fingerprint, "fingerprint"), "fingerprint", "fingerprint")?;
+    let password = text(&config.private_key_password, "private_key_password")
+        .or_else(|| profile.get("pass_phrase"))
+        .or_else(|| older("private_key_password"));
+    let pem = match text(&config.private_key, "private_key") {
+        Some(pem) => pem,
+        None => {
+            let given = text(&config.private_key_path, "private_key_path");
+            let path = part(given, "key_file", "private_key_path")?;
+            read_key(&expanded(&path))?
+        }
+    };
+    let key = key::read(&pem, password.as_deref()).map_err(|why| {
+        Diagnostic::error(
+            "Invalid private key",
+            format!("The key of the user cannot be used: {why}."),
+        )
+    })?;
+    let identity = Identity {
+        key_id: format!("{tenancy}/{user}/{fingerprint}"),
+        key: Arc::new(key),
+        ends: None,
+    };
+    let region = profile.get("region").or_else(|| older("region"));
+    Ok((Source::User(identity), region.map(|name| full_name(&name))))
+}
+
+fn read_key(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|e| {
+        let detail = format!("can not read private key from: '{}': {e}.", path.display());
+        Diagnostic::error("Invalid private key", detail).into()
+    })
+}
+
+/// The token of a session that a person has begun with `oci session authenticate`.
+fn of_session(config: &Config) -> Result<Source> {
+    let name = text(&config.config_file_profile, "config_file_profile").unwrap_or_default();
+    let wrong = |why: String| Diagnostic::error(SUMMARY, format!("{why}.")).at_attribute("config_file_profile");
+    let profile = Profile::read(&usual_file(), &name).map_err(wrong)?;
+    let part = |part: &str| {
+        let found = profile.get(part);
+        found.ok_or_else(|| {
+            wrong(format!(
+                "The profile {name:?} has no {part}, which \"oci session authenticate\" writes"
+            ))
+        })
+    };
+    let password = profile
+        .get("pass_phrase")
+        .or_else(|| text(&config.private_key_password, "private_key_password"));
+    Ok(Source::Token {
+        token: Place::File(expanded(&part("security_token_file")?)),
+        key: Place::File(expanded(&part("key_file")?)),
+        password: password.map(Place::Text),
+    })
+}
+
+/// What a service of Oracle gives to the programs that it runs.
+fn of_resource() -> Result<Source> {
+    let needed = |name: &str| {
+        env::var(name).ok_or_else(|| {
+            problem(format!(
+                "can not create resource principal, environment variable: {name}, not present. Resource principals are there in some \
+                 services of Oracle Cloud only."
+            ))
+        })
+    };
+    let version = needed("OCI_RESOURCE_PRINCIPAL_VERSION")?;
+    if version != "2.2" {
+        return Err(problem(format!(
+            "can not create resource principal: the version {version:?} (OCI_RESOURCE_PRINCIPAL_VERSION) is not supported. Only 2.2 is, \
+             where the service gives a token and a key. Others can use auth = \"InstancePrincipal\" or an API key."
+        )));
+    }
+    Ok(Source::Token {
+        token: Place::of(needed("OCI_RESOURCE_PRINCIPAL_RPST")?),
+        key: Place::of(needed("OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM")?),
+        password: env::var("OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM_PASSPHRASE").map(Place::of),
+    })
+}

@@ -1,0 +1,166 @@
+//! The arguments, and what is wrong with them.
+
+use monoform_sdk::schema::{optional, required};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, env};
+
+use crate::auth::Kind;
+
+/// The arguments of the block.
+#[derive(Clone, Default, Model)]
+pub struct Config {
+    /// How requests are signed: `ApiKey` if not said.
+    #[member(optional())]
+    pub auth: Attr<String>,
+    /// The name of the bucket.
+    #[member(required())]
+    pub bucket: Attr<String>,
+    /// The profile of the configuration file.
+    #[member(optional())]
+    pub config_file_profile: Attr<String>,
+    /// The fingerprint of the user's key.
+    #[member(optional())]
+    pub fingerprint: Attr<String>,
+    /// The name of the state's object; `terraform.tfstate` if not said.
+    #[member(optional())]
+    pub key: Attr<String>,
+    /// The key of the key service that objects are encrypted with.
+    #[member(optional())]
+    pub kms_key_id: Attr<String>,
+    /// The namespace of the bucket.
+    #[member(required())]
+    pub namespace: Attr<String>,
+    /// The private key of the user, as PEM text.
+    #[member(optional().sensitive())]
+    pub private_key: Attr<String>,
+    /// The password of the private key.
+    #[member(optional().sensitive())]
+    pub private_key_password: Attr<String>,
+    /// The file with the private key.
+    #[member(optional())]
+    pub private_key_path: Attr<String>,
+    /// The region of the bucket.
+    #[member(optional())]
+    pub region: Attr<String>,
+    /// The algorithm of the customer's own key: `AES256`.
+    #[member(optional())]
+    pub sse_customer_algorithm: Attr<String>,
+    /// The customer's own key that objects are encrypted with, in base 64.
+    #[member(optional().sensitive())]
+    pub sse_customer_key: Attr<String>,
+    /// The SHA-256 of that key, in base 64.
+    #[member(optional())]
+    pub sse_customer_key_sha256: Attr<String>,
+    /// The tenancy.
+    #[member(optional())]
+    pub tenancy_ocid: Attr<String>,
+    /// The user.
+    #[member(optional())]
+    pub user_ocid: Attr<String>,
+    /// The folder of the states of other workspaces; `tf-state-env` if not said.
+    #[member(optional())]
+    pub workspace_key_prefix: Attr<String>,
+}
+
+pub(crate) const SUMMARY: &str = "Invalid oci backend configuration";
+
+/// A variable, with the prefix `OCI_` or without it.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::first(&[&format!("OCI_{name}"), name])
+}
+
+/// The text of an attribute, or else of the variable of its name.
+pub(crate) fn text(value: &Attr<String>, name: &str) -> Option<String> {
+    let given = match value.known() {
+        Some(text) => Some(text.clone()),
+        None => variable(name),
+    };
+    given.filter(|text| !text.is_empty())
+}
+
+impl Config {
+    /// What is wrong, before any request is made.
+    pub(crate) fn problems(&self) -> Diagnostics {
+        let mut found = Diagnostics::new();
+        let mut add = |summary: &str, attribute: &str, is_wrong: bool, detail: &str| {
+            if is_wrong {
+                found.push(Diagnostic::error(summary, detail).at_attribute(attribute));
+            }
+        };
+        let missing = "Missing Required Value";
+        let detail = |name: &str| format!("The attribute {name:?} is required by the backend.");
+        let is_empty = |value: &Attr<String>| value.as_str() == Some("");
+        add(missing, "bucket", is_empty(&self.bucket), &detail("bucket"));
+        add(missing, "namespace", is_empty(&self.namespace), &detail("namespace"));
+        let named = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        add(
+            "Invalid Value",
+            "bucket",
+            !self.bucket.text().chars().all(named),
+            "The name of a bucket can have letters, digits, underscores (_) and hyphens (-).",
+        );
+        let key = text(&self.key, "key").unwrap_or_default();
+        add(
+            "Invalid Value",
+            "key",
+            key.starts_with('/') || key.ends_with('/') || key.contains("//"),
+            "It must not begin or end with a slash (/), and not have two in a row.",
+        );
+        let prefix = text(&self.workspace_key_prefix, "workspace_key_prefix").unwrap_or_default();
+        add(
+            "Invalid Value",
+            "workspace_key_prefix",
+            prefix.starts_with('/') || prefix.contains("//"),
+            "It must not begin with a slash (/), and not have two in a row.",
+        );
+        let combination = "Invalid Attribute Combination";
+        let both = |one: (&Attr<String>, &str), other: (&Attr<String>, &str)| {
+            text(one.0, one.1).is_some() && text(other.0, other.1).is_some()
+        };
+        let customer = (&self.sse_customer_key, "sse_customer_key");
+        add(
+            combination,
+            "sse_customer_key_sha256",
+            text(customer.0, customer.1).is_some()
+                && text(&self.sse_customer_key_sha256, "sse_customer_key_sha256").is_none(),
+            "sse_customer_key needs sse_customer_key_sha256.",
+        );
+        add(
+            combination,
+            "kms_key_id",
+            both((&self.kms_key_id, "kms_key_id"), customer),
+            "Only one of kms_key_id, sse_customer_key can be set.",
+        );
+        let path = (&self.private_key_path, "private_key_path");
+        add(
+            combination,
+            "private_key_path",
+            both((&self.private_key, "private_key"), path),
+            "Only one of private_key, private_key_path can be set.",
+        );
+        self.identity(&mut add);
+        found
+    }
+
+    /// What is wrong with how requests are to be signed.
+    fn identity(&self, add: &mut impl FnMut(&str, &str, bool, &str)) {
+        let name = text(&self.auth, "auth").unwrap_or_default();
+        let Some(kind) = Kind::named(&name) else {
+            let detail = format!("auth must be one of {}, and not {name:?}.", Kind::names());
+            add("Invalid authentication method", "auth", true, &detail);
+            return;
+        };
+        let needs_region = !matches!(kind, Kind::ApiKey | Kind::WorkloadIdentity);
+        add(
+            "Missing region attribute required",
+            "region",
+            needs_region && text(&self.region, "region").is_none(),
+            &format!("The attribute \"region\" is required by the backend for {name} authentication."),
+        );
+        add(
+            "Missing config_file_profile attribute required",
+            "config_file_profile",
+            kind == Kind::SecurityToken && text(&self.config_file_profile, "config_file_profile").is_none(),
+            &format!("The attribute \"config_file_profile\" is required by the backend for {name} authentication."),
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! The state store `oci`: states as objects of a bucket in Oracle Cloud's object storage.
+//!
+//! The default workspace is the object `KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state that ends
+//! with `.lock`, and is created only if it is not there.
+//!
+//! - [`config`]: the arguments; [`settings`]: what they and the environment say together. [`region`]: where regions are.
+//! - [`auth`]: who we are: keys of users, and tokens that machines and programs are given. [`profile`]: the configuration file;
+//!   [`key`]: private keys; [`federation`]: tokens for certificates and for accounts of clusters.
+//! - [`cloud`]: signed requests, and what their answers say.
+//! - [`client`]: the objects and locks; [`upload`]: large objects.
+
+mod auth;
+mod client;
+mod cloud;
+mod config;
+mod federation;
+mod key;
+mod profile;
+mod region;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod upload;
+
+use std::sync::Arc;
+
+use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
+
+pub use config::Config;
+
+/// The store's name.
+pub const NAME: &str = "oci";
+
+/// The store.
+#[must_use]
+pub fn store() -> impl StateStore {
+    Oci
+}
+
+struct Oci;
+
+#[async_trait]
+impl StateStore for Oci {
+    type Config = Config;
+
+    fn validate(&self, config: &Config) -> Diagnostics {
+        config.problems()
+    }
+
+    async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
+        let client = client::Client::new(settings::of(&config)?);
+        // What is wrong with the credentials is told now, and not at the first state.
+        client.check().await?;
+        Ok(Arc::new(client))
+    }
+}

@@ -1,0 +1,151 @@
+//! Identities, and objects in parts, against services that are made up. Beside Terraform the store is tested end to end.
+
+use std::sync::{Arc, Mutex};
+
+use monoform_sdk::StateClient;
+use serde_json::json;
+use store_client::Url;
+use store_client::testing::{Asked, Reply, Server};
+
+use crate::auth::{Identity, Place, Source};
+use crate::client::Client;
+use crate::cloud::{About, Cloud};
+use crate::federation::Machine;
+use crate::settings::{Encryption, Settings, http};
+use crate::{key, upload};
+
+/// `openssl genrsa -traditional -aes128 -passout pass:secret 2048`, and `openssl genrsa -aes256 -passout pass:secret 2048`.
+const OLD_KEY: &str = include_str!("test-keys/old.pem");
+const NEW_KEY: &str = include_str!("test-keys/new.pem");
+
+#[test]
+fn keys_with_passwords_are_read() {
+    for text in [OLD_KEY, NEW_KEY] {
+        let key = key::read(text, Some("secret")).unwrap();
+        assert_eq!(key.sign_sha256(b"x").unwrap().len(), 256);
+        assert!(key::read(&text.replace('\n', "\\n"), Some("secret")).is_ok());
+        let told = key::read(text, None).err().unwrap();
+        assert!(told.contains("private_key_password"), "{told}");
+        assert!(key::read(text, Some("wrong")).is_err());
+    }
+    assert!(key::read("", None).is_err());
+}
+
+fn client(server: &Server, source: Source) -> Client {
+    Client::new(Settings {
+        key: "k".to_owned(),
+        prefix: "p".to_owned(),
+        encryption: Encryption::Usual,
+        cloud: Cloud {
+            url: Url::parse(server.address()).unwrap(),
+            namespace: "n".to_owned(),
+            bucket: "b".to_owned(),
+            region: "us-ashburn-1".to_owned(),
+            http: http(0).unwrap(),
+            source,
+            current: tokio::sync::Mutex::default(),
+            for_another: false,
+        },
+    })
+}
+
+#[tokio::test]
+async fn large_objects_are_written_in_parts_or_not_at_all() {
+    let parts: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let shared = parts.clone();
+    let server = Server::start(move |asked: &Asked| {
+        let part = asked.query("uploadPartNum");
+        match (asked.method.as_str(), asked.path()) {
+            ("POST", "/n/n/b/b/u") => Reply::new(200, json!({"uploadId": "1"}).to_string()),
+            ("PUT", _) if part.as_deref() == Some("3") && asked.body == b"bad" => Reply::new(400, "{}"),
+            ("PUT", "/n/n/b/b/u/k") => {
+                shared.lock().unwrap().extend(&asked.body);
+                Reply::new(200, "").with("etag", &part.unwrap())
+            }
+            ("POST" | "DELETE", "/n/n/b/b/u/k") => Reply::new(200, ""),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+    let (own, _) = key::fresh().unwrap();
+    let client = client(&server, Source::User(Identity::of_token("t", own)));
+    let about = About {
+        summary: "s",
+        what: "w",
+    };
+    upload::in_parts(&client, about, "k", b"abcdefgh", 3).await.unwrap();
+    assert_eq!(*parts.lock().unwrap(), b"abcdefgh");
+    let asked = server.asked();
+    let committed: serde_json::Value = serde_json::from_slice(&asked.last().unwrap().body).unwrap();
+    assert_eq!(committed["partsToCommit"][2], json!({"partNum": 3, "etag": "3"}));
+    upload::in_parts(&client, about, "k", b"abcdefbad", 3)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        server.asked().last().unwrap().method,
+        "DELETE",
+        "what was begun is taken back"
+    );
+}
+
+fn token(ends: i64) -> String {
+    let claims = json!({"exp": ends}).to_string();
+    format!(
+        "e30.{}.x",
+        store_client::sum::base64(claims.as_bytes()).trim_end_matches('=')
+    )
+}
+
+#[tokio::test]
+async fn tokens_of_sessions_come_from_files_and_end() {
+    let server = Server::start(|_: &Asked| Reply::new(404, "{}")).await;
+    let source = |ends| Source::Token {
+        token: Place::Text(token(ends)),
+        key: Place::Text(OLD_KEY.to_owned()),
+        password: Some(Place::Text("secret\n".to_owned())),
+    };
+    assert_eq!(
+        client(&server, source(4_000_000_000)).read("default").await.unwrap(),
+        None
+    );
+    let signed = server.asked()[0].header("authorization").to_owned();
+    assert!(signed.contains("keyId=\"ST$e30."), "{signed}");
+    let told = client(&server, source(1)).read("default").await.unwrap_err();
+    assert!(told.0[0].detail.contains("oci session"), "{told:?}");
+}
+
+#[tokio::test]
+async fn machines_are_known_by_their_certificates() {
+    let server = Server::start(|asked: &Asked| {
+        if asked.path() != "/v1/x509" {
+            return Reply::new(404, "{}");
+        }
+        let signed = asked.header("authorization");
+        assert!(signed.contains("keyId=\"ocid1.tenancy.oc1..t/fed-x509/"), "{signed}");
+        assert!(
+            signed.contains("headers=\"date (request-target) content-length content-type x-content-sha256\""),
+            "{signed}"
+        );
+        let body: serde_json::Value = serde_json::from_slice(&asked.body).unwrap();
+        assert!(body["publicKey"].as_str().unwrap().starts_with("MIIB"));
+        Reply::new(200, json!({"token": token(4_000_000_000)}).to_string())
+    })
+    .await;
+    let dir = tempfile::tempdir().unwrap();
+    let certificate = include_str!("test-keys/machine.pem");
+    for (name, text) in [
+        ("ip_cert.pem", certificate),
+        ("intermediate.pem", certificate),
+        ("ip_key.pem", OLD_KEY),
+        ("leaf_passphrase", "secret"),
+    ] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    let mut machine = Machine::new("us-ashburn-1", Some(dir.path().to_owned()));
+    machine.service = server.address().to_owned();
+    let client = client(&server, Source::Machine(machine));
+    assert_eq!(client.read("default").await.unwrap(), None);
+    assert_eq!(client.read("default").await.unwrap(), None);
+    let tokens = server.asked().iter().filter(|asked| asked.path() == "/v1/x509").count();
+    assert_eq!(tokens, 1, "a token that holds is not asked for again");
+}

@@ -1,0 +1,80 @@
+//! Large objects: in parts, one after the other, so that what is in memory beyond the state is one part.
+
+use monoform_sdk::Result;
+use serde_json::{Value as Json, json};
+use store_client::Method;
+use store_client::sum::md5_base64;
+
+use crate::client::Client;
+use crate::cloud::About;
+
+/// The size of a part, and that from which on an object is written in parts.
+pub(crate) const PART: usize = 128 * 1024 * 1024;
+
+/// The part of a bucket's address for uploads.
+const UPLOADS: &str = "u";
+
+/// Writes an object in parts of this size. What was begun and cannot be finished is taken back.
+pub(crate) async fn in_parts(
+    client: &Client,
+    about: About<'_>,
+    object: &str,
+    content: &[u8],
+    size: usize,
+) -> Result<()> {
+    let cloud = &client.settings.cloud;
+    let body = json!({"object": object, "contentType": "application/json"});
+    let body = body.to_string().into_bytes();
+    let answer = cloud
+        .send(about, Method::POST, ((UPLOADS, ""), &[]), &client.writing(), Some(body))
+        .await?;
+    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let id = match json["uploadId"].as_str() {
+        Some(id) if answer.status.is_success() => id.to_owned(),
+        _ => return Err(cloud.problem(about, &answer)),
+    };
+    let written = parts(client, about, (object, &id), content, size).await;
+    if written.is_err() {
+        let query = [("uploadId", id.as_str())];
+        // What went wrong before is what is told.
+        let _ = cloud
+            .send(about, Method::DELETE, ((UPLOADS, object), &query), &[], None)
+            .await;
+    }
+    written
+}
+
+async fn parts(
+    client: &Client,
+    about: About<'_>,
+    (object, id): (&str, &str),
+    content: &[u8],
+    size: usize,
+) -> Result<()> {
+    let cloud = &client.settings.cloud;
+    let mut all = Vec::new();
+    for (index, part) in content.chunks(size).enumerate() {
+        let number = (index + 1).to_string();
+        let query = [("uploadId", id), ("uploadPartNum", number.as_str())];
+        let mut headers = client.writing();
+        headers.push(("content-md5", md5_base64(part)));
+        let place = ((UPLOADS, object), query.as_slice());
+        let answer = cloud
+            .send(about, Method::PUT, place, &headers, Some(part.to_vec()))
+            .await?;
+        let tag = answer.header("etag").filter(|_| answer.status.is_success());
+        let Some(tag) = tag else {
+            return Err(cloud.problem(about, &answer));
+        };
+        all.push(json!({"partNum": index + 1, "etag": tag}));
+    }
+    let body = json!({"partsToCommit": all}).to_string().into_bytes();
+    let query = [("uploadId", id)];
+    let answer = cloud
+        .send(about, Method::POST, ((UPLOADS, object), &query), &[], Some(body))
+        .await?;
+    match answer.status.is_success() {
+        true => Ok(()),
+        false => Err(cloud.problem(about, &answer)),
+    }
+}

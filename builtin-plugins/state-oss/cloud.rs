@@ -1,0 +1,232 @@
+//! Requests to the bucket and to other services, and what their answers say.
+
+#![expect(clippy::disallowed_methods, reason = "requests are signed with the time in them")]
+
+use std::collections::BTreeMap;
+
+use monoform_sdk::{Diagnostic, Diagnostics, Result};
+use serde_json::Value as Json;
+use store_client::credential::{Credential, CredentialCache};
+use store_client::name::{encoded, query as query_text};
+use store_client::sum::md5_base64;
+use store_client::{Answer, HeaderMap, HeaderName, HttpClient, Method, Url, header_value, xml};
+use tokio::sync::OnceCell;
+
+use crate::credentials::Source;
+use crate::sign;
+
+/// The services, and who we are to them.
+pub(crate) struct Cloud {
+    /// Where buckets are, if it is said, and else what was looked up.
+    pub endpoint: Option<Url>,
+    pub looked_up: OnceCell<Url>,
+    pub region: String,
+    /// Where roles are taken on.
+    pub sts: Url,
+    pub http: HttpClient,
+    /// For services that answer soon.
+    pub calls: HttpClient,
+    /// For what may fail.
+    pub once: HttpClient,
+    pub source: Source,
+    pub current: CredentialCache,
+}
+
+/// What is being done: for messages.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub summary: &'a str,
+    pub what: &'a str,
+}
+
+/// Another service: where it is, the version of its interface, and what is to be done.
+pub(crate) struct Service<'a> {
+    url: &'a Url,
+    version: &'a str,
+    action: &'a str,
+}
+
+impl<'a> Service<'a> {
+    pub fn sts(url: &'a Url, action: &'a str) -> Service<'a> {
+        Service {
+            url,
+            version: "2015-04-01",
+            action,
+        }
+    }
+}
+
+/// The time, in this form.
+pub(crate) fn now(form: &str) -> String {
+    jiff::Timestamp::now().strftime(form).to_string()
+}
+
+impl Cloud {
+    /// Credentials that hold for a while.
+    pub async fn credential(&self) -> Result<Credential> {
+        self.current.get(self.source.find(self)).await
+    }
+
+    /// Where a bucket is: its address, to which names of objects are added.
+    async fn address(&self, bucket: &str) -> Result<Url> {
+        let broken = |text: &str| -> Diagnostics {
+            let detail = format!("{text:?} is not where a bucket can be: correct \"region\" or \"endpoint\".");
+            Diagnostic::error(crate::config::SUMMARY, detail).into()
+        };
+        let mut url = match &self.endpoint {
+            Some(url) => url.clone(),
+            None => self.looked_up.get_or_try_init(|| self.look_up()).await?.clone(),
+        };
+        // A server without a name has its buckets as parts of the path.
+        match url.domain().map(|host| format!("{bucket}.{host}")) {
+            Some(host) => {
+                url.set_host(Some(&host)).map_err(|_| broken(&host))?;
+                url.set_path("/");
+            }
+            None => url.set_path(&format!("/{}/", encoded(bucket))),
+        }
+        Ok(url)
+    }
+
+    /// Where the buckets of the region are, as the service for that says; the usual address if it says nothing.
+    async fn look_up(&self) -> Result<Url> {
+        let parsed = |text: &str| Url::parse(&format!("https://{text}")).ok().filter(Url::has_host);
+        let found = async {
+            let url = parsed("location-readonly.aliyuncs.com")?;
+            let service = Service {
+                url: &url,
+                version: "2015-06-12",
+                action: "DescribeEndpoints",
+            };
+            let credential = self.credential().await.ok()?;
+            let parts = [("ServiceCode", "oss"), ("Id", &self.region), ("Type", "openAPI")];
+            let json = self.call(&self.once, Some(&credential), service, &parts).await;
+            let json = json
+                .inspect_err(|why| tracing::info!("where OSS is cannot be looked up: {why}"))
+                .ok()?;
+            let all = json["Endpoints"]["Endpoint"].as_array()?;
+            let one = all.iter().find(|one| one["Type"] == "openAPI")?;
+            parsed(one["Endpoint"].as_str()?)
+        };
+        let usual = format!("oss-{}.aliyuncs.com", self.region);
+        found.await.or_else(|| parsed(&usual)).ok_or_else(|| {
+            let detail = format!("{usual:?} is not where a bucket can be: correct \"region\" or \"endpoint\".");
+            Diagnostic::error(crate::config::SUMMARY, detail).into()
+        })
+    }
+
+    /// A signed request about an object of a bucket, or about the bucket if the name is empty.
+    pub async fn send(
+        &self,
+        about: About<'_>,
+        method: Method,
+        (bucket, object, query): (&str, &str, &[(&str, &str)]),
+        headers: &[(&'static str, String)],
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer> {
+        let credential = self.credential().await?;
+        let mut url = self.address(bucket).await?;
+        let path = format!("{}{}", url.path(), encoded(object));
+        url.set_path(&path);
+        if !query.is_empty() {
+            url.set_query(Some(&query_text(query.iter().copied())));
+        }
+        let sum = body.as_deref().map(md5_base64).unwrap_or_default();
+        let kind = if body.is_some() { "application/json" } else { "" };
+        let mut make = || {
+            let date = now("%a, %d %b %Y %H:%M:%S GMT");
+            let mut own: Vec<(&'static str, &str)> =
+                headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            own.extend(credential.token.as_deref().map(|token| ("x-oss-security-token", token)));
+            let resource = format!("/{bucket}/{object}");
+            let signature = sign::of_bucket(&credential.key, [method.as_str(), &sum, kind, &date], &own, &resource);
+            let authorization = format!("OSS {}:{signature}", credential.id);
+            let mut all = HeaderMap::new();
+            let plain = [("date", date.as_str()), ("content-md5", &sum), ("content-type", kind)];
+            let plain = plain.into_iter().chain([("authorization", authorization.as_str())]);
+            for (name, value) in plain.chain(own).filter(|(_, value)| !value.is_empty()) {
+                all.insert(HeaderName::from_static(name), header_value(value)?);
+            }
+            Ok((method.clone(), url.clone(), all, body.clone()))
+        };
+        let sent = self.http.send_signed(&mut make).await;
+        sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
+    }
+
+    /// Calls another service; without credentials it is not signed. An error is why it was not done.
+    pub async fn call(
+        &self,
+        http: &HttpClient,
+        credential: Option<&Credential>,
+        service: Service<'_>,
+        parameters: &[(&str, &str)],
+    ) -> std::result::Result<Json, String> {
+        let (time, nonce) = (now("%Y-%m-%dT%H:%M:%SZ"), uuid::Uuid::new_v4().to_string());
+        let mut all: BTreeMap<&str, &str> = parameters.iter().copied().collect();
+        all.extend([
+            ("Action", service.action),
+            ("Version", service.version),
+            ("Format", "JSON"),
+            ("Timestamp", &time),
+            ("SignatureNonce", &nonce),
+        ]);
+        if !self.region.is_empty() {
+            all.insert("RegionId", &self.region);
+        }
+        let signature;
+        if let Some(credential) = credential {
+            all.extend([
+                ("AccessKeyId", credential.id.as_str()),
+                ("SignatureMethod", "HMAC-SHA1"),
+                ("SignatureVersion", "1.0"),
+            ]);
+            all.extend(credential.token.as_deref().map(|token| ("SecurityToken", token)));
+            signature = sign::of_call(&credential.key, "POST", &all);
+            all.insert("Signature", &signature);
+        }
+        let parts: Vec<(&str, &str)> = all.into_iter().collect();
+        let sent = store_client::oauth::send_form(http, service.url, &parts).await;
+        let answer = sent.map_err(|failure| failure.message)?;
+        let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+        if answer.status.is_success() && json.is_object() {
+            return Ok(json);
+        }
+        let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
+        let (code, message) = (part("Code"), part("Message"));
+        let advice = match code.as_str() {
+            "InvalidAccessKeyId.NotFound" | "SignatureDoesNotMatch" | "InvalidSecurityToken.Expired" => {
+                "Check the credentials (access_key, secret_key, security_token)"
+            }
+            "InvalidTimeStamp.Expired" => "The clock of this machine is wrong",
+            _ => "",
+        };
+        let told = answer.told(&format!("The service {}", service.url), &code, &message, advice);
+        Err(told.trim_end_matches('.').to_owned())
+    }
+
+    /// An answer of the bucket that is an error, in words.
+    pub fn problem(&self, about: About<'_>, bucket: &str, answer: &Answer) -> Diagnostics {
+        let text = answer.text();
+        let part = |name: &str| xml::tag(&text, name).unwrap_or_default();
+        let (code, message) = (part("Code"), part("Message"));
+        let advice = match (code.as_str(), answer.status.as_u16()) {
+            ("NoSuchBucket", _) => {
+                let region = match self.region.as_str() {
+                    "" => String::new(),
+                    region => format!(" --region {region}"),
+                };
+                format!("Create the bucket: aliyun oss mb oss://{bucket}{region}\nOr, if it is there, correct \"bucket\" or \"region\".")
+            }
+            ("AccessDenied", _) if message.contains("endpoint") => {
+                "The bucket is in another region: correct \"region\" or \"endpoint\".".to_owned()
+            }
+            ("InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidSecurityToken" | "SecurityTokenExpired", _) => {
+                "The credentials are wrong: check access_key and secret_key, or ALICLOUD_ACCESS_KEY and ALICLOUD_SECRET_KEY.".to_owned()
+            }
+            ("RequestTimeTooSkewed", _) => "The clock of this machine is wrong.".to_owned(),
+            (_, 403) => "The account needs a policy that permits this, on the bucket and on its objects.".to_owned(),
+            _ => String::new(),
+        };
+        Diagnostic::error(about.summary, answer.told(about.what, &code, &message, &advice)).into()
+    }
+}

@@ -1,0 +1,144 @@
+//! The arguments, and what is wrong with them.
+
+use monoform_sdk::schema::{block, optional, required};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Set};
+
+/// The arguments of the block.
+#[derive(Clone, Default, Model)]
+pub struct Config {
+    /// The ID of the access key.
+    #[member(optional())]
+    pub access_key: Attr<String>,
+    /// The access key.
+    #[member(optional())]
+    pub secret_key: Attr<String>,
+    /// The token of a key that ends.
+    #[member(optional())]
+    pub security_token: Attr<String>,
+    /// The role of the machine.
+    #[member(optional())]
+    pub ecs_role_name: Attr<String>,
+    /// The region of the bucket.
+    #[member(optional())]
+    pub region: Attr<String>,
+    /// Where the service for roles (STS) is.
+    #[member(optional())]
+    pub sts_endpoint: Attr<String>,
+    /// Where the instance of Tablestore is.
+    #[member(optional())]
+    pub tablestore_endpoint: Attr<String>,
+    /// Where the bucket is, without the bucket's name.
+    #[member(optional())]
+    pub endpoint: Attr<String>,
+    /// The name of the bucket.
+    #[member(required())]
+    pub bucket: Attr<String>,
+    /// The folder of the bucket in which the states are; `env:` if not said.
+    #[member(optional())]
+    pub prefix: Attr<String>,
+    /// The name of the state's object; `terraform.tfstate` if not said.
+    #[member(optional())]
+    pub key: Attr<String>,
+    /// The name of the instance of Tablestore; the first part of its address if not said.
+    #[member(optional())]
+    pub tablestore_instance_name: Attr<String>,
+    /// The table for locks and checksums.
+    #[member(optional())]
+    pub tablestore_table: Attr<String>,
+    /// Whether objects are encrypted by the server.
+    #[member(optional())]
+    pub encrypt: Attr<bool>,
+    /// Who may reach the objects: `private`, `public-read`, or `public-read-write`.
+    #[member(optional())]
+    pub acl: Attr<String>,
+    /// The file with the profiles of the command line aliyun.
+    #[member(optional())]
+    pub shared_credentials_file: Attr<String>,
+    /// The profile in that file.
+    #[member(optional())]
+    pub profile: Attr<String>,
+    /// A role to take on: the older way to say it.
+    #[member(block())]
+    pub assume_role: Set<AssumeRole>,
+    /// A role to take on.
+    #[member(optional())]
+    pub assume_role_role_arn: Attr<String>,
+    /// The name of the session in that role; `terraform` if not said.
+    #[member(optional())]
+    pub assume_role_session_name: Attr<String>,
+    /// A policy that limits what may be done.
+    #[member(optional())]
+    pub assume_role_policy: Attr<String>,
+    /// How long, in seconds: 900 to 3600, which is usual.
+    #[member(optional())]
+    pub assume_role_session_expiration: Attr<i64>,
+}
+
+/// A role to take on.
+#[derive(Clone, Default, Model)]
+pub struct AssumeRole {
+    /// The role.
+    #[member(optional())]
+    pub role_arn: Attr<String>,
+    /// The name of the session.
+    #[member(optional())]
+    pub session_name: Attr<String>,
+    /// A policy that limits what may be done.
+    #[member(optional())]
+    pub policy: Attr<String>,
+    /// How long, in seconds.
+    #[member(optional())]
+    pub session_expiration: Attr<i64>,
+}
+
+pub(crate) const SUMMARY: &str = "Invalid oss backend configuration";
+
+pub(crate) fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(SUMMARY, detail).at_attribute(attribute)
+}
+
+impl Config {
+    /// What is wrong, before any request is made.
+    pub(crate) fn problems(&self) -> Diagnostics {
+        let mut found = Diagnostics::new();
+        let mut add = |attribute: &str, is_wrong: bool, detail: &str| {
+            if is_wrong {
+                found.push(problem(attribute, detail));
+            }
+        };
+        let prefix = self.prefix.text();
+        add(
+            "prefix",
+            prefix.starts_with('/') || prefix.starts_with("./"),
+            "prefix must not start with '/' or './'.",
+        );
+        let key = self.key.text();
+        add(
+            "key",
+            key.starts_with('/') || key.ends_with('/'),
+            "key can not start and end with '/'.",
+        );
+        let acls = ["", "private", "public-read", "public-read-write"];
+        add(
+            "acl",
+            self.acl.as_str().is_some_and(|acl| !acls.contains(&acl)),
+            "acl must be private, public-read, or public-read-write.",
+        );
+        let roles = &self.assume_role.0;
+        add(
+            "assume_role",
+            roles.len() > 1,
+            "There can be only one block assume_role.",
+        );
+        let wrong = |seconds: &Attr<i64>| seconds.known().is_some_and(|s| !(900..=3600).contains(s));
+        let range = "The session's end must be in the range (900 - 3600) of seconds.";
+        add(
+            "assume_role",
+            roles.iter().any(|role| wrong(&role.session_expiration)),
+            range,
+        );
+        let name = "assume_role_session_expiration";
+        add(name, wrong(&self.assume_role_session_expiration), range);
+        found
+    }
+}

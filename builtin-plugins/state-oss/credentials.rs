@@ -1,0 +1,200 @@
+//! Who we are: keys that were given, of a profile, of the machine; and a role that is taken on with them, or with the token of
+//! another identity provider.
+
+use std::path::Path;
+use std::time::Duration;
+
+use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
+use serde_json::{Map, Value as Json};
+use store_client::credential::{Credential, Current};
+use store_client::name::encoded;
+use store_client::{HeaderMap, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
+
+use crate::cloud::{Cloud, Service};
+
+/// Where credentials come from.
+pub(crate) struct Source {
+    pub given: Option<Credential>,
+    /// The role of the machine, which counts where nothing is given.
+    pub machine: Option<String>,
+    pub role: Option<Role>,
+    /// What proves who we are where there are neither keys nor a role of the machine.
+    pub oidc: Option<Oidc>,
+}
+
+/// A role to take on.
+pub(crate) struct Role {
+    pub arn: String,
+    pub session: String,
+    /// In seconds.
+    pub duration: u32,
+    pub policy: Option<String>,
+}
+
+impl Role {
+    pub const USUAL_DURATION: u32 = 3600;
+}
+
+/// The token of another identity provider, as the clusters of Alibaba Cloud give it to programs in them.
+pub(crate) struct Oidc {
+    provider: String,
+    token_file: String,
+}
+
+impl Oidc {
+    pub fn of_environment() -> Option<Oidc> {
+        Some(Oidc {
+            provider: env::var("ALIBABA_CLOUD_OIDC_PROVIDER_ARN")?,
+            token_file: env::var("ALIBABA_CLOUD_OIDC_TOKEN_FILE")?,
+        })
+    }
+}
+
+/// What a profile of the command line `aliyun` says.
+#[derive(Default)]
+pub(crate) struct Profile(Map<String, Json>);
+
+impl Profile {
+    /// Reads a profile; a file that is not there has none, and one that is not in it says nothing.
+    pub fn read(path: &Path, name: &str) -> std::result::Result<Profile, String> {
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Profile::default()),
+            Err(e) => return Err(format!("{}: {e}", path.display())),
+        };
+        let json: Json = serde_json::from_slice(&text).map_err(|e| format!("{} is no JSON: {e}", path.display()))?;
+        let profiles = json["profiles"].as_array().into_iter().flatten();
+        let found = profiles.rev().find(|profile| profile["name"] == name);
+        Ok(Profile(found.and_then(Json::as_object).cloned().unwrap_or_default()))
+    }
+
+    /// A value that counts for the kind of credentials that the profile has.
+    pub fn get(&self, name: &str) -> Option<String> {
+        let mode = self.0.get("mode")?.as_str()?;
+        let counts = match name {
+            "access_key_id" | "access_key_secret" => mode != "EcsRamRole",
+            "ram_role_name" => mode == "EcsRamRole",
+            "sts_token" => mode == "StsToken",
+            "ram_role_arn" | "ram_session_name" | "expired_seconds" => mode == "RamRoleArn",
+            _ => true,
+        };
+        let text = self.0.get(name).filter(|_| counts)?.as_str()?;
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// How long the role of the profile is taken on for.
+    pub fn seconds(&self) -> Option<u32> {
+        self.get("ram_role_arn")?;
+        self.0.get("expired_seconds")?.as_u64()?.try_into().ok()
+    }
+}
+
+fn problem(detail: String) -> Diagnostics {
+    Diagnostic::error("No valid credentials found", detail).into()
+}
+
+impl Source {
+    /// The credentials that hold now.
+    pub async fn find(&self, cloud: &Cloud) -> Result<Current> {
+        let base = match (&self.given, &self.machine, &self.oidc, &self.role) {
+            (Some(given), ..) => Current {
+                credential: given.clone(),
+                ends: None,
+            },
+            (None, Some(role), ..) => of_machine(role).await?,
+            (None, None, Some(oidc), Some(role)) => return role.take_on_by_token(cloud, oidc).await,
+            _ => return Err(problem("There are no credentials for Alibaba Cloud.".to_owned())),
+        };
+        match &self.role {
+            Some(role) => role.take_on(cloud, &base.credential).await,
+            None => Ok(base),
+        }
+    }
+}
+
+/// The credentials of the machine's role.
+async fn of_machine(role: &str) -> Result<Current> {
+    let failed = |why: String| {
+        problem(format!(
+            "The role {role:?} of this machine (ecs_role_name) has no credentials: {why}. Roles of machines are there on machines of \
+             Alibaba Cloud only."
+        ))
+    };
+    let address = format!(
+        "http://100.100.100.200/latest/meta-data/ram/security-credentials/{}",
+        encoded(role)
+    );
+    let url = Url::parse(&address).map_err(|e| failed(e.to_string()))?;
+    let http = HttpClient::new(HttpSettings {
+        proxy: Proxy::None,
+        timeout: Some(Duration::from_secs(5)),
+        retries: Retries {
+            max: 1,
+            wait_min: Duration::from_millis(200),
+            ..Retries::default()
+        },
+        ..HttpSettings::default()
+    })
+    .map_err(failed)?;
+    let answer = http.send(Method::GET, &url, HeaderMap::new(), None).await;
+    let answer = answer.map_err(|failure| failed(failure.message))?;
+    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let found = (json["Code"] == "Success").then(|| of_json(&json)).flatten();
+    found.ok_or_else(|| failed(format!("the status is {}", answer.status)))
+}
+
+fn of_json(json: &Json) -> Option<Current> {
+    let ends = json["Expiration"]
+        .as_str()
+        .and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    Some(Current {
+        credential: Credential {
+            id: json["AccessKeyId"].as_str()?.to_owned(),
+            key: json["AccessKeySecret"].as_str()?.to_owned(),
+            token: json["SecurityToken"].as_str().map(str::to_owned),
+        },
+        ends: ends.map(jiff::Timestamp::as_second),
+    })
+}
+
+impl Role {
+    fn parameters<'p>(&'p self, duration: &'p str) -> Vec<(&'p str, &'p str)> {
+        let mut parts = vec![
+            ("RoleArn", self.arn.as_str()),
+            ("RoleSessionName", self.session.as_str()),
+            ("DurationSeconds", duration),
+        ];
+        parts.extend(self.policy.as_deref().map(|policy| ("Policy", policy)));
+        parts
+    }
+
+    async fn take_on(&self, cloud: &Cloud, base: &Credential) -> Result<Current> {
+        let duration = self.duration.to_string();
+        let service = Service::sts(&cloud.sts, "AssumeRole");
+        let called = cloud
+            .call(&cloud.calls, Some(base), service, &self.parameters(&duration))
+            .await;
+        self.taken(called)
+    }
+
+    async fn take_on_by_token(&self, cloud: &Cloud, oidc: &Oidc) -> Result<Current> {
+        let token = std::fs::read_to_string(&oidc.token_file).map_err(|e| {
+            problem(format!(
+                "The token in the file {:?} (ALIBABA_CLOUD_OIDC_TOKEN_FILE) cannot be read: {e}.",
+                oidc.token_file
+            ))
+        })?;
+        let duration = self.duration.to_string();
+        let mut parts = self.parameters(&duration);
+        parts.push(("OIDCProviderArn", &oidc.provider));
+        parts.push(("OIDCToken", token.trim()));
+        let service = Service::sts(&cloud.sts, "AssumeRoleWithOIDC");
+        self.taken(cloud.call(&cloud.calls, None, service, &parts).await)
+    }
+
+    fn taken(&self, called: std::result::Result<Json, String>) -> Result<Current> {
+        let failed = |why: String| problem(format!("The role {:?} cannot be taken on: {why}.", self.arn));
+        let json = called.map_err(failed)?;
+        of_json(&json["Credentials"]).ok_or_else(|| failed("the answer has no credentials".to_owned()))
+    }
+}

@@ -1,0 +1,63 @@
+//! Names of objects, and how they stand in addresses.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What stays as it is in a part of a path or of a query (RFC 3986 calls it unreserved).
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// The same for a path: its slashes stay, too.
+const PATH: &AsciiSet = &PART.remove(b'/');
+
+/// Joins the parts of a name as Terraform does: without empty parts, and those that lead nowhere.
+#[must_use]
+pub fn joined(parts: &[&str]) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    for part in parts.iter().flat_map(|part| part.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(out.pop()),
+            part => out.push(part),
+        }
+    }
+    out.join("/")
+}
+
+/// Text as a part of a path or of a query.
+#[must_use]
+pub fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, PART).to_string()
+}
+
+/// Text as a path.
+#[must_use]
+pub fn encoded_path(text: &str) -> String {
+    utf8_percent_encode(text, PATH).to_string()
+}
+
+/// Names and values as a query.
+#[must_use]
+pub fn query<'t>(parts: impl IntoIterator<Item = (&'t str, &'t str)>) -> String {
+    let parts: Vec<String> = parts
+        .into_iter()
+        .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
+        .collect();
+    parts.join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_joined_as_paths() {
+        assert_eq!(joined(&["env:", "dev", "a/b.tfstate"]), "env:/dev/a/b.tfstate");
+        assert_eq!(joined(&["", "dev", "k"]), "dev/k");
+        assert_eq!(joined(&["a//b", "./c", "../d"]), "a/b/d");
+    }
+
+    #[test]
+    fn addresses_have_what_is_reserved_encoded() {
+        assert_eq!(encoded("env:/a b~"), "env%3A%2Fa%20b~");
+        assert_eq!(encoded_path("env:/a b~"), "env%3A/a%20b~");
+        assert_eq!(query([("prefix", "a/"), ("x", "")]), "prefix=a%2F&x=");
+    }
+}
