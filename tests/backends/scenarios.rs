@@ -88,7 +88,12 @@ fn brought_there_and_back(lab: &Lab) {
 }
 
 fn records(lab: &Lab) {
-    let record = |tool| lab.directory(tool).read(".terraform/terraform.tfstate");
+    // Byte for byte, but for the release that each answers as.
+    let record = |tool| {
+        let text = lab.directory(tool).read(".terraform/terraform.tfstate");
+        let line = |line: &&str| !line.trim_start().starts_with("\"terraform_version\":");
+        text.lines().filter(line).collect::<Vec<_>>().join("\n")
+    };
     assert_eq!(record(Tool::Monoform), record(Tool::Terraform));
     // And either program takes the other's.
     for (one, other) in [(Tool::Monoform, Tool::Terraform), (Tool::Terraform, Tool::Monoform)] {
@@ -245,6 +250,7 @@ fn workspaces(lab: &Lab) {
         run(w, tool, &["workspace", "new", name]).ok();
         let mut state = run(w, tool, &["state", "pull"]).ok().json();
         state["lineage"] = "".into();
+        state["terraform_version"] = "".into();
         empty.push(state);
         run(w, tool, &["workspace", "select", "default"]).ok();
     }
