@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use monoform_sdk::cty::{Type, Value};
-use monoform_sdk::schema::{computed, optional};
+use monoform_sdk::cty::{Path, Type, Value};
+use monoform_sdk::schema::{block, computed, optional};
 use monoform_sdk::{
     Any, Attr, Context, Diagnostic, IdentityAttribute, MoveSource, Plan, Resource, Result, Schema, async_trait, model,
 };
 use uuid::Uuid;
+
+use crate::store::{self, Store};
 
 model! {
     /// A value that is kept in the state.
@@ -18,6 +20,8 @@ model! {
         pub output: Any = computed(),
         /// A value of any meaning. When it changes, the object is replaced, and with it everything that hangs on it.
         pub triggers_replace: Any = optional().requires_replace(),
+        /// A value to keep that may be ephemeral.
+        pub store: Attr<Store> = block(),
         /// A random UUID, new for each object.
         pub id: Attr<String> = computed().keep(),
     }
@@ -60,30 +64,42 @@ impl Resource for TerraformData {
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let mut planned = plan.planned()?;
+        let prior = plan.prior()?;
         let Any(input) = &planned.input;
-        planned.output = Any(match plan.prior()? {
-            Some(prior) if prior.input.0 == *input => prior.output.0,
-            None if input.is_null() => Value::null(input.ty().clone()),
+        planned.output = Any(match &prior {
+            Some(prior) if prior.input.0 == *input => prior.output.0.clone(),
+            // Its type counts, even so.
+            _ if input.is_null() => Value::null(input.ty().clone()),
             _ => Value::unknown(input.ty().clone()),
         });
+        let renewed = match plan_store(plan, &mut planned, prior.as_ref()) {
+            Ok(renewed) => renewed,
+            Err(diagnostic) => {
+                plan.diagnose(diagnostic);
+                return Ok(());
+            }
+        };
+        if renewed {
+            planned.id = Attr::Unknown;
+        }
         plan.set(&planned);
-        plan.never_null("id");
+        if renewed {
+            plan.replace_at(Path::root().attribute("store").attribute("input"));
+        } else {
+            plan.never_null("id");
+        }
         Ok(())
     }
 
-    async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
+    async fn create(&self, plan: Model, cx: &mut Context<()>) -> Result<Model> {
         Ok(Model {
             id: Uuid::new_v4().to_string().into(),
-            output: plan.input.clone(),
-            ..plan
+            ..with_outputs(plan, cx)?
         })
     }
 
-    async fn update(&self, _prior: Model, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
-        Ok(Model {
-            output: plan.input.clone(),
-            ..plan
-        })
+    async fn update(&self, _prior: Model, plan: Model, cx: &mut Context<()>) -> Result<Model> {
+        with_outputs(plan, cx)
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
@@ -129,6 +145,39 @@ impl Resource for TerraformData {
     }
 }
 
+/// Plans the `store` block; returns whether it asks for another object.
+fn plan_store(
+    plan: &Plan<'_, Model>,
+    planned: &mut Model,
+    prior: Option<&Model>,
+) -> std::result::Result<bool, Diagnostic> {
+    let store = match &mut planned.store {
+        Attr::Null => return Ok(false),
+        Attr::Unknown => return Err(store::must_be_known("sensitive")),
+        Attr::Known(store) => store,
+    };
+    let (config, _) = plan.values();
+    let input = config.get("store").and_then(|s| s.get("input")).cloned();
+    let input = input.unwrap_or_else(|| Value::null(Type::Dynamic));
+    let before = prior.and_then(|prior| prior.store.known());
+    (store.output, store.sensitive_output) = match before {
+        Some(before) => (before.output.clone(), before.sensitive_output.clone()),
+        None => (Any::default(), Any::default()),
+    };
+    // Other triggers make another object, for which there is no store of before.
+    let goes_on = prior.is_some_and(|prior| prior.triggers_replace == planned.triggers_replace);
+    store.plan(&input, before.filter(|_| goes_on))
+}
+
+/// The object with the values that were planned as unknown.
+fn with_outputs(mut plan: Model, cx: &Context<()>) -> Result<Model> {
+    if let Attr::Known(store) = &mut plan.store {
+        store.resolve(cx)?;
+    }
+    plan.output = plan.input.clone();
+    Ok(plan)
+}
+
 #[cfg(test)]
 mod tests {
     use monoform_sdk::testing::Harness;
@@ -172,7 +221,7 @@ mod tests {
             .unwrap();
         assert_eq!(again.planned, state);
         let without = harness.plan("terraform_data", Some(&state), &[]).await.unwrap();
-        assert!(!without.planned.get("output").unwrap().is_known());
+        assert!(without.planned.get("output").unwrap().is_null());
     }
 
     #[tokio::test]

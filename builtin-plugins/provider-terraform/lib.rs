@@ -4,13 +4,13 @@
 //! In Terraform it is a part of the core; here it is a plugin like every other. It has no version and no configuration,
 //! and may use the language, which its functions are about.
 //!
-//! It is what Terraform 1.11 has: the `store` block of `terraform_data` came later. `terraform_remote_state` reads states from local
-//! files, and from the state stores that it is given by the executable, in its own process.
+//! It is what Terraform 1.16 has. `terraform_remote_state` reads states from local files, and from the state stores that it is given by the executable, in its own process.
 
 mod data;
 mod decode;
 mod encode;
 mod remote_state;
+mod store;
 mod stored;
 
 use monoform_sdk::cty::{Kind, Refinements, Type, Value};
@@ -23,7 +23,7 @@ use monoform_sdk::{
 pub const NAME: &str = "terraform";
 
 /// The release of Terraform whose provider this one stands for. Configurations cannot ask for a version of it.
-pub const VERSION: &str = "1.11.4";
+pub const VERSION: &str = "1.16.0";
 
 /// There are no versions to choose from.
 pub const RELEASED: &[&str] = &[];

@@ -37,9 +37,6 @@
 //!   more. Closing an ephemeral resource is never asked to stop.
 //! - No plugin outlives the program that started it.
 //!
-//! Left out on purpose: list resources, which Terraform 1.11 does not call. It does not call state stores either, but
-//! every backend here is one.
-//!
 //! This crate may use `proto` (the messages), `cty` (types and values) and `sdk-derive` of ours and nothing else. A whole
 //! provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin
 //! with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; the server is below `server/`.

@@ -287,7 +287,12 @@ impl<M: crate::Model> Plan<'_, M> {
 
     /// Says that a change of this attribute means that the object is replaced.
     pub fn replace(&mut self, attribute: &str) {
-        self.planned.requires_replace.push(Path::root().attribute(attribute));
+        self.replace_at(Path::root().attribute(attribute));
+    }
+
+    /// As [`Plan::replace`], for a change of what is at this path: an attribute of a nested block, say.
+    pub fn replace_at(&mut self, path: Path) {
+        self.planned.requires_replace.push(path);
     }
 
     /// Tells the person something.

@@ -41,7 +41,7 @@ use std::process::ExitCode;
 pub use files::io_reason;
 
 /// The version of Terraform we answer as: of the language, the state, the plans and the JSON.
-pub const TERRAFORM_VERSION: &str = "1.11.4";
+pub const TERRAFORM_VERSION: &str = "1.16.0";
 
 /// Our own version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -128,7 +128,7 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
         if let Some(first) = &module.backend {
             diagnostics.push(
                 Diagnostic::error(
-                    "Duplicate backend configuration",
+                    "Duplicate 'backend' configuration block",
                     format!("A module has one backend block; the first is at {}.", first.range),
                 )
                 .at(&backend.range),

@@ -24,7 +24,7 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
             .extend(entries.into_iter().map(|e| (e.name.clone(), e)));
     }
     twice(
-        "Duplicate backend configuration",
+        "Duplicate 'backend' configuration block",
         file.backends.iter().map(|b| &b.range),
         diagnostics,
     );

@@ -4,7 +4,7 @@
 //! is, and the working directory gets a link to it; what is nowhere here comes from a [`PackageSource`]. Either way the lock file
 //! gets an entry.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
@@ -113,6 +113,7 @@ impl Catalog {
         tell: &mut dyn FnMut(Step<'_>),
     ) -> Result<Installation, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings().working_dir)?;
+        warnings.extend(unmanaged(self.reattached()));
         let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
         chooser.origins = options.origins;
         let mut work = Work {
@@ -153,6 +154,24 @@ impl Catalog {
             warnings,
         })
     }
+}
+
+/// What is said of providers that the user has started: they are not installed.
+fn unmanaged(reattached: &BTreeSet<Provider>) -> Option<Diagnostic> {
+    let names: Vec<String> = reattached
+        .iter()
+        .map(|p| format!("\n  - {}", p.for_display()))
+        .collect();
+    (!names.is_empty()).then(|| {
+        Diagnostic::warning(
+            "Unmanaged providers are in effect",
+            format!(
+                "The environment variable TF_REATTACH_PROVIDERS says that these providers are running already:{}\n\nThey are \
+                 used as they are. Nothing is installed for them, and what the dependency lock file has about them stays.",
+                names.concat()
+            ),
+        )
+    })
 }
 
 /// Writes the lock file if its choices changed. Returns whether it was created, and whether it was written at all.

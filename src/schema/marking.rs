@@ -104,6 +104,26 @@ pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
     })
 }
 
+/// Whether the path leads to a write-only attribute.
+#[must_use]
+pub fn is_write_only(schema: &BlockSchema, path: &Path) -> bool {
+    let mut node = Some(Node::Block(schema));
+    let mut found = false;
+    for step in &path.0 {
+        // Keys of collections lead to objects of the same attributes.
+        let cty::Step::Attribute(name) = step else { continue };
+        let Some(here) = node else { return false };
+        let attribute = here.attribute(name);
+        found = attribute.is_some_and(|a| a.write_only);
+        node = match attribute.map(|a| &a.ty) {
+            Some(AttributeType::Nested(nested)) => Some(Node::Object(&nested.attributes)),
+            Some(AttributeType::Plain(_)) => None,
+            None => here.block(name),
+        };
+    }
+    found
+}
+
 fn has_write_only(schema: &BlockSchema) -> bool {
     fn attribute(a: &AttributeSchema) -> bool {
         a.write_only

@@ -82,10 +82,10 @@ fn the_record_is_terraforms() {
         "{}",
         ran.all()
     );
-    // As Terraform 1.11.4 writes it, byte for byte.
+    // As Terraform 1.16 writes it, byte for byte.
     assert_eq!(
         w.read(RECORD),
-        "{\n  \"version\": 3,\n  \"terraform_version\": \"1.11.4\",\n  \"backend\": {\n    \"type\": \"local\",\n    \"config\": {\n      \
+        "{\n  \"version\": 3,\n  \"terraform_version\": \"1.16.0\",\n  \"backend\": {\n    \"type\": \"local\",\n    \"config\": {\n      \
          \"path\": null,\n      \"workspace_dir\": null\n    },\n    \"hash\": 666019178\n  }\n}"
     );
     let again = w.run(&["init", "-no-color"]).ok();

@@ -23,6 +23,8 @@ impl Masks {
     pub fn text(&self, text: &str) -> String {
         let text = text.replace(&self.dir, "DIR");
         let text = text.replace("Terraform", "Monoform").replace("terraform ", "monoform ");
+        // Recordings may be of a release candidate.
+        let text = text.replace("1.16.0-rc2", "1.16.0");
         let mut out = String::new();
         let mut rest = &*text;
         while !rest.is_empty() {
@@ -135,23 +137,10 @@ pub fn files(dir: &Path, masks: &Masks, counted: bool) -> String {
                 text = text.replace(&format!("\"serial\": {},", state["serial"]), "");
                 state["serial"] = "-".into();
             }
-            describe(&state, &masks.text(&without_identities(&text)), masks, &mut out);
+            describe(&state, &masks.text(&text), masks, &mut out);
         }
     }
     out
-}
-
-/// A state without the versions of identities that objects without an identity have: Terraform writes them since 1.12.
-fn without_identities(text: &str) -> String {
-    let mut kept = String::new();
-    let mut parts = text.split("\"identity_schema_version\": 0");
-    kept.push_str(parts.next().unwrap_or_default());
-    for part in parts {
-        let before = kept.trim_end().trim_end_matches(',').len();
-        kept.truncate(before);
-        kept.push_str(part);
-    }
-    kept
 }
 
 fn describe(state: &Value, text: &str, masks: &Masks, out: &mut String) {

@@ -12,7 +12,7 @@
 //! In all of them `! text` is the summary of an error and `[n]` an exit status other than 0. At the end of a scenario stand
 //! the files there are (`@ name`) and for each state what it says, with a checksum of its bytes.
 //!
-//! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform cargo test --test commands` writes them again, with the
+//! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and our plugins for it; nothing else here needs it. What has no transcript is in [`own`],
 //! [`line`], [`logs`] and [`backend`].
 

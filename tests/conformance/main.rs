@@ -9,7 +9,7 @@
 //! count only where they are the first.
 //!
 //! `since-1.11.txt` holds what Terraform 1.16 answers where that is something else, or to what 1.11 does not know, below
-//! the change and the release that made it. We answer as 1.16 there already.
+//! the change and the release that made it: we answer as 1.16.
 //!
 //! Where our answer is another one on purpose, `deviations.txt` holds it, below the reason; it must then be that one.
 //!
@@ -45,7 +45,7 @@ use engine::inputs::EvaluationEnvironment;
 use lang::render::format_value;
 use lang::scope::FunctionSettings;
 use provider::{ProviderSchema, Schemas};
-use schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
 use state::State;
 use syntax::Diagnostics;
 
@@ -120,7 +120,31 @@ fn schemas() -> Schemas {
         ty: AttributeType::Plain(ty),
         ..AttributeSchema::default()
     };
+    let store = BlockSchema {
+        attributes: BTreeMap::from([
+            ("input".into(), attribute(Type::Dynamic)),
+            ("output".into(), attribute(Type::Dynamic)),
+            ("replace".into(), attribute(Type::Bool)),
+            ("sensitive".into(), attribute(Type::Bool)),
+            (
+                "sensitive_output".into(),
+                AttributeSchema {
+                    sensitive: true,
+                    ..attribute(Type::Dynamic)
+                },
+            ),
+            ("version".into(), attribute(Type::Dynamic)),
+        ]),
+        ..BlockSchema::default()
+    };
+    let store = NestedBlock {
+        block: store,
+        nesting: Nesting::Single,
+        min_items: 0,
+        max_items: 1,
+    };
     let block = BlockSchema {
+        blocks: BTreeMap::from([("store".into(), store)]),
         attributes: BTreeMap::from([
             ("id".into(), attribute(Type::String)),
             ("input".into(), attribute(Type::Dynamic)),

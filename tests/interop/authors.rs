@@ -246,6 +246,9 @@ pub fn it_waits_to_be_debugged() {
     let w = Workspace::with(&[("main.tf", CONFIG)]);
     let waiting = Waiting::start(&w);
     let w = w.env("TF_REATTACH_PROVIDERS", waiting.setting.clone());
+    w.run(&["init", "-no-color", "-input=false"])
+        .ok()
+        .shows(&["Warning: Unmanaged providers are in effect"]);
     apply(&w, "Resources: 1 added");
     nothing_to_do(&w);
     w.run(&["destroy", "-no-color", "-auto-approve"]).ok();

@@ -162,10 +162,10 @@ pub fn the_table_and_the_links() {
         "local provider 2.9.0 5, 6",
         "null provider 3.3.1 5, 6",
         "random provider 3.9.0 5, 6",
-        "terraform provider Terraform 1.11.4 5, 6",
+        "terraform provider Terraform 1.16.0 5, 6",
         "time provider 0.14.0 5, 6",
         "tls provider 4.2.1 5, 6",
-        "local-exec provisioner Terraform 1.11.4 5",
+        "local-exec provisioner Terraform 1.16.0 5",
     ] {
         let found = list
             .lines()

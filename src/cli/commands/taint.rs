@@ -84,8 +84,12 @@ fn run(session: &Session, arguments: &Arguments, wanted: ObjectStatus) -> Result
     let args = &arguments.positional;
     let [text] = args.as_slice() else {
         return Err(UsageError::new(
-            format!("The {name} command expects exactly one argument."),
-            "Give the address of one resource instance.",
+            if args.is_empty() {
+                "Required argument missing"
+            } else {
+                "Too many command line arguments"
+            },
+            format!("The {name} command takes one argument: the address of a resource instance."),
         ));
     };
     let address = match addrs::parse::resource_instance(text) {

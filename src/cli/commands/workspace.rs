@@ -303,19 +303,34 @@ fn list(session: &Session, arguments: &ListArguments) -> Result<Status, UsageErr
     }
     let run = || -> Result<Status, Status> {
         let places = Places::new(session)?;
-        for name in places.names(session)? {
+        let names = places.names(session)?;
+        session.show(&noted(session, &names), &SourceMap::default());
+        for name in names {
             let mark = if name == places.selected { "* " } else { "  " };
             session.ui.line(format!("{mark}{name}"));
         }
         session.ui.line("");
-        if session.env.workspace().is_some() {
-            session
-                .ui
-                .line("\nThe active workspace is the one that the environment variable TF_WORKSPACE names.\n");
-        }
         Ok(0)
     };
     Ok(run().unwrap_or_else(|status| status))
+}
+
+/// What is said beside a list of workspaces.
+fn noted(session: &Session, names: &[String]) -> Diagnostics {
+    let mut notes = Diagnostics::new();
+    if session.env.workspace().is_some() {
+        notes.push(Diagnostic::warning(
+            "The active workspace is overridden",
+            "It is the one that the environment variable TF_WORKSPACE names.",
+        ));
+    }
+    if names.is_empty() {
+        notes.push(Diagnostic::warning(
+            "No workspaces found",
+            "Create one with \"workspace new\": until then there is none to work in.",
+        ));
+    }
+    notes
 }
 
 /// The document of all workspaces, in which problems are, too.
@@ -334,10 +349,17 @@ fn list_json(session: &Session) -> Status {
             .ok_or_else(|| Diagnostics::from(unsupported(&place.place)))?;
         Ok((names, place.workspace))
     };
-    let (names, selected) = listed().unwrap_or_else(|found| {
-        problems.extend(found);
-        (Vec::new(), String::new())
-    });
+    let listed = listed();
+    let (names, selected) = match listed {
+        Ok(listed) => {
+            problems.extend(noted(session, &listed.0));
+            listed
+        }
+        Err(found) => {
+            problems.extend(found);
+            (Vec::new(), String::new())
+        }
+    };
     let workspace = |name: &String| {
         let mut out = json!({ "name": name });
         if *name == selected {
@@ -526,18 +548,17 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Status, Usag
                 "A workspace cannot be deleted while it is selected. Select another one first.",
             ));
         }
+        if name == DEFAULT {
+            return Err(session.fail(
+                "Cannot delete the default workspace",
+                "The workspace \"default\" is always there.",
+            ));
+        }
         let force = arguments.force;
         let mut opened = open(session, arguments.lock, places.place.state(name), "workspace-delete")?;
         let state = opened.state.take().unwrap_or_default();
         if state.has_resources() && !force {
             return Err(opened.close(not_empty(session, name, &state)));
-        }
-        if name == DEFAULT {
-            let status = session.fail(
-                "Cannot delete the default workspace",
-                "The workspace \"default\" is always there.",
-            );
-            return Err(opened.close(status));
         }
         // The lock is on what goes.
         if opened.close(0) != 0 {

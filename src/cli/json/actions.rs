@@ -4,7 +4,7 @@ use config::{ActionEvent, ActionFailure, ModuleNode};
 use cty::Value;
 use engine::invocation::{ActionInvocation, InvocationTrigger};
 use engine::plan::Plan;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::Object;
 use super::expressions::expression;
@@ -104,12 +104,4 @@ pub(super) fn configured(node: &ModuleNode) -> Vec<Json> {
             .into()
     });
     blocks.collect()
-}
-
-/// The members of a summary of changes that are about actions. Releases before 1.14 do not have them.
-pub fn add_to_summary(changes: &mut Map<String, Json>, invoked: usize, failed: usize) {
-    if invoked > 0 || !crate::TERRAFORM_VERSION.starts_with("1.11.") {
-        changes.insert("action_invocation".into(), invoked.into());
-        changes.insert("action_fail".into(), failed.into());
-    }
 }

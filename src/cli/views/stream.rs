@@ -21,7 +21,7 @@ use crate::views::query;
 use crate::views::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 
 /// The version of the form of these objects.
-const FORMAT: &str = "1.2";
+const FORMAT: &str = "1.3";
 
 /// Where the objects go.
 pub struct Stream {
@@ -164,16 +164,15 @@ impl Stream {
 
     /// How much was done, or will be.
     pub fn summary(&self, message: &str, done: Done, imported: usize, operation: &str) {
-        let mut changes = json!({
+        let changes = json!({
             "add": done.added,
             "change": done.changed,
             "import": imported,
             "remove": done.destroyed,
+            "action_invocation": done.invoked,
+            "action_fail": done.failed,
             "operation": operation,
         });
-        if let Some(changes) = changes.as_object_mut() {
-            json::actions::add_to_summary(changes, done.invoked, done.failed);
-        }
         self.info(message, "change_summary", [("changes", changes)]);
     }
 

@@ -230,7 +230,7 @@ fn settings() {
          experiments = [a]\n}\nrequired_providers {}\n",
         "error main.tf:3,2-20 Duplicate required providers configuration
          error main.tf:4,2-17 Both a backend and cloud configuration are present
-         error main.tf:5,2-13 Duplicate backend configuration
+         error main.tf:5,2-13 Duplicate 'backend' configuration block
          error main.tf:7,2-13 Module uses experimental features
          error main.tf:9,1-19 Invalid required_providers block",
     );

@@ -6,6 +6,8 @@ use addrs::{AbsResource, AbsResourceInstance, InstanceKey};
 use cty::{Path, Value};
 use lang::checks::block_steps;
 use provider::{PlanRequest, PlannedChange};
+use schema::BlockSchema;
+use schema::marking::is_write_only;
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -92,12 +94,12 @@ impl Planner<'_> {
             });
         }
         self.check_replace_paths(p, address, &prior, &first)?;
-        let replace_paths = effective_replace_paths(&prior, &first);
+        let replace_paths = effective_replace_paths(&p.schema.block, &prior, &first);
         let requested = self.spec.options.force_replace.contains(address);
         let equal = first.planned == prior;
         let reason = if requested || triggered {
             because(Reason::ReplaceByRequest)
-        } else if !replace_paths.is_empty() && !equal {
+        } else if !replace_paths.is_empty() {
             Reason::ReplaceBecauseCannotUpdate
         } else {
             let action = if equal { Action::NoOp } else { Action::Update };
@@ -311,8 +313,9 @@ impl Planner<'_> {
     }
 }
 
-/// The paths that require replacement and whose values change, without repetitions.
-fn effective_replace_paths(prior: &Value, change: &PlannedChange) -> Vec<Path> {
+/// The paths that require replacement and whose values change, without repetitions. What a write-only attribute was is known
+/// nowhere: there the provider is believed.
+fn effective_replace_paths(schema: &BlockSchema, prior: &Value, change: &PlannedChange) -> Vec<Path> {
     let mut named = HashSet::new();
     change
         .requires_replace
@@ -321,7 +324,7 @@ fn effective_replace_paths(prior: &Value, change: &PlannedChange) -> Vec<Path> {
         .filter(|path| named.insert(path.to_string()))
         .filter(|path| {
             let (was, will) = (path.get(prior), path.get(&change.planned));
-            was != will || will.is_some_and(|v| !v.is_known())
+            was != will || will.is_some_and(|v| !v.is_known()) || is_write_only(schema, path)
         })
         .cloned()
         .collect()

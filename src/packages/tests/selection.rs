@@ -471,7 +471,7 @@ fn the_error_says_what_was_found_and_where() {
 
 #[test]
 fn installation_links_and_locks_what_is_not_built_in() {
-    let machine = Machine::new();
+    let mut machine = Machine::new();
     let package = "home/.terraform.d/plugins/registry.terraform.io/hashicorp/demo/2.3.1/OS_ARCH";
     machine.file(&format!("{package}/terraform-provider-demo_v2.3.1"));
     machine.write(&format!("{package}/terraform-provider-demo_v2.3.1"), "hello 2.3.1\n");
@@ -523,6 +523,12 @@ fn installation_links_and_locks_what_is_not_built_in() {
     let outcome = &done.providers[&Provider::default_for("demo")];
     assert_eq!(outcome.selection.version().unwrap().to_string(), "2.4.0");
     assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "2.3.1");
+    assert!(machine.read("work/.terraform.lock.hcl").contains("\"2.4.0\""));
+
+    // What runs already is not installed, and its lock entry stays.
+    machine.reattached.insert(Provider::default_for("demo"));
+    let done = machine.catalog().install(&requirements, upgrade, &mut |_| {}).unwrap();
+    assert_eq!(done.warnings.0[0].summary, "Unmanaged providers are in effect");
     assert!(machine.read("work/.terraform.lock.hcl").contains("\"2.4.0\""));
 }
 

@@ -54,8 +54,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let args = &arguments.positional;
     let [from, to] = args.as_slice() else {
         return Err(UsageError::new(
-            "Exactly two arguments expected.",
-            "Give the address of what is to be moved, and its new address.",
+            "Required argument missing",
+            "Give exactly two arguments: the address of what is to be moved, and its new address.",
         ));
     };
     Ok(run_move(session, arguments, from, to).unwrap_or_else(|status| status))

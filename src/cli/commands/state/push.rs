@@ -52,8 +52,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let args = &arguments.positional;
     let [path] = args.as_slice() else {
         return Err(UsageError::new(
-            "Exactly one argument expected.",
-            "Give the path of the state file to push, or \"-\" for standard input.",
+            "Required argument missing",
+            "Give exactly one argument: the path of the state file to push, or \"-\" for standard input.",
         ));
     };
     Ok(push(session, arguments, path).unwrap_or_else(|status| status))

@@ -40,8 +40,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let args = &arguments.positional;
     let [from, to] = args.as_slice() else {
         return Err(UsageError::new(
-            "Exactly two arguments expected.",
-            "Give the source address of the provider as it is in the state, and that of the one to take its place.",
+            "Required argument missing",
+            "Give exactly two arguments: the source address of the provider as it is in the state, and that of the one to take its place.",
         ));
     };
     Ok(replace(session, arguments, from, to).unwrap_or_else(|status| status))

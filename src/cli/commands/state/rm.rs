@@ -42,8 +42,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let args = &arguments.positional;
     if args.is_empty() {
         return Err(UsageError::new(
-            "At least one address is required.",
-            "Give the addresses of what is to be removed.",
+            "Required argument missing",
+            "Give at least one argument: the addresses of what is to be removed.",
         ));
     }
     Ok(remove(session, arguments, args).unwrap_or_else(|status| status))

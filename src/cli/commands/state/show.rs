@@ -44,8 +44,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let names = &arguments.positional;
     let [name] = names.as_slice() else {
         return Err(UsageError::new(
-            "Exactly one argument expected.",
-            "Give the address of one resource instance.",
+            "Required argument missing",
+            "Give exactly one argument: the address of one resource instance.",
         ));
     };
     if arguments.json {
