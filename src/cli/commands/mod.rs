@@ -20,6 +20,7 @@ mod refresh;
 mod show;
 mod state;
 mod taint;
+pub(crate) mod test;
 pub(crate) mod validate;
 mod version;
 mod workspace;
@@ -74,7 +75,7 @@ impl Command {
 }
 
 /// The commands whose `-json` is a stream of events.
-const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init", "query"];
+const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init", "query", "test"];
 
 /// Whether the stream is selected. This is known before the arguments are parsed, since usage errors go there, too.
 fn json_asked(arguments: &[String]) -> bool {
@@ -121,6 +122,7 @@ const COMMANDS: &[&Command] = &[
     &state::SHOW,
     &taint::TAINT,
     &taint::UNTAINT,
+    &test::COMMAND,
     &version::COMMAND,
     &workspace::DELETE,
     &workspace::LIST,
@@ -134,7 +136,7 @@ const COMMANDS: &[&Command] = &[
 ];
 
 /// Commands of Terraform that are still to come.
-const TO_COME: &[&str] = &["graph", "login", "logout", "test"];
+const TO_COME: &[&str] = &["graph", "login", "logout"];
 
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {
