@@ -56,6 +56,11 @@ impl Style {
         self.paint("33", text)
     }
 
+    /// Light grey.
+    pub fn light(self, text: impl std::fmt::Display) -> String {
+        self.paint("37", text)
+    }
+
     /// Grey.
     pub fn dim(self, text: impl std::fmt::Display) -> String {
         self.paint("90", text)

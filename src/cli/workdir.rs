@@ -89,6 +89,12 @@ pub fn read_with_queries(session: &Session) -> (Project, Diagnostics) {
     )
 }
 
+/// Reads the configuration in the working directory for tests: provider configurations may be missing, and values of variables
+/// that it does not declare.
+pub fn load_for_tests(session: &Session) -> (Loaded, Diagnostics) {
+    load_by(session, ".", config::load_for_tests)
+}
+
 /// Reads the configuration in a directory, with what is missing of it. The second part is about the manifest.
 pub fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
     load_by(session, dir, config::load)

@@ -108,16 +108,31 @@ impl Loaded {
 /// [`Module::files`] of the root is empty then.
 #[must_use]
 pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
-    load_files(files, dir, options, false)
+    load_files(files, dir, options, Purpose::Operation)
 }
 
 /// As [`load`], with the query files of the directory: their `list` blocks are resources of the root module.
 #[must_use]
 pub fn load_with_queries(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
-    load_files(files, dir, options, true)
+    load_files(files, dir, options, Purpose::Query)
 }
 
-fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, queries: bool) -> Loaded {
+/// As [`load`], for tests: which provider configurations there are is not known yet, so that nothing is said about them. See
+/// [`Config::with_root_providers`].
+#[must_use]
+pub fn load_for_tests(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
+    load_files(files, dir, options, Purpose::Tests)
+}
+
+/// What a configuration is loaded for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Operation,
+    Query,
+    Tests,
+}
+
+fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purpose: Purpose) -> Loaded {
     let mut loader = Loader {
         files,
         options,
@@ -128,7 +143,8 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, quer
         missing: Vec::new(),
         unavailable: Diagnostics::new(),
         providers_in_doubt: false,
-        queries: queries.then(|| clean(dir)),
+        tests: purpose == Purpose::Tests,
+        queries: (purpose == Purpose::Query).then(|| clean(dir)),
     };
     let dir = clean(dir);
     let module = loader.directory(&dir).unwrap_or_else(|error| {
@@ -155,7 +171,7 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, quer
     } = loader;
     let mut of_providers = Diagnostics::new();
     providers::resolve(&mut root, &mut of_providers);
-    if !providers_in_doubt {
+    if !providers_in_doubt && purpose != Purpose::Tests {
         between.extend(of_providers);
     }
     root_outputs(&root.module, &mut between);
@@ -205,6 +221,8 @@ struct Loader<'l> {
     unavailable: Diagnostics,
     /// Whether there are errors in the provider configurations of modules.
     providers_in_doubt: bool,
+    /// Whether the configuration is loaded for tests.
+    tests: bool,
     /// The directory whose query files are read, too.
     queries: Option<String>,
 }
@@ -218,7 +236,10 @@ impl Loader<'_> {
             RootVariables::Inputs(inputs) => {
                 let collected = values::collect_const(module, &inputs);
                 self.sources.extend(collected.sources);
-                self.between.extend(collected.undeclared);
+                if !self.tests {
+                    // A value may be meant for a test file, or for another module.
+                    self.between.extend(collected.undeclared);
+                }
                 self.between.extend(collected.diagnostics);
                 for name in &collected.missing {
                     let missing = module.variables.get(name).map(values::missing_variable);

@@ -108,6 +108,19 @@ impl Manifest {
         serde_json::to_string(&file).unwrap_or_default()
     }
 
+    /// The part of the manifest below a module, as the manifest of that module alone.
+    #[must_use]
+    pub fn below(&self, path: &addrs::Module) -> Manifest {
+        let prefix = format!("{}.", Manifest::key(path));
+        let inner = self.modules.iter().filter_map(|(key, entry)| {
+            let key = key.strip_prefix(&prefix)?;
+            Some((key.to_owned(), entry.clone()))
+        });
+        Manifest {
+            modules: inner.collect(),
+        }
+    }
+
     /// The key of a module.
     #[must_use]
     pub fn key(path: &addrs::Module) -> String {

@@ -27,6 +27,24 @@ fn is_proxy(config: &ProviderConfig) -> bool {
     config.body.attributes.is_empty() && config.body.blocks.is_empty() && config.version.is_none()
 }
 
+impl Config {
+    /// The same configuration with other `provider` blocks in the root module: these take the place of those with the same name
+    /// and alias, and others are added. Reports what does not fit together then.
+    #[must_use]
+    pub fn with_root_providers(&self, blocks: Vec<ProviderConfig>) -> (Config, Diagnostics) {
+        let mut root = self.root.clone();
+        if !blocks.is_empty() {
+            let mut module = Module::clone(&root.module);
+            let named = blocks.into_iter().map(|block| (block.address.clone(), block));
+            module.provider_configs.extend(named);
+            root.module = Arc::new(module);
+        }
+        let mut diagnostics = Diagnostics::new();
+        resolve(&mut root, &mut diagnostics);
+        (Config { root }, diagnostics)
+    }
+}
+
 /// Fills in what every module of the tree sees, and reports what does not fit together.
 pub(crate) fn resolve(root: &mut ModuleNode, diagnostics: &mut Diagnostics) {
     root.providers = own(root);

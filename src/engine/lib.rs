@@ -13,6 +13,7 @@
 mod action;
 mod actions;
 pub mod apply;
+pub mod assertions;
 mod block_visits;
 mod blocks;
 mod connection;

@@ -46,6 +46,9 @@ pub async fn open(
     providers: &Providers<'_>,
     address: &AbsProviderConfig,
 ) -> Result<(), Reported> {
+    if providers.adopt(address).await {
+        return Ok(());
+    }
     let fail = |diagnostics| {
         evaluator.report(diagnostics);
         Reported

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use addrs::AbsProviderConfig;
+use addrs::{AbsProviderConfig, AbsResourceInstance};
 use config::Config;
 use cty::Value;
 use futures::StreamExt;
@@ -220,6 +220,29 @@ impl<'s> Providers<'s> {
             )
             .into()
         })
+    }
+
+    /// The provider that is called for an object of an open provider configuration.
+    pub async fn for_object(
+        &self,
+        address: &AbsProviderConfig,
+        object: &AbsResourceInstance,
+    ) -> Result<Arc<dyn Provider>, Diagnostics> {
+        Ok(self.source.for_object(address, object, self.get(address).await?))
+    }
+
+    /// Opens a provider configuration that the source has a provider for already. Returns whether there is one.
+    pub async fn adopt(&self, address: &AbsProviderConfig) -> bool {
+        let Some(running) = self.source.stand_in(address) else {
+            return false;
+        };
+        self.open.lock().await.insert(address.clone(), running);
+        true
+    }
+
+    /// Whether the source has a provider for this provider configuration already.
+    pub fn has_stand_in(&self, address: &AbsProviderConfig) -> bool {
+        self.source.stand_in(address).is_some()
     }
 
     /// A running provisioner.

@@ -1,8 +1,11 @@
 //! Where running plugins come from.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use addrs::{AbsProviderConfig, AbsResourceInstance, ModuleInstance};
 use async_trait::async_trait;
+use cty::Value;
 use syntax::Diagnostics;
 
 use crate::{Provider, Provisioner};
@@ -20,4 +23,30 @@ pub trait ProviderSource: Send + Sync {
     /// # Errors
     /// The provisioner is not available, or does not start.
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics>;
+
+    /// The provider that is used for a provider configuration in place of a process that is started and configured for it.
+    /// Its block in the configuration is not evaluated.
+    fn stand_in(&self, _: &AbsProviderConfig) -> Option<Arc<dyn Provider>> {
+        None
+    }
+
+    /// The provider that is called for one object in place of that of its provider configuration, which is passed in.
+    fn for_object(
+        &self,
+        _: &AbsProviderConfig,
+        _: &AbsResourceInstance,
+        provider: Arc<dyn Provider>,
+    ) -> Arc<dyn Provider> {
+        provider
+    }
+
+    /// The outputs of a module instance that is not expanded: it has no objects, and nothing in it is evaluated.
+    fn module_outputs(&self, _: &ModuleInstance) -> Option<BTreeMap<Arc<str>, Value>> {
+        None
+    }
+
+    /// Whether there are any modules with [`ProviderSource::module_outputs`].
+    fn has_module_outputs(&self) -> bool {
+        false
+    }
 }

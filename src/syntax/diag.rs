@@ -39,6 +39,8 @@ pub struct DiagnosticParts {
     pub expression: Option<Box<ExpressionContext>>,
     /// Of a warning about a deprecated value: what has declared the deprecation, as shown.
     pub deprecation_origin: Option<String>,
+    /// Of a failed condition: the object that it is a condition of, as an address.
+    pub condition_of: Option<String>,
     /// What the diagnostic is about beyond its text, for those that must treat it in a special way.
     pub extra: Extra,
 }
@@ -50,6 +52,21 @@ pub struct ExpressionContext {
     pub values: Vec<(String, String)>,
     /// The function in whose call the problem arose.
     pub function: Option<CalledFunction>,
+    /// The sides of a comparison in a test that did not hold.
+    pub comparison: Option<Comparison>,
+}
+
+/// The two sides of a binary operation, as JSON text with line breaks. Parts that must not or cannot be shown are described.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// The left side.
+    pub left: String,
+    /// The right side.
+    pub right: String,
+    /// Whether the sides have different types.
+    pub types_differ: bool,
+    /// Whether both sides are shown in full, beside their difference.
+    pub in_full: bool,
 }
 
 /// A function, as far as it helps to understand why a call of it went wrong.
@@ -104,6 +121,7 @@ impl Diagnostic {
             address: None,
             expression: None,
             deprecation_origin: None,
+            condition_of: None,
             extra: Extra::None,
         }))
     }

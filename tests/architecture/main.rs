@@ -47,10 +47,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["provider", "config", "state", "lang", "schema", "syntax", "cty"],
     ),
     (
+        "monoform-testing",
+        &[
+            "engine", "config", "provider", "state", "lang", "schema", "syntax", "cty",
+        ],
+    ),
+    (
         "monoform-cli",
         &[
-            "engine", "config", "modules", "state", "packages", "plugins", "provider", "net", "tfe", "lang", "schema",
-            "syntax", "cty", "files",
+            "engine", "testing", "config", "modules", "state", "packages", "plugins", "provider", "net", "tfe", "lang",
+            "schema", "syntax", "cty", "files",
         ],
     ),
     ("monoform-sdk-derive", &[]),

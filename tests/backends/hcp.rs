@@ -908,7 +908,7 @@ fn cloud_options() {
         cloud_block(&w, &hcp, "name = \"two\"\ntags = [\"x\"]");
         run(&w, tool, &["init"]).fails_with(&["Only one of workspace \"tags\" or \"name\" is allowed."]);
         w.write("cloud.tf", "terraform {\n  backend \"cloud\" {}\n}\n");
-        run(&w, tool, &["init"]).fails_with(&["There is no explicit backend type named \"cloud\""]);
+        run(&w, tool, &["init"]).fails_with(&["Unsupported backend type"]);
     }
 }
 

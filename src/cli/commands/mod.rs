@@ -22,6 +22,7 @@ mod refresh;
 mod show;
 mod state;
 mod taint;
+pub(crate) mod test;
 pub(crate) mod validate;
 mod version;
 mod workspace;
@@ -76,7 +77,7 @@ impl Command {
 }
 
 /// The commands whose `-json` is a stream of events.
-const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init", "query"];
+const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init", "query", "test"];
 
 /// Whether the stream is selected. This is known before the arguments are parsed, since usage errors go there, too.
 fn json_asked(arguments: &[String]) -> bool {
@@ -125,6 +126,7 @@ const COMMANDS: &[&Command] = &[
     &state::SHOW,
     &taint::TAINT,
     &taint::UNTAINT,
+    &test::COMMAND,
     &version::COMMAND,
     &workspace::DELETE,
     &workspace::LIST,
@@ -138,7 +140,7 @@ const COMMANDS: &[&Command] = &[
 ];
 
 /// Commands of Terraform that are still to come.
-const TO_COME: &[&str] = &["graph", "test"];
+const TO_COME: &[&str] = &["graph"];
 
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {

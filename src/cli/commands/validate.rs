@@ -1,19 +1,24 @@
 //! `validate`.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use config::files::Disk;
-use config::test_files;
+use config::{Config, TestFile, test_files};
 use engine::events::NoEvents;
 use engine::inputs::Inputs;
 use engine::stop::Stop;
 use files::io_reason;
 use state::State;
-use syntax::Diagnostics;
+use syntax::{Diagnostics, SourceMap};
+use testing::substitutes::{check_overrides_of_file, check_overrides_of_run, check_providers};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::backend;
 use crate::commands::Command;
+use crate::commands::test::modules_of;
 use crate::session::{Session, Status};
 use crate::workdir::{self, Project};
 use crate::{interrupt, json, process};
@@ -77,21 +82,21 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     problems.extend(beyond_loading(session, &project, &problems));
     problems.extend(backend::check_type(session, &project.config));
     if !arguments.no_tests {
-        let dir = arguments.test_directory.as_deref();
-        let tests = dir.unwrap_or(test_files::DEFAULT_DIR);
-        if std::path::Path::new(tests).is_absolute() || tests.split('/').any(|step| step == "..") {
-            return Ok(session.fail(
-                "Invalid testing directory",
-                format!("The directory of test files must be inside the working directory, and \"{tests}\" is not."),
-            ));
+        let given = arguments.test_directory.as_deref();
+        let dir = match test_files::directory(given) {
+            Ok(dir) => dir,
+            Err(problem) => {
+                session.show(&problem.into(), &project.sources);
+                return Ok(1);
+            }
+        };
+        let tests = test_files::read(&Disk, ".", dir, given.is_some());
+        project.sources.extend(tests.sources);
+        let readable = !tests.diagnostics.has_errors() && !problems.has_errors();
+        problems.extend(tests.diagnostics);
+        if readable {
+            problems.extend(check_tests(session, &mut project, tests.files));
         }
-        problems.extend(test_files::check(
-            &Disk,
-            ".",
-            tests,
-            dir.is_some(),
-            &mut project.sources,
-        ));
     }
     problems.sort();
     let status = u8::from(problems.has_errors());
@@ -128,6 +133,31 @@ pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostic
     }
     let found = check(session, project).unwrap_or_else(|problems| problems);
     engine::validate::beyond_loading(&project.config, loading, found)
+}
+
+/// Checks what test files say about the modules that they test, and these modules.
+fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile>>) -> Diagnostics {
+    let root = Arc::new(project.config.clone());
+    let tested = modules_of(session, &root, tests, false);
+    project.sources.extend(tested.sources);
+    let mut problems = tested.problems;
+    let mut seen = BTreeSet::from([Arc::as_ptr(&root) as usize]);
+    for suite in &tested.files {
+        problems.extend(check_overrides_of_file(&suite.file, &suite.modules));
+        for (run, module) in suite.file.runs.iter().zip(&suite.modules) {
+            problems.extend(testing::expected::check(run));
+            problems.extend(check_providers(&suite.file, run));
+            problems.extend(check_overrides_of_run(run, module));
+            if seen.insert(Arc::as_ptr(module) as usize) {
+                let module = Project {
+                    config: Config::clone(module),
+                    sources: SourceMap::default(),
+                };
+                problems.extend(check(session, &module).unwrap_or_else(|problems| problems));
+            }
+        }
+    }
+    problems
 }
 
 fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostics> {

@@ -6,6 +6,7 @@ use syntax::{Diagnostic, Diagnostics, Severity, SourceMap};
 use crate::program;
 use crate::ui::{Style, Ui};
 use crate::views::snippet::{shown_range, snippet};
+use crate::views::tests;
 use crate::views::wrap::wrap;
 
 /// How a problem is laid out.
@@ -109,7 +110,7 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         out.push_str(&format!("{number:4}: {}\n", shown.trim_end_matches('\r')));
     }
     if let Some(context) = &diagnostic.expression
-        && (!context.values.is_empty() || context.function.is_some())
+        && (!context.values.is_empty() || context.function.is_some() || context.comparison.is_some())
     {
         out.push_str(&style.dim("    ├────────────────"));
         out.push('\n');
@@ -122,7 +123,11 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
                 style.bold(name)
             ));
         }
-        let mut values: Vec<_> = context.values.iter().collect();
+        if let Some(comparison) = &context.comparison {
+            out.push_str(&tests::comparison(comparison, style));
+        }
+        let shows_values = context.comparison.as_ref().is_none_or(|c| c.in_full);
+        let mut values: Vec<_> = context.values.iter().filter(|_| shows_values).collect();
         values.sort();
         for (name, what) in values {
             out.push_str(&format!("{} {} {what}\n", style.dim("    │"), style.bold(name)));
@@ -254,7 +259,7 @@ mod tests {
         .at(&range);
         diagnostic.expression = Some(Box::new(ExpressionContext {
             values: vec![("terraform_data.a".into(), "is tuple with 2 elements".into())],
-            function: None,
+            ..ExpressionContext::default()
         }));
         (diagnostic, sources)
     }

@@ -10,6 +10,7 @@ pub mod query;
 pub mod reporter;
 pub mod snippet;
 pub mod stream;
+pub mod tests;
 pub mod tree;
 pub mod unified_diff;
 pub mod wrap;

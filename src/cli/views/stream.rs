@@ -58,6 +58,22 @@ impl Stream {
         self.ui.flush();
     }
 
+    /// An object of any type, with its level.
+    pub fn object(&self, level: &str, message: &str, ty: &str, payload: Vec<(&str, Json)>) {
+        let mut object = Map::new();
+        object.insert("@level".into(), level.into());
+        object.insert("@message".into(), message.into());
+        object.insert("@module".into(), "terraform.ui".into());
+        let (about, rest): (Vec<_>, Vec<_>) = payload.into_iter().partition(|(key, _)| key.starts_with('@'));
+        object.extend(about.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        object.insert("@timestamp".into(), now().into());
+        let mut rest: BTreeMap<&str, Json> = rest.into_iter().collect();
+        rest.insert("type", ty.into());
+        object.extend(rest.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        self.ui.exact_line(cty::json::to_text(&Json::Object(object), None));
+        self.ui.flush();
+    }
+
     /// A line of text that has no form of its own.
     pub fn log(&self, message: &str) {
         self.info(message, "log", []);

@@ -5,7 +5,7 @@
 //! is returned nevertheless.
 
 mod action;
-mod address;
+pub(crate) mod address;
 mod check;
 mod module_call;
 mod moved;
@@ -15,7 +15,7 @@ mod provisioner;
 mod query;
 mod resource;
 mod terraform;
-mod variable;
+pub(crate) mod variable;
 
 pub(crate) use module_call::{call_address, literal_address};
 pub(crate) use query::{query_file, resolve_query};

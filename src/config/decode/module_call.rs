@@ -100,7 +100,7 @@ impl Decoder<'_> {
         false
     }
 
-    fn passed_providers(&mut self, expr: &Expr) -> Vec<PassedProvider> {
+    pub(crate) fn passed_providers(&mut self, expr: &Expr) -> Vec<PassedProvider> {
         let items = match expr.plain() {
             Expr::Object { items, .. } => items,
             Expr::Invalid { .. } => return Vec::new(),

@@ -24,7 +24,7 @@ const PROVIDER: BodySpec<'static> = BodySpec {
 };
 
 impl Decoder<'_> {
-    pub(super) fn provider(&mut self, block: Block) -> Option<ProviderConfig> {
+    pub(crate) fn provider(&mut self, block: Block) -> Option<ProviderConfig> {
         let range = parts::header(&block);
         let label = block.labels.into_iter().next()?;
         self.provider_name(&label.text, &range);

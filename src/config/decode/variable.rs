@@ -66,7 +66,7 @@ const OUTPUT_OVERRIDE: BodySpec<'static> = BodySpec {
 };
 
 impl Decoder<'_> {
-    pub(super) fn variable(&mut self, block: Block) -> Option<Variable> {
+    pub(crate) fn variable(&mut self, block: Block) -> Option<Variable> {
         let range = parts::header(&block);
         let label = block.labels.into_iter().next()?;
         let name = label.text.clone();

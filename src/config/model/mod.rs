@@ -9,6 +9,7 @@ pub mod moved;
 pub mod provider;
 pub mod resource;
 pub mod settings;
+pub mod test_file;
 pub mod variable;
 
 pub use action::{Action, ActionEvent, ActionFailure, ActionKey, ActionRef, ActionTrigger};
@@ -23,4 +24,7 @@ pub use resource::{
     Connection, IgnoreChanges, Lifecycle, ListArguments, OnFailure, ProviderRef, Provisioner, ProvisionerWhen, Resource,
 };
 pub use settings::{Backend, Cloud};
+pub use test_file::{
+    Mock, MockProvider, Override, OverrideKind, RunModule, RunOptions, TestFile, TestProvider, TestRun,
+};
 pub use variable::{DeprecationNotice, Local, Output, Variable};

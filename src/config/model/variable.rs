@@ -166,3 +166,26 @@ impl Variable {
         cty::convert(&self.defaults.apply(value.clone()), &self.ty)
     }
 }
+
+impl Variable {
+    /// A variable that no module declares, of any type: text for it is an expression.
+    #[must_use]
+    pub fn undeclared(name: Arc<str>, range: &Range) -> Variable {
+        Variable {
+            name,
+            ty: Type::Dynamic,
+            typed: true,
+            defaults: Arc::default(),
+            default: None,
+            description: None,
+            sensitive: false,
+            ephemeral: false,
+            nullable: true,
+            is_const: false,
+            deprecated: None,
+            validations: Vec::new(),
+            range: range.clone(),
+            written: Written::default(),
+        }
+    }
+}

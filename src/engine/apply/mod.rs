@@ -182,6 +182,7 @@ fn evaluator<'a>(
     Evaluator::new(inputs.config, environment, inputs.variables, source)
         .with_functions(providers.functions())
         .with_schemas(providers.schemas())
+        .with_module_outputs(inputs.providers)
 }
 
 /// Carries out the execution graph, and returns the resulting state.
@@ -536,7 +537,7 @@ impl Applier<'_> {
         let provider = self
             .context
             .providers
-            .get(&change.provider)
+            .for_object(&change.provider, &change.address)
             .await
             .map_err(|d| self.context.fail(d))?;
         let subject = ObjectOperation {

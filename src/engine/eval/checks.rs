@@ -180,6 +180,9 @@ impl Evaluator<'_> {
             ),
         }
         for problem in &mut problems.0 {
+            if problem.is_error() {
+                problem.condition_of = Some(check.to_string());
+            }
             problem.severity = syntax::Severity::Warning;
             problem.extra = Extra::OfCheck;
         }
@@ -342,6 +345,7 @@ impl Conditions<'_> {
             &message
         };
         let mut diagnostic = Diagnostic::error(self.kind.summary(), detail).at(rule.condition.range());
+        diagnostic.condition_of = Some(self.of.to_string());
         match self.of {
             Checked::Resource(address) => diagnostic = diagnostic.about(address),
             // The diagnostic is about the value, which another file may set.

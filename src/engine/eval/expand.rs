@@ -272,7 +272,8 @@ impl Evaluator<'_> {
                 .is_some_and(|n| n.module.module_calls.contains_key(name));
             if known {
                 let expansion = self.call_expansion(&parent, name)?;
-                out.extend(expansion.keys().into_iter().map(|key| parent.child(name.clone(), key)));
+                let instances = expansion.keys().into_iter().map(|key| parent.child(name.clone(), key));
+                out.extend(instances.filter(|instance| self.given_outputs(instance).is_none()));
             }
         }
         Ok(out)

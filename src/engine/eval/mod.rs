@@ -23,7 +23,7 @@ use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
 use config::{Config, ModuleNode, Output, Variable};
 use cty::{Marks, Type, Value};
 use lang::eval::{Context, describe_convert_error, evaluate, with_expression};
-use provider::Schemas;
+use provider::{ProviderSource, Schemas};
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -64,6 +64,7 @@ pub struct Evaluator<'a> {
     functions: Option<&'a Functions>,
     schemas: Option<&'a Schemas>,
     results: Mutex<checks::Results>,
+    module_outputs: Option<&'a dyn ProviderSource>,
 }
 
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
@@ -102,7 +103,20 @@ impl<'a> Evaluator<'a> {
             functions: None,
             schemas: None,
             results: Mutex::default(),
+            module_outputs: None,
         }
+    }
+
+    /// What gives the outputs of modules that are not expanded.
+    #[must_use]
+    pub fn with_module_outputs(mut self, source: &'a dyn ProviderSource) -> Evaluator<'a> {
+        self.module_outputs = Some(source).filter(|source| source.has_module_outputs());
+        self
+    }
+
+    /// The outputs of a module instance that is not expanded.
+    fn given_outputs(&self, module: &ModuleInstance) -> Option<BTreeMap<Arc<str>, Value>> {
+        self.module_outputs?.module_outputs(module)
     }
 
     /// The functions of providers that expressions may call.
@@ -450,6 +464,10 @@ impl<'a> Evaluator<'a> {
                     .outputs
                     .keys()
                     .filter(|name| only.is_none_or(|only| only == *name));
+                if let Some(given) = self.given_outputs(&instance) {
+                    let value = |name: &Arc<str>| given.get(name).cloned().unwrap_or(Value::null(Type::Dynamic));
+                    return Ok(Value::object(names.map(|name| (name.clone(), value(name)))));
+                }
                 let outputs: Result<Vec<_>, Reported> = names
                     .map(|name| {
                         let value = self.output(&instance, child, name)?;
@@ -460,7 +478,10 @@ impl<'a> Evaluator<'a> {
                     .collect();
                 Ok(Value::object(outputs?))
             };
-            match (&*expansion, typed_instance(child, only)) {
+            match (
+                &*expansion,
+                typed_instance(child, only).filter(|_| self.module_outputs.is_none()),
+            ) {
                 (Expansion::Count(_) | Expansion::ForEach(_) | Expansion::Unknown { .. }, Some(ty)) => {
                     expansion.gather_typed(ty, instance)
                 }

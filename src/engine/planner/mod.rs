@@ -305,6 +305,7 @@ fn evaluator<'a>(
     Evaluator::new(inputs.config, environment, inputs.variables, source)
         .with_functions(providers.functions())
         .with_schemas(providers.schemas())
+        .with_module_outputs(inputs.providers)
 }
 
 /// Walks the configuration, and makes the plan from the results.

@@ -31,6 +31,14 @@ enum Task {
     Deposed(AbsResourceInstance, state::DeposedKey),
 }
 
+impl Task {
+    fn address(&self) -> &AbsResourceInstance {
+        match self {
+            Task::Desired(address, _) | Task::Orphan(address, _) | Task::Deposed(address, _) => address,
+        }
+    }
+}
+
 impl Planner<'_> {
     pub(super) async fn resource(&self, address: &ConfigResource) -> Result<(), Reported> {
         let config = self.context.inputs.config;
@@ -108,6 +116,20 @@ impl Planner<'_> {
     }
 
     async fn run_task(&self, planning: &PlannedResource<'_>, task: Task) -> Result<(), Reported> {
+        let own;
+        let mut planning = planning;
+        let provider = self.context.inputs.providers.for_object(
+            &planning.provider_address,
+            task.address(),
+            planning.provider.clone(),
+        );
+        if !Arc::ptr_eq(&provider, &planning.provider) {
+            own = PlannedResource {
+                provider,
+                ..planning.clone()
+            };
+            planning = &own;
+        }
         match (task, planning.address.resource.mode) {
             (Task::Desired(address, repetition), ResourceMode::Managed) => {
                 self.managed(planning, &address, repetition).await

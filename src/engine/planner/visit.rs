@@ -162,6 +162,7 @@ pub(crate) struct Planner<'a> {
 }
 
 /// What all instances of a planned resource share.
+#[derive(Clone)]
 pub(super) struct PlannedResource<'p> {
     pub(super) address: &'p ConfigResource,
     pub(super) block: Option<&'p Resource>,

@@ -318,6 +318,9 @@ impl Validator<'_> {
     }
 
     async fn provider(&self, address: &addrs::AbsProviderConfig) -> Result<(), Reported> {
+        if self.providers.has_stand_in(address) {
+            return Ok(());
+        }
         let Some(schema) = self.providers.schemas().providers.get(&address.provider) else {
             return Ok(());
         };

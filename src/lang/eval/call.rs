@@ -269,8 +269,8 @@ impl Evaluator {
             None => functions::signature::called(name, &call.name),
         };
         problem.expression = Some(Box::new(ExpressionContext {
-            values: Vec::new(),
             function,
+            ..ExpressionContext::default()
         }));
         self.report(problem.within(&call.range), whole, context);
     }

@@ -26,7 +26,12 @@ pub fn with_expression(mut diagnostic: Diagnostic, expr: &Expr, context: Context
     values.sort();
     match &mut diagnostic.expression {
         Some(known) => known.values = values,
-        none => *none = Some(Box::new(ExpressionContext { values, function: None })),
+        none => {
+            *none = Some(Box::new(ExpressionContext {
+                values,
+                ..ExpressionContext::default()
+            }))
+        }
     }
     diagnostic
 }

@@ -1,0 +1,171 @@
+//! A suite on the terminal.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use syntax::{Diagnostics, SourceMap};
+use testing::events::{Outcome, objects};
+use testing::suite::SuiteResult;
+use testing::{Event, Performed, Status, View};
+
+use crate::ui::{Style, Ui};
+use crate::views::{self, diagnostics};
+
+use super::totals;
+
+/// Writes a suite as lines of text.
+pub struct Human {
+    ui: Arc<Ui>,
+    sources: SourceMap,
+    verbose: bool,
+    compact: bool,
+    /// One event is written after the other, each whole.
+    writing: Mutex<()>,
+}
+
+fn word(status: Status, style: Style) -> String {
+    match status {
+        Status::Pass => style.green("pass"),
+        Status::Fail | Status::Error => style.red("fail"),
+        Status::Skip => style.light("skip"),
+        Status::Pending => style.light("pending"),
+    }
+}
+
+impl Human {
+    /// Writes there. `verbose` shows plans and states.
+    #[must_use]
+    pub fn new(ui: Arc<Ui>, sources: SourceMap, verbose: bool, compact: bool) -> Human {
+        Human {
+            ui,
+            sources,
+            verbose,
+            compact,
+            writing: Mutex::default(),
+        }
+    }
+
+    fn show(&self, problems: &Diagnostics) {
+        diagnostics::show(&self.ui, problems, &self.sources, self.compact);
+        if problems.iter().any(|d| !d.is_error()) {
+            self.ui.line("");
+        }
+        self.ui.flush();
+    }
+
+    fn run_ends(&self, name: &str, done: &Performed) {
+        let style = self.ui.style();
+        self.ui.line(format!("  run {name:?}... {}", word(done.status, style)));
+        if self.verbose {
+            self.outcome(done);
+        }
+        self.ui.flush();
+        self.show(&done.diagnostics);
+    }
+
+    fn outcome(&self, done: &Performed) {
+        match &done.outcome {
+            Some(Outcome::Planned(plan)) => {
+                views::plan::show(&self.ui, plan, &done.schemas);
+                self.ui.line("");
+            }
+            Some(Outcome::Applied(state)) => {
+                let style = views::diff::Style {
+                    colour: self.ui.style().on,
+                    width: self.ui.width(),
+                };
+                self.ui.line("");
+                self.ui.out(views::diff::state_text(state, &done.schemas, style));
+                self.ui.line("");
+            }
+            None => {}
+        }
+    }
+
+    /// Writes the line at the end.
+    pub fn ends(&self, result: &SuiteResult) {
+        let style = self.ui.style();
+        let word = if result.status <= Status::Pass {
+            style.green("Success!")
+        } else {
+            style.red("Failure!")
+        };
+        self.ui.line(format!("\n{word} {}", totals(result.counts)));
+        self.ui.flush();
+    }
+}
+
+impl View for Human {
+    fn event(&self, event: &Event<'_>) {
+        let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (ui, style) = (&self.ui, self.ui.style());
+        match event {
+            Event::SuiteBegins(_) | Event::RunBegins(..) | Event::RunGoesOn(..) | Event::TeardownOfRun(..) => {}
+            Event::FileBegins(file) => {
+                ui.line(format!("{}... {}", file.file.name, style.light("in progress")));
+                ui.flush();
+            }
+            Event::RunEnds(file, run, done) => self.run_ends(file.run_name(*run), done),
+            Event::TeardownBegins(file) => {
+                ui.line(format!("{}... {}", file.file.name, style.light("tearing down")));
+                ui.flush();
+            }
+            Event::TeardownOfRunEnds(file, run, done) => {
+                let name = format!("{}/{}", file.file.name, file.run_name(*run));
+                if done.diagnostics.has_errors() {
+                    ui.err(format!("Destroying what {name} has created did not go well:\n"));
+                }
+                self.show(&done.diagnostics);
+                let left = objects(&done.left);
+                if left.is_empty() {
+                    return;
+                }
+                let mut text = format!(
+                    "\nThe run {name} left the following resources in state after it was destroyed, and they need to be cleaned up \
+                     manually:\n"
+                );
+                for (address, deposed) in left {
+                    match deposed {
+                        Some(key) => text.push_str(&format!("  - {address} ({})\n", key.0)),
+                        None => text.push_str(&format!("  - {address}\n")),
+                    }
+                }
+                if let Some(path) = &done.kept {
+                    text.push_str(&format!("\nThey are recorded in the state file {}.\n", path.display()));
+                }
+                ui.err(text);
+                ui.flush();
+            }
+            Event::FileEnds(file, status, problems) => {
+                ui.line(format!("{}... {}", file.file.name, word(*status, style)));
+                ui.flush();
+                self.show(problems);
+            }
+            Event::Interrupted(file, states, planned) => {
+                let mut text = format!("\nThe tests in {} were interrupted while they ran.\n", file.file.name);
+                for (key, state) in *states {
+                    let left = objects(state);
+                    if left.is_empty() {
+                        continue;
+                    }
+                    let of = if key.is_empty() {
+                        "the main state".to_owned()
+                    } else {
+                        format!("the state {key:?}")
+                    };
+                    text.push_str(&format!("\nThese objects are in {of} and were not destroyed:\n"));
+                    for (address, _) in left {
+                        text.push_str(&format!("  - {address}\n"));
+                    }
+                }
+                if !planned.is_empty() {
+                    text.push_str("\nThese objects were about to be created, and may exist:\n");
+                    for address in *planned {
+                        text.push_str(&format!("  - {address}\n"));
+                    }
+                }
+                ui.err(text);
+                ui.flush();
+            }
+        }
+    }
+}

@@ -1,0 +1,738 @@
+//! From the trees of test files to typed blocks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addrs::{LocalProviderConfig, Mode, Target};
+use syntax::ast::{Attribute, Block, Body, Expr};
+use syntax::content::BodySpec;
+use syntax::{Diagnostic, Diagnostics, Range, content};
+
+use crate::decode::{Decoder, address, constraint, parts};
+use crate::model::{
+    CallAddress, CheckRule, Mock, MockProvider, Override, OverrideKind, ProviderConfig, Reference, RunModule,
+    RunOptions, TestFile, TestProvider, TestRun,
+};
+use crate::source_address::ModuleSource;
+use crate::version::Dialect;
+
+const FILE: BodySpec<'static> = BodySpec {
+    attributes: &[],
+    blocks: &[
+        ("run", &["name"]),
+        ("variables", &[]),
+        ("variable", &["name"]),
+        ("test", &[]),
+        ("provider", &["name"]),
+        ("mock_provider", &["name"]),
+        ("override_resource", &[]),
+        ("override_data", &[]),
+        ("override_module", &[]),
+    ],
+};
+
+const RUN: BodySpec<'static> = BodySpec {
+    attributes: &[
+        ("command", false),
+        ("providers", false),
+        ("expect_failures", false),
+        ("state_key", false),
+        ("parallel", false),
+        ("skip_cleanup", false),
+    ],
+    blocks: &[
+        ("plan_options", &[]),
+        ("variables", &[]),
+        ("module", &[]),
+        ("assert", &[]),
+        ("backend", &["type"]),
+        ("override_resource", &[]),
+        ("override_data", &[]),
+        ("override_module", &[]),
+    ],
+};
+
+const TEST: BodySpec<'static> = BodySpec {
+    attributes: &[("parallel", false), ("skip_cleanup", false)],
+    blocks: &[],
+};
+
+const PLAN_OPTIONS: BodySpec<'static> = BodySpec {
+    attributes: &[
+        ("mode", false),
+        ("refresh", false),
+        ("replace", false),
+        ("target", false),
+    ],
+    blocks: &[],
+};
+
+const MODULE: BodySpec<'static> = BodySpec {
+    attributes: &[("source", false), ("version", false)],
+    blocks: &[],
+};
+
+const ASSERT: BodySpec<'static> = BodySpec {
+    attributes: &[("condition", true), ("error_message", true)],
+    blocks: &[],
+};
+
+const MOCK_PROVIDER: BodySpec<'static> = BodySpec {
+    attributes: &[("alias", false), ("source", false), ("override_during", false)],
+    blocks: &[
+        ("mock_resource", &["type"]),
+        ("mock_data", &["type"]),
+        ("override_resource", &[]),
+        ("override_data", &[]),
+    ],
+};
+
+/// What a file of a mock provider's `source` directory may hold.
+const MOCK_DATA: BodySpec<'static> = BodySpec {
+    attributes: &[],
+    blocks: MOCK_PROVIDER.blocks,
+};
+
+const MOCK: BodySpec<'static> = BodySpec {
+    attributes: &[("defaults", false), ("override_during", false)],
+    blocks: &[],
+};
+
+const OVERRIDE: BodySpec<'static> = BodySpec {
+    attributes: &[("target", false), ("values", false), ("override_during", false)],
+    blocks: &[],
+};
+
+const OVERRIDE_MODULE: BodySpec<'static> = BodySpec {
+    attributes: &[("target", false), ("outputs", false), ("override_during", false)],
+    blocks: &[],
+};
+
+pub(super) struct TestDecoder<'d> {
+    pub diagnostics: &'d mut Diagnostics,
+    /// Reads the mock data in a directory.
+    pub mock_data: &'d mut dyn FnMut(&str, &Range, &mut Diagnostics) -> Vec<Body>,
+}
+
+/// What the header of a file says about all its runs.
+#[derive(Clone, Copy, Default)]
+struct Defaults {
+    parallel: bool,
+}
+
+impl TestDecoder<'_> {
+    fn error(&mut self, summary: impl Into<String>, detail: impl Into<String>, at: &Range) {
+        self.diagnostics.push(Diagnostic::error(summary, detail).at(at));
+    }
+
+    /// Reports a block whose like, by this key, was there before.
+    fn first(
+        &mut self,
+        seen: &mut BTreeMap<String, Range>,
+        key: String,
+        at: &Range,
+        summary: impl Into<String>,
+    ) -> bool {
+        if let Some(first) = seen.get(&key) {
+            let detail = format!("The first one is at {first}.");
+            self.error(summary, detail, at);
+            return false;
+        }
+        seen.insert(key, at.clone());
+        true
+    }
+
+    fn decoder(&mut self) -> Decoder<'_> {
+        Decoder {
+            overriding: false,
+            diagnostics: self.diagnostics,
+        }
+    }
+
+    pub(super) fn file(&mut self, body: Body) -> TestFile {
+        let mut out = TestFile::default();
+        let (mut runs, mut providers, mut once) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut overrides = BTreeMap::new();
+        let blocks = parts::exact(body, FILE, self.diagnostics).blocks;
+        let (settings, blocks): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|b| &*b.ty == "test");
+        let mut defaults = Defaults::default();
+        for block in settings {
+            let header = parts::header(&block);
+            self.first(&mut once, "test".to_owned(), &header, "Multiple \"test\" blocks");
+            let mut taken = parts::exact(block.body, TEST, self.diagnostics);
+            defaults.parallel |= self.flag(taken.attribute("parallel")).unwrap_or(false);
+            self.no_skip_cleanup(taken.attribute("skip_cleanup"));
+        }
+        for block in blocks {
+            let header = parts::header(&block);
+            match &*block.ty {
+                "run" => {
+                    if let Some(label) = block.labels.first() {
+                        parts::check_name(label, "Invalid run block name", self.diagnostics);
+                        let summary = "Duplicate \"run\" block names";
+                        self.first(&mut runs, label.text.to_string(), &header, summary);
+                    }
+                    out.runs.extend(self.run(block, defaults));
+                }
+                "variables" => {
+                    self.first(
+                        &mut once,
+                        "variables".to_owned(),
+                        &header,
+                        "Multiple \"variables\" blocks",
+                    );
+                    out.variables.extend(self.values(block.body));
+                }
+                "variable" => {
+                    if let Some(variable) = self.decoder().variable(block) {
+                        let summary = "Duplicate \"variable\" block names";
+                        if self.first(&mut once, format!("variable {}", variable.name), &header, summary) {
+                            let mut variable = variable;
+                            variable.default = crate::decode::variable::convert_default(&variable, self.diagnostics);
+                            out.definitions.insert(variable.name.clone(), variable);
+                        }
+                    }
+                }
+                "provider" | "mock_provider" => {
+                    if let Some((address, provider)) = self.provider(block, &mut providers) {
+                        out.providers.insert(address, provider);
+                    }
+                }
+                _ => out.overrides.extend(self.overriding(block, &mut overrides, false)),
+            }
+        }
+        let both: Vec<_> = out
+            .definitions
+            .values()
+            .filter(|v| out.variables.contains_key(&v.name))
+            .collect();
+        for variable in both {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Duplicate \"variable\" block names",
+                    format!(
+                        "The \"variables\" block gives a value to \"{0}\", so that there is nothing a \"variable\" block could \
+                         take from outside. Remove one of the two.",
+                        variable.name
+                    ),
+                )
+                .at(&variable.range),
+            );
+        }
+        out
+    }
+
+    /// A bool that is written as a constant.
+    fn flag(&mut self, attribute: Option<Attribute>) -> Option<bool> {
+        parts::constant_bool(&attribute?.expr, self.diagnostics)
+    }
+
+    fn no_skip_cleanup(&mut self, attribute: Option<Attribute>) {
+        if let Some(attribute) = attribute {
+            self.error(
+                "Invalid attribute",
+                "The \"skip_cleanup\" argument exists in experimental builds of Terraform only. What a test file creates is \
+                 destroyed at its end.",
+                &attribute.name_range,
+            );
+        }
+    }
+
+    fn values(&mut self, body: Body) -> BTreeMap<Arc<str>, Expr> {
+        let body = content::resolve(
+            body,
+            BodySpec {
+                attributes: &[],
+                blocks: &[],
+            },
+            self.diagnostics,
+        );
+        self.no_blocks(&body);
+        body.attributes.into_iter().map(|a| (a.name, a.expr)).collect()
+    }
+
+    fn run(&mut self, block: Block, defaults: Defaults) -> Option<TestRun> {
+        let range = parts::header(&block);
+        let name = block.labels.into_iter().next()?.text;
+        let mut taken = parts::exact(block.body, RUN, self.diagnostics);
+        let command = self.keyword(taken.attribute("command"), "command", &["apply", "plan"]);
+        let mut out = TestRun {
+            name,
+            apply: command.as_deref() != Some("plan"),
+            options: RunOptions::default(),
+            variables: BTreeMap::new(),
+            module: None,
+            providers: Vec::new(),
+            asserts: Vec::new(),
+            expect_failures: Vec::new(),
+            overrides: Vec::new(),
+            state_key: None,
+            parallel: self.flag(taken.attribute("parallel")).unwrap_or(defaults.parallel),
+            range,
+        };
+        if let Some(list) = taken.attribute("expect_failures") {
+            for item in parts::static_list(&list.expr, self.diagnostics) {
+                out.expect_failures.extend(self.expected(item));
+            }
+        }
+        if let Some(attribute) = taken.attribute("providers") {
+            out.providers = self.decoder().passed_providers(&attribute.expr);
+        }
+        if let Some(key) = taken.attribute("state_key") {
+            out.state_key = parts::constant_string(&key.expr, self.diagnostics);
+        }
+        self.no_skip_cleanup(taken.attribute("skip_cleanup"));
+        let (mut seen, mut overrides) = (BTreeMap::new(), BTreeMap::new());
+        for block in taken.blocks {
+            let header = parts::header(&block);
+            let ty = block.ty.clone();
+            if matches!(&*ty, "plan_options" | "variables" | "module") {
+                self.first(&mut seen, ty.to_string(), &header, format!("Multiple \"{ty}\" blocks"));
+            }
+            match &*ty {
+                "plan_options" => out.options = self.plan_options(block.body, &header),
+                "variables" => out.variables.extend(self.values(block.body)),
+                "module" => out.module = self.module(block.body, &header),
+                "assert" => out.asserts.extend(self.assertion(block)),
+                "backend" => self.error(
+                    "Invalid block",
+                    "A \"backend\" block of a run exists in experimental builds of Terraform only. The states of runs are kept in \
+                     memory.",
+                    &header,
+                ),
+                _ => out.overrides.extend(self.overriding(block, &mut overrides, false)),
+            }
+        }
+        Some(out)
+    }
+
+    /// An object whose conditions are to fail.
+    fn expected(&mut self, item: &Expr) -> Option<Reference> {
+        let traversal = parts::static_traversal(item, self.diagnostics)?;
+        match lang::refs::reference(&traversal) {
+            Ok(reference) => Some(named_result(reference)),
+            Err(problem) => {
+                self.diagnostics.push(problem);
+                None
+            }
+        }
+    }
+
+    fn plan_options(&mut self, body: Body, header: &Range) -> RunOptions {
+        let mut taken = parts::exact(body, PLAN_OPTIONS, self.diagnostics);
+        let mode = self.keyword(taken.attribute("mode"), "mode", &["normal", "refresh-only"]);
+        let mut out = RunOptions {
+            refresh_only: mode.as_deref() == Some("refresh-only"),
+            refresh: self.flag(taken.attribute("refresh")).unwrap_or(true),
+            ..RunOptions::default()
+        };
+        if out.refresh_only && !out.refresh {
+            self.error(
+                "Incompatible plan options",
+                "A plan that only refreshes cannot be made without refreshing: remove refresh = false, or the mode.",
+                header,
+            );
+        }
+        if let Some(list) = taken.attribute("replace") {
+            for item in parts::static_list(&list.expr, self.diagnostics) {
+                match self.address(item) {
+                    Some(Target::ResourceInstance(instance)) if instance.resource.resource.mode == Mode::Managed => {
+                        out.replace.push(instance);
+                    }
+                    Some(Target::Resource(resource)) if resource.resource.mode == Mode::Managed => {
+                        out.replace.push(resource.instance(addrs::InstanceKey::None));
+                    }
+                    Some(Target::ConfigResource(resource)) if resource.resource.mode == Mode::Managed => {
+                        let module = resource.module.0.iter().fold(addrs::ModuleInstance::root(), |m, name| {
+                            m.child(name.clone(), addrs::InstanceKey::None)
+                        });
+                        let resource = resource.resource.absolute(&module);
+                        out.replace.push(resource.instance(addrs::InstanceKey::None));
+                    }
+                    Some(_) => self.error(
+                        "Can only target managed resources for forced replacements.",
+                        "Only an object that is managed can be replaced: name instances of managed resources.",
+                        item.range(),
+                    ),
+                    None => {}
+                }
+            }
+        }
+        if let Some(list) = taken.attribute("target") {
+            for item in parts::static_list(&list.expr, self.diagnostics) {
+                out.target.extend(self.address(item));
+            }
+        }
+        out
+    }
+
+    /// An address that is written as a reference, or in quotes.
+    fn address(&mut self, expr: &Expr) -> Option<Target> {
+        let traversal = parts::static_traversal(expr, self.diagnostics)?;
+        let parsed = address::text(&traversal).and_then(|text| {
+            addrs::parse::target(&text).map_err(|e| Diagnostic::error(e.summary, e.detail).at(&traversal.range))
+        });
+        match parsed {
+            Ok(target) => Some(target),
+            Err(problem) => {
+                self.diagnostics.push(problem);
+                None
+            }
+        }
+    }
+
+    fn module(&mut self, body: Body, header: &Range) -> Option<RunModule> {
+        let mut taken = parts::exact(body, MODULE, self.diagnostics);
+        let version = taken.attribute("version");
+        let has_version = version.is_some();
+        let version = version.and_then(|v| constraint(&v.expr, Dialect::Module, self.diagnostics));
+        let Some(source) = taken.attribute("source") else {
+            self.error(
+                "Missing \"source\" attribute for module block",
+                "The \"module\" block of a run says which other module is tested, so it needs a \"source\".",
+                header,
+            );
+            return None;
+        };
+        let text = parts::constant_string(&source.expr, self.diagnostics)?;
+        let detail = match ModuleSource::parse(&text, has_version) {
+            Ok(ModuleSource::Remote(_)) => "A run can test a local module or one of a registry, no other.".to_owned(),
+            Ok(address) => {
+                return Some(RunModule {
+                    address: CallAddress {
+                        source: address,
+                        version,
+                    },
+                    range: source.expr.range().clone(),
+                });
+            }
+            Err(detail) => detail,
+        };
+        self.error("Invalid module source address", detail, source.expr.range());
+        None
+    }
+
+    fn assertion(&mut self, block: Block) -> Option<CheckRule> {
+        let range = parts::header(&block);
+        let mut taken = parts::exact(block.body, ASSERT, self.diagnostics);
+        let condition = taken.expr("condition");
+        let error_message = taken.expr("error_message");
+        if let Some(condition) = condition.as_ref().filter(|c| lang::refs::traversals(c).is_empty()) {
+            self.error(
+                "Invalid assert expression",
+                "The condition refers to nothing, so its result would always be the same. It must refer to at least one object \
+                 of the configuration.",
+                condition.range(),
+            );
+        }
+        Some(CheckRule {
+            condition: condition?,
+            error_message: error_message?,
+            range,
+        })
+    }
+
+    fn provider(
+        &mut self,
+        block: Block,
+        seen: &mut BTreeMap<String, Range>,
+    ) -> Option<(LocalProviderConfig, TestProvider)> {
+        let header = parts::header(&block);
+        let (name, provider) = match &*block.ty {
+            "mock_provider" => {
+                let mock = self.mock_provider(block)?;
+                (mock.address.clone(), TestProvider::Mock(mock))
+            }
+            _ => {
+                let real = self.real_provider(block)?;
+                (real.address.clone(), TestProvider::Real(real))
+            }
+        };
+        self.first(seen, name.to_string(), &header, "Duplicate provider block")
+            .then_some((name, provider))
+    }
+
+    fn real_provider(&mut self, mut block: Block) -> Option<ProviderConfig> {
+        if let Some(version) = block.body.attribute("version") {
+            let at = version.expr.range().clone();
+            self.error(
+                "Version constraints are not allowed in test files",
+                "Which versions of a provider will do is said in the \"required_providers\" block of the configuration. Remove \
+                 the \"version\" argument.",
+                &at,
+            );
+            block.body.attributes.retain(|a| &*a.name != "version");
+        }
+        self.decoder().provider(block)
+    }
+
+    fn mock_provider(&mut self, block: Block) -> Option<MockProvider> {
+        let range = parts::header(&block);
+        let label = block.labels.into_iter().next()?;
+        if !parts::is_provider_name(&label.text) {
+            self.diagnostics
+                .push(parts::invalid_provider_name(&label.text, &label.range));
+        }
+        let mut taken = parts::exact(block.body, MOCK_PROVIDER, self.diagnostics);
+        let during_plan = self.during(&mut taken, false);
+        let alias = taken
+            .attribute("alias")
+            .and_then(|a| parts::constant_string(&a.expr, self.diagnostics));
+        let mut out = MockProvider {
+            address: LocalProviderConfig {
+                name: label.text,
+                alias,
+            },
+            resources: BTreeMap::new(),
+            data: BTreeMap::new(),
+            overrides: Vec::new(),
+            during_plan,
+            range,
+        };
+        self.mocks(std::mem::take(&mut taken.blocks), &mut out);
+        if let Some(source) = taken.attribute("source")
+            && let Some(dir) = parts::constant_string(&source.expr, self.diagnostics)
+        {
+            self.external(&dir, source.expr.range(), &mut out);
+        }
+        Some(out)
+    }
+
+    /// Adds what the files of a directory have, except what the block itself has.
+    fn external(&mut self, dir: &str, at: &Range, out: &mut MockProvider) {
+        let mut all = MockProvider {
+            resources: BTreeMap::new(),
+            data: BTreeMap::new(),
+            overrides: Vec::new(),
+            ..out.clone()
+        };
+        let bodies = (self.mock_data)(dir, at, self.diagnostics);
+        for body in bodies {
+            let taken = parts::exact(body, MOCK_DATA, self.diagnostics);
+            let mut one = MockProvider {
+                resources: BTreeMap::new(),
+                data: BTreeMap::new(),
+                overrides: Vec::new(),
+                ..out.clone()
+            };
+            self.mocks(taken.blocks, &mut one);
+            for (into, from, what) in [
+                (&mut all.resources, one.resources, "mock_resource"),
+                (&mut all.data, one.data, "mock_data"),
+            ] {
+                for (ty, mock) in from {
+                    if let Some(first) = into.get(&ty) {
+                        let detail = format!("There is a {what} block for {ty} at {} already.", first.range);
+                        let problem = Diagnostic::error("Duplicate mock resource block", detail);
+                        self.diagnostics.push(problem.at(&mock.range));
+                        continue;
+                    }
+                    into.insert(ty, mock);
+                }
+            }
+            for found in one.overrides {
+                if let Some(first) = all.overrides.iter().find(|o| o.target == found.target) {
+                    let detail = format!("There is an override for {} at {} already.", found.target, first.range);
+                    self.error("Duplicate override block", detail, &found.range);
+                    continue;
+                }
+                all.overrides.push(found);
+            }
+        }
+        for (ty, mock) in all.resources {
+            out.resources.entry(ty).or_insert(mock);
+        }
+        for (ty, mock) in all.data {
+            out.data.entry(ty).or_insert(mock);
+        }
+        for found in all.overrides {
+            if !out.overrides.iter().any(|o| o.target == found.target) {
+                out.overrides.push(found);
+            }
+        }
+    }
+
+    /// The blocks inside a mock provider.
+    fn mocks(&mut self, blocks: Vec<Block>, out: &mut MockProvider) {
+        let (mut mocks, mut overrides) = (BTreeMap::new(), BTreeMap::new());
+        for inner in blocks {
+            if !inner.ty.starts_with("mock_") {
+                out.overrides
+                    .extend(self.overriding(inner, &mut overrides, out.during_plan));
+                continue;
+            }
+            let range = parts::header(&inner);
+            let Some(label) = inner.labels.into_iter().next() else {
+                continue;
+            };
+            let key = format!("{} {}", inner.ty, label.text);
+            let summary = format!("Duplicate {} block", inner.ty);
+            let is_first = self.first(&mut mocks, key, &label.range, summary);
+            let mut taken = parts::exact(inner.body, MOCK, self.diagnostics);
+            let mock = Mock {
+                during_plan: self.during(&mut taken, out.during_plan),
+                defaults: taken.expr("defaults"),
+                range,
+            };
+            if is_first {
+                let into = if &*inner.ty == "mock_resource" {
+                    &mut out.resources
+                } else {
+                    &mut out.data
+                };
+                into.insert(label.text, mock);
+            }
+        }
+    }
+
+    fn overriding(&mut self, block: Block, seen: &mut BTreeMap<String, Range>, during_plan: bool) -> Option<Override> {
+        let range = parts::header(&block);
+        let kind = match &*block.ty {
+            "override_module" => OverrideKind::Module,
+            "override_data" => OverrideKind::Data,
+            _ => OverrideKind::Resource,
+        };
+        let (spec, values) = match kind {
+            OverrideKind::Module => (OVERRIDE_MODULE, "outputs"),
+            _ => (OVERRIDE, "values"),
+        };
+        let mut taken = parts::exact(block.body, spec, self.diagnostics);
+        let during_plan = self.during(&mut taken, during_plan);
+        let values = taken.expr(values);
+        let Some(attribute) = taken.attribute("target") else {
+            let detail = format!(
+                "An {} block needs a \"target\": the address of what it stands for.",
+                block.ty
+            );
+            self.error("Missing target attribute", detail, &range);
+            return None;
+        };
+        let traversal = parts::static_traversal(&attribute.expr, self.diagnostics)?;
+        let root = &*traversal.root;
+        if NO_ADDRESS.contains(&root) {
+            let what = match kind {
+                OverrideKind::Module => "a module",
+                _ => "a resource or data source",
+            };
+            let detail = format!("The target of an {} block is the address of {what}.", block.ty);
+            self.error("Invalid address", detail, &traversal.root_range);
+            return None;
+        }
+        let target = self.address(&attribute.expr)?;
+        let mode = match &target {
+            Target::Module(_) | Target::ModuleInstance(_) => None,
+            Target::ConfigResource(r) => Some(r.resource.mode),
+            Target::Resource(r) => Some(r.resource.mode),
+            Target::ResourceInstance(r) => Some(r.resource.resource.mode),
+        };
+        let wanted = match kind {
+            OverrideKind::Module => None,
+            OverrideKind::Resource => Some(Mode::Managed),
+            OverrideKind::Data => Some(Mode::Data),
+        };
+        let target_range = attribute.expr.range().clone();
+        if mode != wanted {
+            let what = match kind {
+                OverrideKind::Module => "a module",
+                OverrideKind::Resource => "a managed resource",
+                OverrideKind::Data => "a data source",
+            };
+            let detail = format!("The target of an {} block is {what}, not {}.", block.ty, target);
+            self.error("Invalid override target", detail, &target_range);
+            return None;
+        }
+        let summary = format!("Duplicate {} block", block.ty);
+        self.first(seen, format!("{} {}", block.ty, target), &range, summary);
+        Some(Override {
+            kind,
+            target,
+            values,
+            during_plan,
+            range,
+            target_range,
+        })
+    }
+
+    fn during(&mut self, taken: &mut parts::Taken, default: bool) -> bool {
+        let Some(attribute) = taken.attribute("override_during") else {
+            return default;
+        };
+        match word(&attribute.expr).as_deref() {
+            Some("plan") => true,
+            Some("apply") => false,
+            _ => {
+                self.error(
+                    "Invalid override_during value",
+                    "The \"override_during\" argument takes one of these keywords: apply or plan.",
+                    attribute.expr.range(),
+                );
+                default
+            }
+        }
+    }
+
+    fn keyword(&mut self, attribute: Option<Attribute>, name: &str, words: &[&str]) -> Option<Arc<str>> {
+        let attribute = attribute?;
+        let given = word(&attribute.expr);
+        if given.as_deref().is_some_and(|given| words.contains(&given)) {
+            return given;
+        }
+        let near = given.and_then(|given| content::suggest(&given, words.iter().copied()).map(str::to_owned));
+        self.error(
+            format!("Invalid \"{name}\" keyword"),
+            format!(
+                "The \"{name}\" argument takes one of these keywords, without quotes: {}.{}",
+                words.join(" or "),
+                content::did_you_mean(near.as_deref())
+            ),
+            attribute.expr.range(),
+        );
+        None
+    }
+
+    fn no_blocks(&mut self, body: &Body) {
+        for block in &body.blocks {
+            self.error(
+                format!("Unexpected \"{}\" block", block.ty),
+                "Blocks are not allowed here: only values of variables.",
+                &block.type_range,
+            );
+        }
+    }
+}
+
+/// A keyword; in the JSON syntax, it is a string.
+fn word(expr: &Expr) -> Option<Arc<str>> {
+    match expr {
+        Expr::Json(json) => json.text().cloned(),
+        _ => expr.as_keyword().map(Into::into),
+    }
+}
+
+/// Roots of references that are no addresses.
+const NO_ADDRESS: &[&str] = &[
+    "var",
+    "local",
+    "each",
+    "count",
+    "path",
+    "terraform",
+    "self",
+    "output",
+    "run",
+];
+
+/// In test files, `output.x` and `check.x` name outputs and checks, not resources.
+fn named_result(mut reference: Reference) -> Reference {
+    if let addrs::Referenceable::Resource(resource) = &reference.subject
+        && resource.mode == Mode::Managed
+    {
+        let name = resource.name.clone();
+        match &*resource.ty {
+            "output" => reference.subject = addrs::Referenceable::Output(name),
+            "check" => reference.subject = addrs::Referenceable::Check(name),
+            _ => {}
+        }
+    }
+    reference
+}

@@ -1,0 +1,410 @@
+//! The assertions of a run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addrs::{Mode, Referenceable};
+use config::{CheckRule, Config};
+use cty::{Type, Value};
+use engine::assertions::{Assertions, References, Results};
+use engine::functions::Functions;
+use engine::plan::Plan;
+use lang::eval::{Context, evaluate, with_expression};
+use lang::functions::CallError;
+use lang::functions::provider::Signature;
+use lang::refs;
+use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope};
+use provider::Schemas;
+use state::State;
+use syntax::ast::Expr;
+use syntax::content::{did_you_mean, suggest};
+use syntax::diag::{Comparison, ExpressionContext};
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::events::Status;
+use crate::file::FileRun;
+use crate::run::Setting;
+
+/// What there is after the operation of a run.
+#[derive(Clone, Copy)]
+pub(crate) struct After<'a> {
+    pub state: &'a State,
+    pub plan: Option<&'a Plan>,
+    pub applied: bool,
+    pub timestamp: Option<&'a str>,
+}
+
+/// What the assertions of a run have come to.
+pub(crate) struct Evaluated {
+    pub status: Status,
+    /// The outputs of the module.
+    pub outputs: Value,
+    pub diagnostics: Diagnostics,
+    /// How many assertions do not hold.
+    pub failed: usize,
+}
+
+/// The scope of an assertion: that of the root module, with its outputs, those of earlier runs, and variables of the test.
+struct AssertionScope<'a, 's> {
+    file: &'a FileRun<'s>,
+    run: &'a str,
+    config: &'a Config,
+    module: &'a dyn Scope,
+    results: &'a Assertions<'a>,
+    after: After<'a>,
+    extra: &'a BTreeMap<Arc<str>, Value>,
+}
+
+fn error(at: &Range, summary: &str, detail: impl Into<String>) -> Diagnostics {
+    Diagnostic::error(summary, detail).at(at).into()
+}
+
+impl AssertionScope<'_, '_> {
+    fn of_run(&self, name: &str, at: &Range) -> Result<Value, Diagnostics> {
+        if let Some(outputs) = self.file.outputs_of(name).filter(|_| name != self.run) {
+            return Ok(outputs);
+        }
+        if self.file.has_run(name) {
+            return Err(error(
+                at,
+                "Reference to unevaluated run block",
+                format!("The run \"{name}\" has not been carried out when this is evaluated."),
+            ));
+        }
+        let names = self.file.of.file.runs.iter().map(|run| &*run.name);
+        Err(error(
+            at,
+            "Reference to undeclared run block",
+            format!(
+                "There is no run \"{name}\" in this file.{}",
+                did_you_mean(suggest(name, names))
+            ),
+        ))
+    }
+
+    /// Whether a resource has no objects because the plan was limited to others.
+    fn is_left_out(&self, resource: &addrs::Resource) -> bool {
+        let Some(plan) = self.after.plan.filter(|plan| plan.is_partial()) else {
+            return false;
+        };
+        let absolute = resource.absolute(&addrs::ModuleInstance::root());
+        let selected = plan.targets.iter().any(|t| t.may_select(&absolute.config()));
+        let planned = plan.changes.iter().any(|c| c.address.containing_resource() == absolute);
+        !selected && !planned && !self.after.state.resources.contains_key(&absolute)
+    }
+
+    fn output(&self, name: &Arc<str>, at: &Range) -> Result<Value, Diagnostics> {
+        let outputs = &self.config.root.module.outputs;
+        if outputs.contains_key(name) {
+            return Ok(self.results.output(name));
+        }
+        let names = outputs.keys().map(|n| &**n);
+        Err(error(
+            at,
+            "Reference to undeclared output value",
+            format!(
+                "The module under test has no output value \"{name}\".{}",
+                did_you_mean(suggest(name, names))
+            ),
+        ))
+    }
+}
+
+impl Scope for AssertionScope<'_, '_> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        match &reference.subject {
+            Referenceable::Resource(r) if r.mode == Mode::Managed && &*r.ty == "run" => {
+                self.of_run(&r.name, &reference.range)
+            }
+            Referenceable::Resource(r) if r.mode == Mode::Managed && &*r.ty == "output" => {
+                self.output(&r.name, &reference.range)
+            }
+            Referenceable::Resource(r) if r.mode == Mode::Managed && &*r.ty == "check" => Err(error(
+                &reference.range,
+                "Reference to \"check\" in invalid context",
+                "A check block has no value. It can be named in expect_failures only.",
+            )),
+            Referenceable::Resource(r) if r.mode == Mode::Ephemeral => Err(error(
+                &reference.range,
+                "Ephemeral resources cannot be asserted",
+                "An ephemeral resource is closed before assertions are evaluated, so that they cannot refer to it.",
+            )),
+            Referenceable::Variable(name) if !self.config.root.module.variables.contains_key(name) => {
+                self.extra.get(name).cloned().ok_or_else(|| {
+                    error(
+                        &reference.range,
+                        "Reference to undeclared input variable",
+                        format!(
+                            "The module under test declares no variable \"{name}\", and neither the run nor its file gives a value for \
+                             it, nor anything outside."
+                        ),
+                    )
+                })
+            }
+            Referenceable::Resource(r) if self.is_left_out(r) => Err(error(
+                &reference.range,
+                "Reference to uninitialized resource",
+                format!("The plan of this run was limited to other objects, so that there is no value of {r}."),
+            )),
+            _ => self.module.lookup(reference),
+        }
+    }
+
+    fn functions(&self) -> Option<&FunctionSettings> {
+        self.module.functions()
+    }
+
+    fn check_result(&self, function: &str, arguments: &[Value], result: &Value) -> Result<(), CallError> {
+        self.module.check_result(function, arguments, result)
+    }
+
+    fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {
+        self.module.provider_function(provider, function)
+    }
+
+    fn call_provider_function(&self, call: &ProviderCall<'_>) -> Result<Value, CallError> {
+        self.module.call_provider_function(call)
+    }
+}
+
+/// What one assertion has come to.
+struct Judged {
+    status: Status,
+    diagnostics: Diagnostics,
+}
+
+impl FileRun<'_> {
+    /// Evaluates the assertions of a run.
+    pub(crate) fn evaluated(
+        &self,
+        setting: &Setting<'_, '_>,
+        after: After<'_>,
+        schemas: &Schemas,
+        functions: &Functions,
+    ) -> Evaluated {
+        let config = &*setting.config;
+        let results = Assertions::new(Results {
+            config,
+            state: after.state,
+            plan: after.plan.filter(|_| !after.applied),
+            timestamp: after.timestamp,
+            schemas,
+            variables: &setting.variables.values,
+            functions,
+            environment: self.suite.environment,
+            providers: &setting.providers,
+        });
+        let mut out = Evaluated {
+            status: Status::Pass,
+            outputs: Value::empty_object(),
+            diagnostics: Diagnostics::new(),
+            failed: 0,
+        };
+        if let Some(module) = results.scope() {
+            let scope = AssertionScope {
+                file: self,
+                run: &setting.run.name,
+                config,
+                module: &module,
+                results: &results,
+                after,
+                extra: &setting.variables.extra,
+            };
+            let mut references: Option<References> = None;
+            for rule in &setting.run.asserts {
+                let references = references.get_or_insert_with(|| References::new(config, schemas));
+                let problems = check(rule, references, &scope, schemas);
+                let judged = if problems.has_errors() {
+                    Judged {
+                        status: Status::Error,
+                        diagnostics: problems,
+                    }
+                } else {
+                    let mut judged = judge(rule, &scope);
+                    // What a reference failed for is told by what it refers to.
+                    let found = results.take_diagnostics();
+                    if found.has_errors() {
+                        judged.status = Status::Error;
+                        judged.diagnostics.extend(found);
+                    }
+                    judged
+                };
+                out.failed += usize::from(judged.status == Status::Fail);
+                out.status = out.status.max(judged.status);
+                out.diagnostics.extend(judged.diagnostics);
+            }
+        }
+        let outputs = config.root.module.outputs.keys();
+        let outputs: Vec<_> = outputs.map(|name| (name.clone(), results.output(name))).collect();
+        out.outputs = Value::object(outputs);
+        out
+    }
+}
+
+/// The errors in the references of an assertion.
+fn check(
+    rule: &CheckRule,
+    references: &mut References,
+    scope: &AssertionScope<'_, '_>,
+    schemas: &Schemas,
+) -> Diagnostics {
+    let mut out = Diagnostics::new();
+    for expr in [&rule.condition, &rule.error_message] {
+        let mut own: Vec<&Range> = Vec::new();
+        for traversal in refs::traversals(expr) {
+            match &*traversal.root {
+                "run" | "output" | "check" | "ephemeral" => own.push(&traversal.range),
+                "plan" | "state" => {
+                    own.push(&traversal.range);
+                    out.push(
+                        Diagnostic::error(
+                            "Reserved symbol name",
+                            format!(
+                                "The name \"{0}\" is reserved in test files. If it is a resource type here, write \"resource.{0}\".",
+                                traversal.root
+                            ),
+                        )
+                        .at(&traversal.root_range),
+                    );
+                }
+                "var" => own.push(&traversal.range),
+                _ => {}
+            }
+        }
+        let found = references.check(scope.config, schemas, expr);
+        let is_own = |d: &Diagnostic| {
+            let at = d.subject.as_ref();
+            at.is_some_and(|at| {
+                own.iter()
+                    .any(|r| r.file == at.file && r.start.byte <= at.start.byte && at.end.byte <= r.end.byte)
+            })
+        };
+        out.extend(found.into_iter().filter(|d| !is_own(d)));
+    }
+    out
+}
+
+/// Evaluates an assertion.
+fn judge(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> Judged {
+    let context = Context::new(scope);
+    let (message, mut diagnostics) = error_message(rule, scope);
+    let (condition, found) = evaluate(&rule.condition, context);
+    diagnostics.extend(found);
+    if diagnostics.has_errors() {
+        return Judged {
+            status: Status::Error,
+            diagnostics,
+        };
+    }
+    let at = rule.condition.range();
+    let about = |summary: &str, detail: String| {
+        with_expression(Diagnostic::error(summary, detail), &rule.condition, context).at(at)
+    };
+    let (condition, _) = condition.unmark_deep();
+    let mut status = Status::Error;
+    match cty::convert(&condition, &Type::Bool) {
+        Err(e) => diagnostics.push(about(
+            "Invalid condition run",
+            format!("The result of the condition is no truth value: {}.", e.message),
+        )),
+        Ok(value) if !value.is_known() => diagnostics.push(about(
+            "Unknown condition value",
+            "The result of the condition is not known yet. It depends on values that are known only after apply: let the run \
+             apply, or assert what is known when planned."
+                .to_owned(),
+        )),
+        Ok(value) => match value.as_bool() {
+            Some(true) => status = Status::Pass,
+            Some(false) => {
+                status = Status::Fail;
+                let problem = about("Test assertion failed", message);
+                diagnostics.push(with_sides(problem, &rule.condition, context, scope.file.suite.verbose));
+            }
+            None => diagnostics.push(about(
+                "Invalid condition run",
+                "The condition is null, where true or false is required.".to_owned(),
+            )),
+        },
+    }
+    Judged { status, diagnostics }
+}
+
+/// The message of an assertion, which is evaluated whether the assertion holds or not.
+fn error_message(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> (String, Diagnostics) {
+    let (value, mut problems) = evaluate(&rule.error_message, Context::new(scope));
+    if problems.has_errors() {
+        return (String::new(), problems);
+    }
+    let at = rule.error_message.range();
+    let (value, marks) = value.unmark_deep();
+    if marks.is_sensitive() || marks.is_ephemeral() {
+        let what = if marks.is_sensitive() { "sensitive" } else { "ephemeral" };
+        problems.push(
+            Diagnostic::warning(
+                format!("Error message refers to {what} values"),
+                format!("The message depends on {what} values and is therefore not shown. Leave them out of it."),
+            )
+            .at(at),
+        );
+        return (String::new(), problems);
+    }
+    match cty::convert(&value, &Type::String).as_ref().map(Value::as_str) {
+        Ok(Some(text)) => (text.trim().to_owned(), problems),
+        Ok(None) => {
+            let (summary, detail) = if value.is_known() {
+                ("Invalid error message", "The message is null.")
+            } else {
+                (
+                    "Unknown error message",
+                    "The message depends on values that are known only after apply.",
+                )
+            };
+            problems.push(Diagnostic::error(summary, detail).at(at));
+            (String::new(), problems)
+        }
+        Err(e) => {
+            let detail = format!("The message cannot be shown as text: {}.", e.message);
+            problems.push(Diagnostic::error("Invalid error message", detail).at(at));
+            (String::new(), problems)
+        }
+    }
+}
+
+/// The failure with the values of both sides, if the condition is a binary operation.
+fn with_sides(mut problem: Diagnostic, condition: &Expr, context: Context<'_>, in_full: bool) -> Diagnostic {
+    let Expr::Binary { left, right, .. } = condition.plain() else {
+        return problem;
+    };
+    let (left, _) = evaluate(left, context);
+    let (right, _) = evaluate(right, context);
+    let comparison = Comparison {
+        types_differ: left.ty() != right.ty(),
+        in_full,
+        left: shown(&left),
+        right: shown(&right),
+    };
+    let mut expression: ExpressionContext = problem.expression.take().map(|e| *e).unwrap_or_default();
+    expression.comparison = Some(comparison);
+    problem.expression = Some(Box::new(expression));
+    problem
+}
+
+/// A value as JSON with line breaks. What must not be shown, or is not known, is described.
+fn shown(value: &Value) -> String {
+    let plain = value.transform(|_, part| {
+        let marks = part.marks();
+        if marks.is_ephemeral() {
+            Value::string("(ephemeral value)")
+        } else if marks.is_sensitive() {
+            Value::string("(sensitive value)")
+        } else if !part.is_known() {
+            Value::string("(unknown value)")
+        } else {
+            part
+        }
+    });
+    match cty::json::to_simple_json(&plain.unmark_deep().0) {
+        Ok(json) => cty::json::to_text(&json, Some(2)),
+        Err(_) => "(value that cannot be shown)".to_owned(),
+    }
+}

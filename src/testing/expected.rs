@@ -1,0 +1,137 @@
+//! Failures that are expected.
+
+use addrs::Referenceable;
+use config::TestRun;
+use syntax::diag::Extra;
+use syntax::{Diagnostic, Diagnostics, Severity};
+
+/// The problems of a plan or an apply, as a test sees them.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// What was not expected, with an error for each expected failure that did not happen.
+    pub rest: Diagnostics,
+    /// Whether there are errors that are not about an expected failure that did not happen.
+    pub other_errors: bool,
+    /// Whether an expected failure did not happen.
+    pub missing: bool,
+}
+
+/// Whether a problem is a failed condition of this object. `condition_of` is the address of the object.
+fn is_condition_of(condition_of: &str, subject: &Referenceable) -> bool {
+    match subject {
+        Referenceable::Resource(resource) => match addrs::parse::resource_instance(condition_of) {
+            Ok(address) => address.module.is_root() && address.resource.resource == *resource,
+            Err(_) => false,
+        },
+        Referenceable::ResourceInstance(instance) => match addrs::parse::resource_instance(condition_of) {
+            Ok(address) => address.module.is_root() && address.resource == *instance,
+            Err(_) => false,
+        },
+        other => other.to_string() == condition_of,
+    }
+}
+
+/// Which of the expected objects a problem is a failed condition of.
+fn expected(run: &TestRun, problem: &Diagnostic) -> Option<usize> {
+    let of = problem.condition_of.as_deref()?;
+    run.expect_failures
+        .iter()
+        .position(|reference| is_condition_of(of, &reference.subject))
+}
+
+/// Makes errors of the failures of check blocks, which are warnings elsewhere.
+fn raised(mut problem: Diagnostic) -> Diagnostic {
+    if problem.extra == Extra::OfCheck && problem.condition_of.is_some() {
+        problem.severity = Severity::Error;
+    }
+    problem
+}
+
+/// Takes the failures that a run expects out of the problems of its plan or apply.
+#[must_use]
+pub fn compare(run: &TestRun, problems: Diagnostics) -> Compared {
+    let mut seen = vec![false; run.expect_failures.len()];
+    let mut out = Compared::default();
+    for problem in problems {
+        let problem = raised(problem);
+        if problem.is_error()
+            && let Some(index) = expected(run, &problem)
+        {
+            seen[index] = true;
+            continue;
+        }
+        out.other_errors |= problem.is_error();
+        out.rest.push(problem);
+    }
+    for (reference, _) in run.expect_failures.iter().zip(seen).filter(|(_, seen)| !seen) {
+        out.missing = true;
+        out.rest.push(
+            Diagnostic::error(
+                "Missing expected failure",
+                format!(
+                    "The run expects that a condition of {} fails, and none of them did.",
+                    reference.subject
+                ),
+            )
+            .at(&reference.range),
+        );
+    }
+    out
+}
+
+/// The problems of a plan that is to be applied: what was expected of the apply, and failed while planning, is explained.
+#[must_use]
+pub fn explain(run: &TestRun, problems: Diagnostics) -> Diagnostics {
+    let mut out = Diagnostics::new();
+    for problem in problems {
+        if problem.is_error()
+            && let Some(index) = expected(run, &problem)
+        {
+            let reference = &run.expect_failures[index];
+            let mut warning = Diagnostic::warning(
+                "Expected failure while planning",
+                format!(
+                    "A condition of {} failed as expected, but already while planning, so that there was nothing to apply. \
+                         Such a failure can be expected of a run with command = plan only.",
+                    reference.subject
+                ),
+            );
+            if matches!(reference.subject, Referenceable::Output(_)) {
+                warning = warning.at(&reference.range);
+            }
+            out.push(warning);
+        }
+        out.push(problem);
+    }
+    out
+}
+
+/// What is wrong with the expectations of a run, before it is run.
+#[must_use]
+pub fn check(run: &TestRun) -> Diagnostics {
+    let mut out = Diagnostics::new();
+    for reference in &run.expect_failures {
+        let checkable = matches!(
+            &reference.subject,
+            Referenceable::Variable(_)
+                | Referenceable::Output(_)
+                | Referenceable::Check(_)
+                | Referenceable::Resource(_)
+                | Referenceable::ResourceInstance(_)
+        );
+        if !checkable || !reference.remaining.is_empty() {
+            out.push(
+                Diagnostic::error(
+                    "Invalid `expect_failures` reference",
+                    format!(
+                        "No failure of {} can be expected: only input variables, output values, check blocks, managed resources and \
+                         data sources have conditions.",
+                        reference.subject
+                    ),
+                )
+                .at(&reference.range),
+            );
+        }
+    }
+    out
+}

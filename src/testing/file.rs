@@ -1,0 +1,383 @@
+//! One test file: what its runs share, and in which order they go.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use addrs::LocalProviderConfig;
+use config::{Config, ProviderConfig};
+use cty::Value;
+use engine::stop::Stop;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use provider::Provider;
+use state::State;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+
+use crate::events::{Event, Performed, Status};
+use crate::mock::Source;
+use crate::order::{self, Needs};
+use crate::providers::Pool;
+use crate::suite::{Suite, SuiteFile};
+use crate::{expected, substitutes};
+
+/// A state, and the run that was the last one to change it.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub state: State,
+    pub run: usize,
+}
+
+/// What is known so far.
+#[derive(Default)]
+struct Memory {
+    statuses: Vec<Status>,
+    outputs: HashMap<Arc<str>, Value>,
+    /// The variables of the file; `None` while one is evaluated.
+    variables: HashMap<Arc<str>, Option<Result<Value, ()>>>,
+    mocks: BTreeMap<LocalProviderConfig, Arc<Source>>,
+    /// The modules with the provider configurations of the file, by module and by run if that chooses its own.
+    modules: HashMap<(usize, Option<usize>), Arc<Config>>,
+    states: BTreeMap<Arc<str>, Kept>,
+    diagnostics: Diagnostics,
+    sources: SourceMap,
+}
+
+type Configured = BTreeMap<(addrs::Provider, LocalProviderConfig), Result<Arc<dyn Provider>, ()>>;
+
+/// A file while it is run.
+pub struct FileRun<'s> {
+    pub(crate) suite: Suite<'s>,
+    pub(crate) of: &'s SuiteFile,
+    pub(crate) pool: &'s Pool<'s>,
+    /// Stops operations. The first interrupt stops no operation: it is finished, and no other run begins.
+    pub(crate) stop: Stop,
+    memory: Mutex<Memory>,
+    configured: tokio::sync::Mutex<Configured>,
+}
+
+/// What a file has come to.
+#[derive(Debug)]
+pub struct FileResult {
+    /// The status of the whole.
+    pub status: Status,
+    /// The statuses of its runs.
+    pub runs: Vec<Status>,
+}
+
+impl<'s> FileRun<'s> {
+    /// A file that is to be run.
+    #[must_use]
+    pub fn new(suite: Suite<'s>, of: &'s SuiteFile, pool: &'s Pool<'s>) -> FileRun<'s> {
+        FileRun {
+            suite,
+            of,
+            pool,
+            stop: Stop::new(),
+            memory: Mutex::new(Memory {
+                statuses: vec![Status::Pending; of.file.runs.len()],
+                ..Memory::default()
+            }),
+            configured: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs the file.
+    pub async fn perform(self) -> FileResult {
+        self.suite.view.event(&Event::FileBegins(self.of));
+        let cancelled = async {
+            self.suite.stop.cancelled().await;
+            self.stop.cancel();
+            std::future::pending::<()>().await;
+        };
+        let work = async {
+            if self.check() {
+                self.perform_runs().await;
+                self.evaluate_the_rest();
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = cancelled => {}
+        }
+        let mut status = self.status_of_runs();
+        if !self.suite.stop.is_cancelled() && !self.of.file.runs.is_empty() {
+            self.suite.view.event(&Event::TeardownBegins(self.of));
+            if self.teardown().await {
+                status = Status::Error;
+            }
+        }
+        self.close().await;
+        let (diagnostics, runs) = {
+            let mut memory = self.memory();
+            (std::mem::take(&mut memory.diagnostics), memory.statuses.clone())
+        };
+        if diagnostics.has_errors() {
+            status = Status::Error;
+        }
+        if !self.suite.stop.is_cancelled() {
+            self.suite.view.event(&Event::FileEnds(self.of, status, &diagnostics));
+        }
+        FileResult { status, runs }
+    }
+
+    fn status_of_runs(&self) -> Status {
+        let memory = self.memory();
+        let runs = memory.statuses.iter().copied().max();
+        runs.map_or(Status::Pass, |worst| worst.max(Status::Skip))
+    }
+
+    /// Checks what can be checked before anything is run. If something is wrong, nothing is.
+    fn check(&self) -> bool {
+        let mut fine = true;
+        for problem in substitutes::check_overrides_of_file(&self.of.file, &self.of.modules) {
+            self.report(problem);
+        }
+        for (i, run) in self.of.file.runs.iter().enumerate() {
+            let mut problems = expected::check(run);
+            problems.extend(substitutes::check_providers(&self.of.file, run));
+            if problems.has_errors() {
+                fine = false;
+                self.end(
+                    i,
+                    &Performed {
+                        status: Status::Error,
+                        diagnostics: problems,
+                        ..Performed::default()
+                    },
+                );
+            }
+        }
+        fine
+    }
+
+    async fn perform_runs(&self) {
+        let runs = self.of.file.runs.iter().zip(&self.of.modules);
+        let needs: Vec<Needs> = runs
+            .map(|(run, module)| order::needs(&self.of.file, run, module))
+            .collect();
+        let before = match order::order(&self.of.file, &needs) {
+            Ok(before) => before,
+            Err(cycle) => return self.report(cycle),
+        };
+        let mut waiting: Vec<usize> = before.iter().map(BTreeSet::len).collect();
+        let mut after: Vec<Vec<usize>> = vec![Vec::new(); before.len()];
+        for (i, all) in before.iter().enumerate() {
+            all.iter().for_each(|j| after[*j].push(i));
+        }
+        let mut ready: BTreeSet<usize> = (0..before.len()).filter(|i| waiting[*i] == 0).collect();
+        let mut going = FuturesUnordered::new();
+        loop {
+            while going.len() < self.suite.run_parallelism.max(1)
+                && let Some(i) = ready.pop_first()
+            {
+                let (before, needs) = (&before[i], &needs[i]);
+                going.push(async move {
+                    self.perform_run(i, before, needs).await;
+                    i
+                });
+            }
+            let Some(done) = going.next().await else { break };
+            for i in &after[done] {
+                waiting[*i] -= 1;
+                if waiting[*i] == 0 {
+                    ready.insert(*i);
+                }
+            }
+        }
+    }
+
+    async fn perform_run(&self, index: usize, before: &BTreeSet<usize>, needs: &Needs) {
+        if self.suite.stop.is_cancelled() {
+            return;
+        }
+        let runnable = {
+            let memory = self.memory();
+            before
+                .iter()
+                .all(|i| matches!(memory.statuses[*i], Status::Pass | Status::Fail))
+        };
+        let has_variables = runnable && needs.variables.iter().all(|name| self.file_variable(name).is_ok());
+        let done = if !has_variables || self.suite.stop.is_requested() {
+            Performed {
+                status: Status::Skip,
+                ..Performed::default()
+            }
+        } else {
+            self.execute(index).await
+        };
+        self.end(index, &done);
+    }
+
+    /// Notes the end of a run.
+    fn end(&self, index: usize, done: &Performed) {
+        self.memory().statuses[index] = done.status;
+        self.suite.view.event(&Event::RunEnds(self.of, index, done));
+    }
+
+    /// Evaluates the variables that no run needed: what is wrong with them is reported too.
+    fn evaluate_the_rest(&self) {
+        if self.suite.stop.is_requested() {
+            return;
+        }
+        let file = &self.of.file;
+        for name in file.variables.keys().chain(file.definitions.keys()) {
+            // What refers to runs that were not carried out is as they are.
+            let mut named = order::Named::default();
+            file.variables.get(name).into_iter().for_each(|expr| named.add(expr));
+            let done = |run: &Arc<str>| !self.has_run(run) || self.outputs_of(run).is_some();
+            if !named.runs.keys().all(done) {
+                continue;
+            }
+
+            // What is wrong is reported there.
+            let _: Result<Value, ()> = self.file_variable(name);
+        }
+    }
+
+    async fn close(&self) {
+        let configured = std::mem::take(&mut *self.configured.lock().await);
+        let close = futures::future::join_all(configured.values().flatten().map(|p| p.close()));
+        tokio::select! {
+            _ = close => {}
+            () = self.suite.stop.cancelled() => {}
+        }
+    }
+
+    // ---- what is known -----------------------------------------------------------------------------------------
+
+    /// Reports a problem of the file.
+    pub(crate) fn report(&self, problem: Diagnostic) {
+        self.memory().diagnostics.push(problem);
+    }
+
+    /// Keeps the text of values from outside.
+    pub(crate) fn add_sources(&self, sources: SourceMap) {
+        self.memory().sources.extend(sources);
+    }
+
+    /// Whether there is a run of this name.
+    pub(crate) fn has_run(&self, name: &str) -> bool {
+        self.of.file.runs.iter().any(|run| &*run.name == name)
+    }
+
+    /// The outputs of a run that was carried out.
+    pub(crate) fn outputs_of(&self, name: &str) -> Option<Value> {
+        self.memory().outputs.get(name).cloned()
+    }
+
+    /// Keeps the outputs of a run.
+    pub(crate) fn set_outputs(&self, name: &Arc<str>, outputs: Value) {
+        self.memory().outputs.insert(name.clone(), outputs);
+    }
+
+    /// The value of a variable that was evaluated.
+    pub(crate) fn known_variable(&self, name: &str) -> Option<Result<Value, ()>> {
+        self.memory().variables.get(name).cloned().flatten()
+    }
+
+    /// Begins to evaluate a variable; false if that has begun already.
+    pub(crate) fn begin_variable(&self, name: &Arc<str>) -> bool {
+        let mut memory = self.memory();
+        if memory.variables.contains_key(name) {
+            return false;
+        }
+        memory.variables.insert(name.clone(), None);
+        true
+    }
+
+    /// Keeps the value of a variable.
+    pub(crate) fn end_variable(&self, name: &Arc<str>, value: Result<Value, ()>) {
+        self.memory().variables.insert(name.clone(), Some(value));
+    }
+
+    pub(crate) fn known_mock(&self, address: &LocalProviderConfig) -> Option<Arc<Source>> {
+        self.memory().mocks.get(address).cloned()
+    }
+
+    pub(crate) fn remember_mock(&self, address: &LocalProviderConfig, source: Arc<Source>) {
+        self.memory().mocks.insert(address.clone(), source);
+    }
+
+    /// A module with these provider blocks. Runs of one module share it, unless they choose their providers.
+    pub(crate) fn with_blocks(
+        &self,
+        index: usize,
+        module: &Arc<Config>,
+        blocks: Vec<ProviderConfig>,
+    ) -> Result<Arc<Config>, Diagnostics> {
+        let own = !self.of.file.runs[index].providers.is_empty();
+        let key = (Arc::as_ptr(module) as usize, own.then_some(index));
+        if let Some(known) = self.memory().modules.get(&key) {
+            return Ok(known.clone());
+        }
+        let (config, problems) = module.with_root_providers(blocks);
+        let config = problems.into_result(Arc::new(config))?;
+        self.memory().modules.insert(key, config.clone());
+        Ok(config)
+    }
+
+    /// The state with this key, which is empty at first.
+    pub(crate) fn state(&self, key: &str) -> State {
+        let memory = self.memory();
+        memory
+            .states
+            .get(key)
+            .map(|kept| kept.state.clone())
+            .unwrap_or_default()
+    }
+
+    /// Keeps a state that a run has changed.
+    pub(crate) fn set_state(&self, key: Arc<str>, state: State, run: usize) {
+        self.memory().states.insert(key, Kept { state, run });
+    }
+
+    /// All states, by key.
+    pub(crate) fn states(&self) -> Vec<(Arc<str>, Kept)> {
+        let memory = self.memory();
+        memory
+            .states
+            .iter()
+            .map(|(key, kept)| (key.clone(), kept.clone()))
+            .collect()
+    }
+
+    /// The provider that a block of the file configures, once for all runs. Its problems are the file's.
+    pub(crate) async fn configured(
+        &self,
+        provider: &addrs::Provider,
+        block: &ProviderConfig,
+    ) -> Result<Arc<dyn Provider>, ()> {
+        let mut all = self.configured.lock().await;
+        let key = (provider.clone(), block.address.clone());
+        if let Some(known) = all.get(&key) {
+            return known.clone();
+        }
+        let started = self
+            .pool
+            .configured(provider, |schema| self.provider_value(block, schema))
+            .await;
+        let result = match started {
+            Ok((running, problems)) => {
+                let failed = problems.iter().any(|p| p.diagnostic.is_error());
+                for problem in problems {
+                    let mut diagnostic = problem.diagnostic;
+                    if diagnostic.subject.is_none() {
+                        diagnostic = diagnostic.at(&block.range);
+                    }
+                    self.report(diagnostic);
+                }
+                if failed { Err(()) } else { Ok(running) }
+            }
+            Err(problems) => {
+                problems.into_iter().for_each(|problem| self.report(problem));
+                Err(())
+            }
+        };
+        all.insert(key, result.clone());
+        result
+    }
+}

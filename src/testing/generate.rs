@@ -1,0 +1,355 @@
+//! Values for computed attributes that nobody computes: given ones, and generated ones for the rest.
+
+use std::fmt;
+
+use cty::{Path, Type, Value};
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedObject, Nesting};
+
+/// The characters of a generated string, and how many there are.
+const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+const LENGTH: usize = 8;
+
+/// Which computed attributes get a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holes {
+    /// Those that are null.
+    Null,
+    /// Those that are unknown.
+    Unknown,
+}
+
+/// Why a given value cannot be taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unsuitable {
+    /// The attribute.
+    pub path: Path,
+    /// What is wrong with the value.
+    pub reason: String,
+}
+
+impl fmt::Display for Unsuitable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.path.to_string();
+        write!(f, "{}: {}", at.strip_prefix('.').unwrap_or(&at), self.reason)
+    }
+}
+
+/// The object with unknown values in its computed attributes that are null.
+#[must_use]
+pub fn with_unknowns(schema: &BlockSchema, object: &Value) -> Value {
+    let mut fill = |_: &Path, ty: &Type, _: Option<&Value>| Ok(Value::unknown(ty.clone()));
+    // What always gives a value does not fail.
+    Filler {
+        holes: Holes::Null,
+        fill: &mut fill,
+    }
+    .block(schema, object, None, &Path::root())
+    .unwrap_or_else(|_| object.clone())
+}
+
+/// The object with values in its computed attributes: those that `given` has for them, or generated ones.
+///
+/// # Errors
+/// A given value does not fit its attribute.
+pub fn with_values(
+    schema: &BlockSchema,
+    object: &Value,
+    given: Option<&Value>,
+    holes: Holes,
+) -> Result<Value, Unsuitable> {
+    let mut fill = |path: &Path, ty: &Type, given: Option<&Value>| match given {
+        Some(given) => complete(ty, given, path),
+        None => Ok(generated(ty)),
+    };
+    Filler { holes, fill: &mut fill }.block(schema, object, given, &Path::root())
+}
+
+/// The object without the values of its write-only attributes.
+#[must_use]
+pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
+    let paths = schema.attributes.iter().filter(|(_, a)| a.write_only);
+    let names: Vec<_> = paths.map(|(name, _)| name.clone()).collect();
+    let has_blocks = !schema.blocks.is_empty();
+    if (names.is_empty() && !has_blocks) || !object.is_present() {
+        return object.clone();
+    }
+    let Some(entries) = object.entries() else {
+        return object.clone();
+    };
+    Value::object(entries.map(|(name, value)| {
+        let value = if names.contains(name) {
+            Value::null(value.ty().clone())
+        } else if let Some(block) = schema.blocks.get(name).filter(|_| value.is_present()) {
+            match block.nesting {
+                Nesting::Single | Nesting::Group => without_write_only(&block.block, value),
+                _ => value.map_parts(|_, element| without_write_only(&block.block, element)),
+            }
+        } else {
+            value.clone()
+        };
+        (name.clone(), value)
+    }))
+}
+
+type Fill<'f> = dyn FnMut(&Path, &Type, Option<&Value>) -> Result<Value, Unsuitable> + 'f;
+
+struct Filler<'f> {
+    holes: Holes,
+    fill: &'f mut Fill<'f>,
+}
+
+impl Filler<'_> {
+    fn is_hole(&self, value: &Value) -> bool {
+        match self.holes {
+            Holes::Null => value.is_null(),
+            Holes::Unknown => !value.is_known(),
+        }
+    }
+
+    fn block(
+        &mut self,
+        schema: &BlockSchema,
+        object: &Value,
+        given: Option<&Value>,
+        path: &Path,
+    ) -> Result<Value, Unsuitable> {
+        let given = usable(given, path)?;
+        let Some(entries) = object.entries().filter(|_| object.is_present()) else {
+            return Ok(object.clone());
+        };
+        let mut out = Vec::new();
+        for (name, value) in entries {
+            let path = path.attribute(name.clone());
+            let inner = given.and_then(|g| g.get(name));
+            let value = if let Some(attribute) = schema.attributes.get(name) {
+                self.attribute(attribute, value, inner, &path)?
+            } else if let Some(block) = schema.blocks.get(name) {
+                self.elements(block.nesting, value, &path, &mut |filler, element, path| {
+                    filler.block(&block.block, element, inner, path)
+                })?
+            } else {
+                value.clone()
+            };
+            out.push((name.clone(), value));
+        }
+        Ok(Value::object(out))
+    }
+
+    fn attribute(
+        &mut self,
+        attribute: &AttributeSchema,
+        value: &Value,
+        given: Option<&Value>,
+        path: &Path,
+    ) -> Result<Value, Unsuitable> {
+        if attribute.computed && !attribute.write_only && self.is_hole(value) {
+            if let (AttributeType::Nested(nested), Some(_)) = (&attribute.ty, given)
+                && !nested.nesting.is_single()
+            {
+                // As in Terraform, a whole collection of nested attributes is empty, whatever is given.
+                usable(given, path)?;
+                return Ok(generated(&attribute.implied_type()));
+            }
+            return (self.fill)(path, &attribute.implied_type(), given);
+        }
+        match &attribute.ty {
+            AttributeType::Nested(nested) => self.nested(nested, value, given, path),
+            AttributeType::Plain(_) => Ok(value.clone()),
+        }
+    }
+
+    fn nested(
+        &mut self,
+        nested: &NestedObject,
+        value: &Value,
+        given: Option<&Value>,
+        path: &Path,
+    ) -> Result<Value, Unsuitable> {
+        self.elements(nested.nesting, value, path, &mut |filler, element, path| {
+            let given = usable(given, path)?;
+            let Some(entries) = element.entries().filter(|_| element.is_present()) else {
+                return Ok(element.clone());
+            };
+            let mut out = Vec::new();
+            for (name, value) in entries {
+                let path = path.attribute(name.clone());
+                let value = match nested.attributes.get(name) {
+                    Some(attribute) => filler.attribute(attribute, value, given.and_then(|g| g.get(name)), &path)?,
+                    None => value.clone(),
+                };
+                out.push((name.clone(), value));
+            }
+            Ok(Value::object(out))
+        })
+    }
+
+    /// Fills the elements of a block or nested attribute. Keys are no part of what is given: it is for all elements.
+    fn elements(
+        &mut self,
+        nesting: Nesting,
+        value: &Value,
+        path: &Path,
+        fill: &mut dyn FnMut(&mut Self, &Value, &Path) -> Result<Value, Unsuitable>,
+    ) -> Result<Value, Unsuitable> {
+        if !value.is_present() {
+            return Ok(value.clone());
+        }
+        if nesting.is_single() {
+            return fill(self, value, path);
+        }
+        let mut problem = None;
+        let out = value.map_parts(|_, element| match fill(self, element, path) {
+            Ok(filled) => filled,
+            Err(found) => {
+                problem.get_or_insert(found);
+                element.clone()
+            }
+        });
+        problem.map_or(Ok(out), Err)
+    }
+}
+
+/// What is given for the attributes of an object.
+fn usable<'g>(given: Option<&'g Value>, path: &Path) -> Result<Option<&'g Value>, Unsuitable> {
+    match given {
+        Some(value) if value.is_null() => Ok(None),
+        Some(value) if !matches!(value.ty(), Type::Object(_) | Type::Map(_)) => Err(Unsuitable {
+            path: path.clone(),
+            reason: format!("an object is required, and the value is {}", value.ty().friendly_name()),
+        }),
+        other => Ok(other),
+    }
+}
+
+/// A given value in a type, with generated values for what it does not have.
+fn complete(ty: &Type, given: &Value, path: &Path) -> Result<Value, Unsuitable> {
+    let unsuitable = |reason: String| Unsuitable {
+        path: path.clone(),
+        reason,
+    };
+    let has_objects = |element: &Type| matches!(element, Type::Object(_));
+    match ty {
+        _ if given.is_null() => Ok(Value::null(ty.clone())),
+        Type::Object(object) => {
+            let given = usable(Some(given), path)?;
+            let attributes = object.attributes().iter().map(|attribute| {
+                let value = match given.and_then(|g| g.get(&attribute.name)) {
+                    Some(value) => complete(&attribute.ty, value, &path.attribute(attribute.name.clone()))?,
+                    None => generated(&attribute.ty),
+                };
+                Ok((attribute.name.clone(), value))
+            });
+            Ok(Value::object(attributes.collect::<Result<Vec<_>, _>>()?))
+        }
+        Type::List(element) | Type::Set(element) if has_objects(element) => {
+            let items = given.as_seq().ok_or_else(|| {
+                unsuitable(format!(
+                    "a list is required, and the value is {}",
+                    given.ty().friendly_name()
+                ))
+            })?;
+            let items = items.iter().map(|item| complete(element, item, path));
+            let items = items.collect::<Result<Vec<_>, _>>()?;
+            Ok(match ty {
+                Type::List(_) => Value::list((**element).clone(), items),
+                _ => Value::set((**element).clone(), items),
+            })
+        }
+        Type::Map(element) if has_objects(element) => {
+            let given = usable(Some(given), path)?;
+            let mut items = std::collections::BTreeMap::new();
+            for (key, item) in given.into_iter().filter_map(Value::entries).flatten() {
+                items.insert(key.clone(), complete(element, item, path)?);
+            }
+            Ok(Value::map((**element).clone(), items))
+        }
+        _ => cty::convert(given, ty).map_err(|e| unsuitable(e.message.to_string())),
+    }
+}
+
+/// A value of a type that nobody gave.
+fn generated(ty: &Type) -> Value {
+    match ty {
+        Type::String => Value::string(random_text()),
+        Type::Number => Value::number(0),
+        Type::Bool => Value::bool(false),
+        Type::List(element) => Value::list((**element).clone(), Vec::new()),
+        Type::Set(element) => Value::set((**element).clone(), Vec::new()),
+        Type::Map(element) => Value::map((**element).clone(), std::collections::BTreeMap::new()),
+        Type::Tuple(elements) => Value::tuple(elements.iter().map(generated).collect()),
+        Type::Object(object) => {
+            let attributes = object.attributes().iter();
+            Value::object(attributes.map(|a| (a.name.clone(), generated(&a.ty))))
+        }
+        Type::Dynamic => Value::null(Type::Dynamic),
+    }
+}
+
+fn random_text() -> String {
+    let bytes = uuid::Uuid::new_v4();
+    let letter = |byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]);
+    // The first bytes are random in whole; some later ones are not.
+    let (first, last) = (bytes.as_bytes()[..6].iter(), bytes.as_bytes()[10..].iter());
+    first.chain(last).take(LENGTH).map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn attribute(ty: Type, computed: bool) -> AttributeSchema {
+        AttributeSchema {
+            ty: AttributeType::Plain(ty),
+            optional: !computed,
+            computed,
+            ..AttributeSchema::default()
+        }
+    }
+
+    fn schema() -> BlockSchema {
+        BlockSchema {
+            attributes: BTreeMap::from([
+                (Arc::from("id"), attribute(Type::String, true)),
+                (Arc::from("size"), attribute(Type::Number, true)),
+                (Arc::from("name"), attribute(Type::String, false)),
+            ]),
+            ..BlockSchema::default()
+        }
+    }
+
+    #[test]
+    fn only_computed_holes_are_filled() {
+        let object = Value::object([
+            ("id", Value::null(Type::String)),
+            ("name", Value::null(Type::String)),
+            ("size", Value::number(7)),
+        ]);
+        let given = Value::object([("id", Value::number(5)), ("name", Value::string("x"))]);
+        let filled = with_values(&schema(), &object, Some(&given), Holes::Null).unwrap();
+        assert_eq!(filled.get("id"), Some(&Value::string("5")));
+        assert_eq!(filled.get("size"), Some(&Value::number(7)));
+        assert!(filled.get("name").is_some_and(Value::is_null));
+    }
+
+    #[test]
+    fn strings_are_drawn_and_unsuitable_values_are_named() {
+        let object = with_unknowns(
+            &schema(),
+            &Value::object([
+                ("id", Value::null(Type::String)),
+                ("name", Value::null(Type::String)),
+                ("size", Value::null(Type::Number)),
+            ]),
+        );
+        assert!(object.get("size").is_some_and(|v| !v.is_known()));
+        let filled = with_values(&schema(), &object, None, Holes::Unknown).unwrap();
+        assert_eq!(filled.get("id").and_then(Value::as_str).map(str::len), Some(LENGTH));
+        assert_eq!(filled.get("size"), Some(&Value::number(0)));
+        let wrong = Value::object([("size", Value::string("many"))]);
+        let problem = with_values(&schema(), &object, Some(&wrong), Holes::Unknown).unwrap_err();
+        assert!(problem.to_string().starts_with("size: "), "{problem}");
+    }
+}

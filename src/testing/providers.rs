@@ -1,0 +1,215 @@
+//! The providers of a run: real ones, ones that the test file configures, mocks, and what stands in for single objects.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use addrs::{AbsProviderConfig, AbsResourceInstance, ModuleInstance, Resource, Target};
+use async_trait::async_trait;
+use cty::Value;
+use provider::{Provider, ProviderSchema, ProviderSource, Provisioner};
+use syntax::Diagnostics;
+use tokio::sync::OnceCell;
+
+use crate::mock::{Given, Mock, Source};
+use crate::shared::Shared;
+
+/// A provider that is started by the first who needs it.
+type Started = Arc<OnceCell<Arc<dyn Provider>>>;
+
+/// The unconfigured providers of all runs: one process each gives the schema, checks configurations and calls functions.
+pub struct Pool<'s> {
+    source: &'s dyn ProviderSource,
+    running: Mutex<HashMap<addrs::Provider, Started>>,
+}
+
+impl<'s> Pool<'s> {
+    /// Providers from this source.
+    #[must_use]
+    pub fn new(source: &'s dyn ProviderSource) -> Pool<'s> {
+        Pool {
+            source,
+            running: Mutex::default(),
+        }
+    }
+
+    fn cell(&self, provider: &addrs::Provider) -> Started {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.entry(provider.clone()).or_default().clone()
+    }
+
+    /// The unconfigured provider, which is started for the first of those that need it.
+    async fn unconfigured(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+        let cell = self.cell(provider);
+        let running = cell.get_or_try_init(|| self.source.start(provider)).await?;
+        Ok(running.clone())
+    }
+
+    /// The unconfigured provider, if it runs.
+    fn running(&self, provider: &addrs::Provider) -> Option<Arc<dyn Provider>> {
+        self.cell(provider).get().cloned()
+    }
+
+    /// Starts a process that is configured with this value.
+    pub async fn configured(
+        &self,
+        provider: &addrs::Provider,
+        config: impl FnOnce(&ProviderSchema) -> Result<Value, Diagnostics>,
+    ) -> Result<(Arc<dyn Provider>, Vec<provider::PluginDiagnostic>), Diagnostics> {
+        let shared = self.unconfigured(provider).await?;
+        let value = config(&*shared.schema().await?)?;
+        let checked = shared.validate_provider(value.clone()).await?;
+        if checked.diagnostics.iter().any(|d| d.diagnostic.is_error()) {
+            return Ok((shared, checked.diagnostics));
+        }
+        let own = self.source.start(provider).await?;
+        let configured = own.configure(value).await?;
+        let mut problems = checked.diagnostics;
+        problems.extend(configured.diagnostics);
+        Ok((own, problems))
+    }
+
+    /// Ends all providers.
+    pub async fn close(&self) {
+        let all: Vec<_> = {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            running.drain().filter_map(|(_, cell)| cell.get().cloned()).collect()
+        };
+        futures::future::join_all(all.iter().map(|p| p.close())).await;
+    }
+}
+
+/// The overrides of a run, by what they stand in for.
+#[derive(Debug, Default)]
+pub struct Overrides {
+    objects: HashMap<Resource, Vec<ObjectOverride>>,
+    modules: Vec<(Target, BTreeMap<Arc<str>, Value>)>,
+}
+
+#[derive(Debug)]
+struct ObjectOverride {
+    target: Target,
+    /// The mock provider whose objects it holds for; `None` for all.
+    of: Option<AbsProviderConfig>,
+    source: Arc<Source>,
+}
+
+impl Overrides {
+    /// Adds an override of objects. Those that come first win, among those that name an instance and among those that do not.
+    pub fn add_object(&mut self, target: Target, of: Option<AbsProviderConfig>, given: Given) {
+        let resource = match &target {
+            Target::ConfigResource(r) => r.resource.clone(),
+            Target::Resource(r) => r.resource.clone(),
+            Target::ResourceInstance(r) => r.resource.resource.clone(),
+            Target::Module(_) | Target::ModuleInstance(_) => return,
+        };
+        self.objects.entry(resource).or_default().push(ObjectOverride {
+            target,
+            of,
+            source: Arc::new(Source::One(given)),
+        });
+    }
+
+    /// Adds an override of a module.
+    pub fn add_module(&mut self, target: Target, outputs: BTreeMap<Arc<str>, Value>) {
+        self.modules.push((target, outputs));
+    }
+
+    fn object(&self, config: &AbsProviderConfig, address: &AbsResourceInstance) -> Option<&ObjectOverride> {
+        let all = self.objects.get(&address.resource.resource)?;
+        let fits =
+            |o: &&ObjectOverride| o.target.selects(address) && o.of.as_ref().is_none_or(|provider| provider == config);
+        let named = |o: &&ObjectOverride| matches!(o.target, Target::ResourceInstance(_));
+        let instance = all.iter().filter(fits).find(named);
+        instance.or_else(|| all.iter().find(fits))
+    }
+
+    fn module(&self, instance: &ModuleInstance) -> Option<&BTreeMap<Arc<str>, Value>> {
+        let exactly = |target: &Target| match target {
+            Target::ModuleInstance(m) => m == instance,
+            _ => false,
+        };
+        let whole = |target: &Target| match target {
+            Target::Module(m) => *m == instance.module(),
+            _ => false,
+        };
+        let found = self.modules.iter().find(|(target, _)| exactly(target));
+        let found = found.or_else(|| self.modules.iter().find(|(target, _)| whole(target)));
+        found.map(|(_, outputs)| outputs)
+    }
+}
+
+/// The providers of one run.
+pub struct RunProviders<'s> {
+    pool: &'s Pool<'s>,
+    /// The mocks, by provider configuration of the module under test.
+    pub mocks: BTreeMap<AbsProviderConfig, Arc<Source>>,
+    /// The providers that the test file configures, by provider configuration of the module under test.
+    pub configured: BTreeMap<AbsProviderConfig, Arc<dyn Provider>>,
+    /// The providers with a configuration that is neither of both.
+    pub real: BTreeSet<addrs::Provider>,
+    /// What stands in for single objects and modules.
+    pub overrides: Overrides,
+}
+
+impl<'s> RunProviders<'s> {
+    /// Real providers.
+    #[must_use]
+    pub fn new(pool: &'s Pool<'s>) -> RunProviders<'s> {
+        RunProviders {
+            pool,
+            mocks: BTreeMap::new(),
+            configured: BTreeMap::new(),
+            real: BTreeSet::new(),
+            overrides: Overrides::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl ProviderSource for RunProviders<'_> {
+    async fn start(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
+        let mut stand_ins = self.mocks.keys().chain(self.configured.keys());
+        let pretends = stand_ins.any(|config| config.provider == *provider);
+        if pretends {
+            // What pretends needs the real one beside it.
+            let shared = self.pool.unconfigured(provider).await?;
+            if !self.real.contains(provider) {
+                return Ok(Arc::new(Shared::new(shared)));
+            }
+        }
+        self.pool.source.start(provider).await
+    }
+
+    async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, Diagnostics> {
+        self.pool.source.start_provisioner(name).await
+    }
+
+    fn stand_in(&self, config: &AbsProviderConfig) -> Option<Arc<dyn Provider>> {
+        if let Some(source) = self.mocks.get(config) {
+            let real = self.pool.running(&config.provider)?;
+            return Some(Arc::new(Mock::new(real, source.clone())));
+        }
+        let configured = self.configured.get(config)?;
+        Some(Arc::new(Shared::new(configured.clone())))
+    }
+
+    fn for_object(
+        &self,
+        config: &AbsProviderConfig,
+        address: &AbsResourceInstance,
+        provider: Arc<dyn Provider>,
+    ) -> Arc<dyn Provider> {
+        match self.overrides.object(config, address) {
+            Some(found) => Arc::new(Mock::new(provider, found.source.clone())),
+            None => provider,
+        }
+    }
+
+    fn module_outputs(&self, instance: &ModuleInstance) -> Option<BTreeMap<Arc<str>, Value>> {
+        self.overrides.module(instance).cloned()
+    }
+
+    fn has_module_outputs(&self) -> bool {
+        !self.overrides.modules.is_empty()
+    }
+}

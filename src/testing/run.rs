@@ -1,0 +1,299 @@
+//! The life of one run: plan, apply, compare failures with those that are expected, evaluate the assertions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use addrs::AbsResourceInstance;
+use config::{Config, TestRun};
+use engine::events::NoEvents;
+use engine::functions::Functions;
+use engine::inputs::{Inputs, PlanOptions};
+use engine::plan::{Action, Mode, Plan};
+use engine::planner::Planning;
+use engine::results::NoResults;
+use provider::Schemas;
+use state::State;
+use syntax::diag::Extra;
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::assertions::{After, Evaluated};
+use crate::events::{Event, Outcome, Performed, Status};
+use crate::expected;
+use crate::file::FileRun;
+use crate::providers::RunProviders;
+use crate::substitutes::{self, NoProviders};
+use crate::variables::RunVariables;
+
+/// How often the time that a run has taken is told.
+const TICK: Duration = Duration::from_secs(2);
+
+/// Everything that a run is carried out with.
+pub(crate) struct Setting<'f, 's> {
+    pub run: &'f TestRun,
+    pub index: usize,
+    pub config: Arc<Config>,
+    pub providers: RunProviders<'s>,
+    pub variables: RunVariables,
+}
+
+/// The options of a run's plan.
+fn plan_options(run: &TestRun) -> PlanOptions {
+    PlanOptions {
+        mode: if run.options.refresh_only {
+            Mode::RefreshOnly
+        } else {
+            Mode::Normal
+        },
+        refresh: run.options.refresh,
+        targets: run.options.target.clone(),
+        force_replace: run.options.replace.clone(),
+        ..PlanOptions::default()
+    }
+}
+
+impl<'s> FileRun<'s> {
+    /// Carries out a run.
+    pub(crate) async fn execute(&self, index: usize) -> Performed {
+        self.suite.view.event(&Event::RunBegins(self.of, index));
+        let (began, clock) = ((self.suite.clock)(), Instant::now());
+        let work = self.execute_timed(index);
+        tokio::pin!(work);
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
+        let mut done = loop {
+            tokio::select! {
+                done = &mut work => break done,
+                _ = ticks.tick() => {
+                    self.suite.view.event(&Event::RunGoesOn(self.of, index, clock.elapsed()));
+                }
+            }
+        };
+        done.time = Some((began, clock.elapsed()));
+        done
+    }
+
+    async fn execute_timed(&self, index: usize) -> Performed {
+        let run = &self.of.file.runs[index];
+        let mut done = Performed {
+            status: Status::Error,
+            ..Performed::default()
+        };
+        done.diagnostics
+            .extend(substitutes::check_overrides_of_run(run, &self.of.modules[index]));
+        let (config, providers) = match self.substituted(index).await {
+            Ok(substituted) => substituted,
+            Err(NoProviders::Wrong(problems)) => {
+                done.diagnostics.extend(problems);
+                return done;
+            }
+            Err(NoProviders::OfFile) => {
+                done.status = Status::Skip;
+                return done;
+            }
+        };
+        let (variables, problems) = self.run_variables(index, &config);
+        let setting = Setting {
+            run,
+            index,
+            config,
+            providers,
+            variables,
+        };
+        if problems.has_errors() {
+            // A module that is wrong is reported in place of values that it does not get.
+            let invalid = self.validate(&setting).await;
+            done.diagnostics
+                .extend(if invalid.has_errors() { invalid } else { problems });
+            return done;
+        }
+        done.diagnostics.extend(problems);
+        self.plan_and_apply(&setting, &mut done).await;
+        done
+    }
+
+    pub(crate) fn inputs<'a>(&'a self, setting: &'a Setting<'_, '_>, state: &'a State) -> Inputs<'a> {
+        Inputs {
+            config: &setting.config,
+            state,
+            variables: &setting.variables.values,
+            environment: self.suite.environment,
+            providers: &setting.providers,
+            events: &NoEvents,
+            stop: &self.stop,
+            parallelism: self.suite.parallelism,
+        }
+    }
+
+    async fn validate(&self, setting: &Setting<'_, '_>) -> Diagnostics {
+        let state = State::new();
+        tokio::select! {
+            problems = engine::validate::validate(self.inputs(setting, &state)) => problems,
+            () = self.suite.stop.cancelled() => Diagnostics::new(),
+        }
+    }
+
+    /// Makes a plan. The second interrupt ends it.
+    pub(crate) async fn planned(&self, inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
+        tokio::select! {
+            planning = engine::planner::plan(inputs, options) => planning,
+            () = self.suite.stop.cancelled() => Planning {
+                plan: None,
+                schemas: Schemas::default(),
+                diagnostics: Diagnostics::new(),
+            },
+        }
+    }
+
+    async fn plan_and_apply(&self, setting: &Setting<'_, '_>, done: &mut Performed) {
+        let run = setting.run;
+        let state = self.state(&run.key());
+        let mut planning = self.planned(self.inputs(setting, &state), &plan_options(run)).await;
+        self.locate_values(run, &mut planning.diagnostics);
+        if self.suite.stop.is_cancelled() {
+            return self.interrupted(None, done);
+        }
+        done.schemas = planning.schemas;
+        if run.apply {
+            self.applied(setting, planning.plan, planning.diagnostics, done).await;
+            return;
+        }
+        let all = planning.diagnostics.clone();
+        let compared = expected::compare(run, planning.diagnostics);
+        let failed = compared.rest.has_errors();
+        done.diagnostics
+            .extend(if self.suite.verbose { all } else { compared.rest });
+        if failed {
+            return;
+        }
+        done.status = Status::Pass;
+        let empty = State::new();
+        let prior = planning.plan.as_ref().map_or(&empty, |plan| &plan.prior_state);
+        self.evaluate(
+            setting,
+            After {
+                state: prior,
+                plan: planning.plan.as_ref(),
+                applied: false,
+                timestamp: planning.plan.as_ref().map(|plan| plan.timestamp.as_str()),
+            },
+            done,
+        )
+        .await;
+        done.outcome = planning.plan.map(|plan| Outcome::Planned(Box::new(plan)));
+    }
+
+    /// Failed validations of variables are about their values, which this run or its file gives.
+    fn locate_values(&self, run: &TestRun, problems: &mut Diagnostics) {
+        for problem in &mut problems.0 {
+            let Some(name) = problem.condition_of.as_deref().and_then(|of| of.strip_prefix("var.")) else {
+                continue;
+            };
+            let given = run.variables.get(name).or_else(|| self.of.file.variables.get(name));
+            if let Some(expr) = given {
+                problem.subject = Some(expr.range().clone());
+            }
+        }
+    }
+
+    async fn applied(
+        &self,
+        setting: &Setting<'_, '_>,
+        plan: Option<Plan>,
+        problems: Diagnostics,
+        done: &mut Performed,
+    ) {
+        let run = setting.run;
+        let plan = match plan {
+            Some(plan) if !problems.has_errors() => plan,
+            _ => {
+                done.diagnostics.extend(expected::explain(run, problems));
+                return;
+            }
+        };
+        // Assertions of check blocks are evaluated again.
+        let kept = problems.into_iter().filter(|p| p.extra != Extra::OfCheck);
+        done.diagnostics.extend(kept);
+        let result = engine::apply::apply(self.inputs(setting, &plan.prior_state), &plan, &NoResults).await;
+        self.set_state(run.key(), result.state.clone(), setting.index);
+        if self.suite.stop.is_cancelled() {
+            return self.interrupted(Some(&plan), done);
+        }
+        let mut problems = result.diagnostics;
+        if plan.is_partial() {
+            problems.push(Diagnostic::warning(
+                "Applied changes may be incomplete",
+                "The plan was limited by the \"target\" argument of plan_options, so that some of what the configuration asks for \
+                 was left out, and output values may not be up to date.",
+            ));
+        }
+        let all = problems.clone();
+        let compared = expected::compare(run, problems);
+        done.diagnostics
+            .extend(if self.suite.verbose { all } else { compared.rest });
+        if compared.other_errors {
+            return;
+        }
+        done.status = if compared.missing { Status::Fail } else { Status::Pass };
+        self.evaluate(
+            setting,
+            After {
+                state: &result.state,
+                plan: Some(&plan),
+                applied: true,
+                timestamp: Some(&plan.timestamp),
+            },
+            done,
+        )
+        .await;
+        done.outcome = Some(Outcome::Applied(Box::new(result.state)));
+    }
+
+    /// Evaluates the assertions of a run, and keeps its outputs.
+    async fn evaluate(&self, setting: &Setting<'_, '_>, after: After<'_>, done: &mut Performed) {
+        let functions = Functions::default();
+        let called = self.called_providers(setting);
+        let mut problems = functions.start(&setting.providers, called).await;
+        let Evaluated {
+            status,
+            outputs,
+            diagnostics,
+            failed,
+        } = self.evaluated(setting, after, &done.schemas, &functions);
+        functions.close().await;
+        problems.extend(diagnostics);
+        done.status = done.status.max(status);
+        done.failed_assertions = failed;
+        done.diagnostics.extend(problems);
+        if matches!(done.status, Status::Pass | Status::Fail) {
+            self.set_outputs(&setting.run.name, outputs);
+        }
+    }
+
+    /// The providers whose functions the assertions of a run call.
+    fn called_providers(&self, setting: &Setting<'_, '_>) -> BTreeSet<addrs::Provider> {
+        let required = &setting.config.root.module.required_providers;
+        let rules = setting.run.asserts.iter();
+        rules
+            .flat_map(|rule| [&rule.condition, &rule.error_message])
+            .flat_map(lang::refs::provider_functions)
+            .filter_map(|(name, _)| Some(required.get(&name)?.provider.clone()))
+            .collect()
+    }
+
+    /// Reports a run that a second interrupt has ended.
+    fn interrupted(&self, plan: Option<&Plan>, done: &mut Performed) {
+        let planned: Vec<AbsResourceInstance> = plan
+            .iter()
+            .flat_map(|plan| &plan.changes)
+            .filter(|change| change.action == Action::Create)
+            .map(|change| change.address.clone())
+            .collect();
+        let states: Vec<_> = self.states().into_iter().map(|(key, kept)| (key, kept.state)).collect();
+        self.suite.view.event(&Event::Interrupted(self.of, &states, &planned));
+        done.diagnostics.push(Diagnostic::error(
+            "Test interrupted",
+            "The run was ended by a second interrupt. What it has created, and what earlier runs have, was not destroyed.",
+        ));
+        done.status = Status::Error;
+    }
+}

@@ -1,0 +1,98 @@
+//! What expressions of a test file can refer to, outside assertions: variables of the file, values from outside, and the outputs
+//! of runs that are done.
+
+use cty::Value;
+use lang::scope::{FunctionSettings, Reference, Scope};
+use syntax::ast::TraversalStep;
+use syntax::{Diagnostic, Diagnostics};
+
+use addrs::{Mode, Referenceable};
+
+use crate::file::FileRun;
+
+/// The scope of a file's expressions.
+pub struct FileScope<'f, 's>(pub &'f FileRun<'s>);
+
+fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Diagnostics {
+    Diagnostic::error(summary, detail).at(&reference.range).into()
+}
+
+/// The part of a value that the first attributes of a reference lead to.
+fn referenced<'v>(value: &'v Value, steps: &[TraversalStep]) -> &'v Value {
+    let mut value = value;
+    for step in steps {
+        let TraversalStep::Attribute { name, .. } = step else {
+            break;
+        };
+        let Some(inner) = value.get(name) else { break };
+        value = inner;
+    }
+    value
+}
+
+impl Scope for FileScope<'_, '_> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        match &reference.subject {
+            Referenceable::Variable(name) => match self.0.value_of(name, &reference.range) {
+                Ok(Some(value)) => Ok(value),
+                Ok(None) => Err(error(
+                    reference,
+                    "Reference to unavailable variable",
+                    format!(
+                        "There is no value for a variable \"{name}\": neither in this file nor from outside. The variables of a run \
+                         are not visible to its other arguments."
+                    ),
+                )),
+                Err(problems) => Err(problems),
+            },
+            Referenceable::Resource(r) if r.mode == Mode::Managed && &*r.ty == "run" => {
+                let Some(outputs) = self.0.outputs_of(&r.name) else {
+                    let detail = if self.0.has_run(&r.name) {
+                        format!("The run \"{}\" has no outputs: it has not been carried out.", r.name)
+                    } else {
+                        format!("There is no run \"{}\" in this file.", r.name)
+                    };
+                    return Err(error(reference, "Reference to unknown run block", detail));
+                };
+                if !referenced(&outputs, &reference.remaining).is_wholly_known() {
+                    return Err(error(
+                        reference,
+                        "Reference to unknown value",
+                        format!(
+                            "The value is known only after apply, and the run \"{}\" only plans. Pass on what is known when planned, \
+                             or let that run apply.",
+                            r.name
+                        ),
+                    ));
+                }
+                Ok(outputs)
+            }
+            _ => Err(error(
+                reference,
+                "Invalid reference",
+                "Here, only variables and the outputs of runs can be referred to.",
+            )),
+        }
+    }
+
+    fn functions(&self) -> Option<&FunctionSettings> {
+        Some(&self.0.suite.environment.functions)
+    }
+}
+
+/// The scope of the values of mocks and overrides: functions only.
+pub struct FunctionsOnly<'f>(pub &'f FunctionSettings);
+
+impl Scope for FunctionsOnly<'_> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+        Err(error(
+            reference,
+            "Unsupported attribute",
+            "The values of mocks and overrides cannot refer to anything. Functions can be called.",
+        ))
+    }
+
+    fn functions(&self) -> Option<&FunctionSettings> {
+        Some(self.0)
+    }
+}

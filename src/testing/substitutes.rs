@@ -1,0 +1,307 @@
+//! The provider configurations and overrides of a test file, as a run's module sees them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use addrs::{AbsProviderConfig, LocalProviderConfig, Target};
+use config::{
+    Config, Mock as MockBlock, MockProvider, Module, Override, OverrideKind, ProviderConfig, TestProvider, TestRun,
+};
+use cty::{Type, Value};
+use lang::eval::{Context, evaluate};
+use syntax::ast::{Body, Expr};
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::file::FileRun;
+use crate::mock::{Given, Source};
+use crate::providers::RunProviders;
+use crate::scope::{FileScope, FunctionsOnly};
+
+/// Why a run cannot have its providers.
+pub(crate) enum NoProviders {
+    /// Something in the run is wrong.
+    Wrong(Diagnostics),
+    /// A provider of the file failed, which has been reported with the file.
+    OfFile,
+}
+
+type Key = (addrs::Provider, Option<Arc<str>>);
+
+/// The provider configurations that a module needs.
+fn needed(module: &Module) -> BTreeSet<Key> {
+    let mut out = BTreeSet::new();
+    let mut local = |config: &LocalProviderConfig| {
+        out.insert((module.provider_for_local_name(&config.name), config.alias.clone()));
+    };
+    for required in module.required_providers.values() {
+        local(&LocalProviderConfig {
+            name: required.name.clone(),
+            alias: None,
+        });
+        required.configuration_aliases.iter().for_each(|a| local(&a.config));
+    }
+    module.provider_configs.keys().for_each(&mut local);
+    module.resources.values().for_each(|r| local(&r.local_provider()));
+    for call in module.module_calls.values() {
+        call.providers.iter().flatten().for_each(|p| local(&p.parent.config));
+    }
+    out
+}
+
+/// All of a tree: called modules use the configurations of their callers.
+fn needed_by_all(config: &Config) -> BTreeSet<Key> {
+    let mut out = needed(&config.root.module);
+    for node in config.nodes() {
+        let defaults = needed(&node.module).into_iter().filter(|(_, alias)| alias.is_none());
+        out.extend(defaults);
+    }
+    out
+}
+
+impl<'s> FileRun<'s> {
+    /// The module of a run with the provider configurations of the file, and its providers.
+    pub(crate) async fn substituted(&self, index: usize) -> Result<(Arc<Config>, RunProviders<'s>), NoProviders> {
+        let run = &self.of.file.runs[index];
+        let module = &self.of.modules[index];
+        let mut out = RunProviders::new(self.pool);
+        let pairs = self.pairs(run, module).map_err(NoProviders::Wrong)?;
+        let mut mocks = Vec::new();
+        let mut blocks = Vec::new();
+        for ((provider, alias), of_file) in pairs {
+            let address = AbsProviderConfig {
+                module: addrs::Module::root(),
+                provider: provider.clone(),
+                alias: alias.clone(),
+            };
+            let range = match &of_file {
+                TestProvider::Mock(mock) => {
+                    let source = self.mock_source(mock).map_err(NoProviders::Wrong)?;
+                    out.mocks.insert(address.clone(), source);
+                    mocks.push((address, mock.clone()));
+                    mock.range.clone()
+                }
+                TestProvider::Real(block) => {
+                    let configured = self.configured(&provider, block).await;
+                    let configured = configured.map_err(|()| NoProviders::OfFile)?;
+                    out.configured.insert(address, configured);
+                    block.range.clone()
+                }
+            };
+            blocks.push(ProviderConfig {
+                address: LocalProviderConfig {
+                    name: module.root.module.local_name_for(&provider),
+                    alias,
+                },
+                body: Arc::new(Body::empty(&range)),
+                version: None,
+                name_range: range.clone(),
+                range,
+            });
+        }
+        let config = self.with_blocks(index, module, blocks).map_err(NoProviders::Wrong)?;
+        for node in config.nodes() {
+            for resource in node.module.resources.values() {
+                let used = node_provider(&config, &node.path, resource);
+                if out.mocks.contains_key(&used) || out.configured.contains_key(&used) {
+                    continue;
+                }
+                out.real.insert(used.provider);
+            }
+        }
+        self.overrides(run, &mocks, &mut out).map_err(NoProviders::Wrong)?;
+        Ok((config, out))
+    }
+
+    /// Which configuration of the file stands for which of the module.
+    fn pairs(&self, run: &TestRun, module: &Config) -> Result<Vec<(Key, TestProvider)>, Diagnostics> {
+        let of_file = &self.of.file.providers;
+        let root = &module.root.module;
+        if !run.providers.is_empty() {
+            let mut problems = Diagnostics::new();
+            let mut out = Vec::new();
+            for passed in &run.providers {
+                let key = (
+                    root.provider_for_local_name(&passed.child.config.name),
+                    passed.child.config.alias.clone(),
+                );
+                match of_file.get(&passed.parent.config) {
+                    Some(found) => out.push((key, found.clone())),
+                    None => problems.push(undefined(&passed.parent)),
+                }
+            }
+            return problems.into_result(out);
+        }
+        if of_file.is_empty() {
+            return Ok(Vec::new());
+        }
+        let needed = needed_by_all(module);
+        let key = |local: &LocalProviderConfig| (root.provider_for_local_name(&local.name), local.alias.clone());
+        let pairs = of_file.iter().map(|(local, found)| (key(local), found.clone()));
+        Ok(pairs.filter(|(key, _)| needed.contains(key)).collect())
+    }
+
+    /// A value of a mock or an override, which must be an object.
+    fn object(&self, expr: Option<&Expr>, summary: &str) -> Result<Option<Value>, Diagnostics> {
+        let Some(expr) = expr else { return Ok(None) };
+        let scope = FunctionsOnly(&self.suite.environment.functions);
+        let (value, problems) = evaluate(expr, Context::new(&scope));
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        let value = value.unmark_deep().0;
+        if !matches!(value.ty(), Type::Object(_) | Type::Map(_)) || value.is_null() {
+            let detail = format!(
+                "An object is required here, and the value is {}.",
+                value.ty().friendly_name()
+            );
+            return Err(Diagnostic::error(summary, detail).at(expr.range()).into());
+        }
+        Ok(Some(value))
+    }
+
+    fn mock_source(&self, mock: &MockProvider) -> Result<Arc<Source>, Diagnostics> {
+        if let Some(known) = self.known_mock(&mock.address) {
+            return Ok(known);
+        }
+        let given = |all: &BTreeMap<Arc<str>, MockBlock>| {
+            all.iter()
+                .map(|(ty, block)| {
+                    let values = self.object(block.defaults.as_ref(), "Invalid replacement value")?;
+                    Ok((
+                        ty.clone(),
+                        Given {
+                            values,
+                            during_plan: block.during_plan,
+                        },
+                    ))
+                })
+                .collect::<Result<BTreeMap<_, _>, Diagnostics>>()
+        };
+        let source = Arc::new(Source::Types {
+            resources: given(&mock.resources)?,
+            data: given(&mock.data)?,
+            during_plan: mock.during_plan,
+        });
+        self.remember_mock(&mock.address, source.clone());
+        Ok(source)
+    }
+
+    /// Adds the overrides of a run, of its file, and of mock providers: what comes first wins.
+    fn overrides(
+        &self,
+        run: &TestRun,
+        mocks: &[(AbsProviderConfig, MockProvider)],
+        out: &mut RunProviders<'_>,
+    ) -> Result<(), Diagnostics> {
+        let of_run = run.overrides.iter().map(|o| (None, o));
+        let of_file = self.of.file.overrides.iter().map(|o| (None, o));
+        let of_mocks = mocks
+            .iter()
+            .flat_map(|(address, mock)| mock.overrides.iter().map(move |o| (Some(address), o)));
+        let mut problems = Diagnostics::new();
+        for (of, block) in of_run.chain(of_file).chain(of_mocks) {
+            if let Err(found) = self.add_override(of, block, out) {
+                problems.extend(found);
+            }
+        }
+        problems.into_result(())
+    }
+
+    fn add_override(
+        &self,
+        of: Option<&AbsProviderConfig>,
+        block: &Override,
+        out: &mut RunProviders<'_>,
+    ) -> Result<(), Diagnostics> {
+        if block.kind == OverrideKind::Module {
+            let outputs = self.object(block.values.as_ref(), "Invalid outputs attribute")?;
+            let outputs = outputs.iter().filter_map(Value::entries).flatten();
+            let outputs = outputs.map(|(name, value)| (name.clone(), value.clone())).collect();
+            out.overrides.add_module(block.target.clone(), outputs);
+            return Ok(());
+        }
+        let given = Given {
+            values: self.object(block.values.as_ref(), "Invalid outputs attribute")?,
+            during_plan: block.during_plan,
+        };
+        out.overrides.add_object(block.target.clone(), of.cloned(), given);
+        Ok(())
+    }
+
+    /// The value of a `provider` block of the file.
+    pub(crate) fn provider_value(
+        &self,
+        block: &ProviderConfig,
+        schema: &provider::ProviderSchema,
+    ) -> Result<Value, Diagnostics> {
+        let scope = FileScope(self);
+        let (value, problems) = lang::body::decode_body(&block.body, &schema.provider.block, Context::new(&scope));
+        problems.into_result(value.unmark_deep().0)
+    }
+}
+
+/// The provider configuration of a resource.
+fn node_provider(config: &Config, path: &addrs::Module, resource: &config::Resource) -> AbsProviderConfig {
+    config.provider_for(&resource.address.in_module(path))
+}
+
+fn undefined(parent: &config::ProviderRef) -> Diagnostic {
+    Diagnostic::error(
+        format!("Missing provider definition for {}", parent.config),
+        format!(
+            "The \"providers\" argument of the run refers to {}, and the file has neither a provider block nor a mock provider of that \
+             name.",
+            parent.config
+        ),
+    )
+    .at(&parent.range)
+}
+
+/// What is wrong with the providers that a run asks for, before it is run.
+pub fn check_providers(file: &config::TestFile, run: &TestRun) -> Diagnostics {
+    let wrong = run
+        .providers
+        .iter()
+        .filter(|passed| !file.providers.contains_key(&passed.parent.config));
+    wrong.map(|passed| undefined(&passed.parent)).collect()
+}
+
+/// Whether a module has what an override stands in for.
+fn has_target(config: &Config, block: &Override) -> bool {
+    match &block.target {
+        Target::Module(module) => config.node(module).is_some(),
+        Target::ModuleInstance(module) => config.node(&module.module()).is_some(),
+        Target::ConfigResource(r) => config.resource(r).is_some(),
+        Target::Resource(r) => config.resource(&r.config()).is_some(),
+        Target::ResourceInstance(r) => config.resource(&r.config()).is_some(),
+    }
+}
+
+fn no_target(block: &Override, place: &str) -> Diagnostic {
+    Diagnostic::warning(
+        "Invalid override target",
+        format!(
+            "There is no {} in {place}, so that the {} block has no effect.",
+            block.target,
+            block.kind.block()
+        ),
+    )
+    .at(&block.target_range)
+}
+
+/// The overrides of a run whose targets its module does not have.
+#[must_use]
+pub fn check_overrides_of_run(run: &TestRun, module: &Config) -> Diagnostics {
+    let wrong = run.overrides.iter().filter(|o| !has_target(module, o));
+    wrong.map(|o| no_target(o, "the module of the run")).collect()
+}
+
+/// The overrides of a file whose targets none of its modules has.
+#[must_use]
+pub fn check_overrides_of_file(file: &config::TestFile, modules: &[Arc<Config>]) -> Diagnostics {
+    let wrong = file
+        .overrides
+        .iter()
+        .filter(|o| !modules.iter().any(|module| has_target(module, o)));
+    wrong.map(|o| no_target(o, "any module that the file tests")).collect()
+}

@@ -1,0 +1,240 @@
+//! The values of variables: of a run, of its file, and from outside.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use config::model::Variable;
+use config::{Config, Module};
+use cty::Value;
+use lang::eval::{Context, evaluate};
+use syntax::{Diagnostic, Diagnostics, Range};
+
+use crate::file::FileRun;
+use crate::order::Named;
+use crate::scope::FileScope;
+
+/// The values of the variables of a run.
+#[derive(Clone, Debug, Default)]
+pub struct RunVariables {
+    /// Those that the module declares, converted.
+    pub values: BTreeMap<Arc<str>, Value>,
+    /// Those that only assertions refer to.
+    pub extra: BTreeMap<Arc<str>, Value>,
+}
+
+fn missing(variable: &Variable) -> Diagnostic {
+    Diagnostic::error(
+        "No value for required variable",
+        format!(
+            "The variable \"{}\" of the module under test has no default, and neither the run nor its file gives it a value, nor \
+             anything outside.",
+            variable.name
+        ),
+    )
+    .at(&variable.range)
+}
+
+impl FileRun<'_> {
+    /// The value of a variable for an expression of the file: that of the file, or one from outside. `None` if there is none.
+    pub(crate) fn value_of(&self, name: &Arc<str>, at: &Range) -> Result<Option<Value>, Diagnostics> {
+        if self.of.file.variables.contains_key(name) || self.of.file.definitions.contains_key(name) {
+            // A failure has been reported.
+            return self.file_variable(name).map(Some).map_err(|()| Diagnostics::new());
+        }
+        let declared = self.suite.root.root.module.variables.get(name);
+        let declared = declared.cloned().map(|mut v| {
+            v.default = None;
+            v
+        });
+        let variable = declared.unwrap_or_else(|| Variable::undeclared(name.clone(), at));
+        let (mut values, problems) = self.outside_values([variable]);
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        Ok(values.remove(name))
+    }
+
+    /// The values that these variables have from outside. Those without one have none here.
+    fn outside_values(
+        &self,
+        variables: impl IntoIterator<Item = Variable>,
+    ) -> (BTreeMap<Arc<str>, Value>, Diagnostics) {
+        let mut module = Module::default();
+        module
+            .variables
+            .extend(variables.into_iter().map(|v| (v.name.clone(), v)));
+        if module.variables.is_empty() {
+            return (BTreeMap::new(), Diagnostics::new());
+        }
+        let inputs = if self.of.file.in_test_dir {
+            &self.suite.outside_in_tests
+        } else {
+            &self.suite.outside
+        };
+        let collected = config::values::collect(&module, inputs);
+        self.add_sources(collected.sources);
+        let values = collected.values.into_iter().map(|(name, found)| (name, found.value));
+        (values.collect(), collected.diagnostics)
+    }
+
+    /// The value of a variable of the file, which is evaluated once.
+    pub(crate) fn file_variable(&self, name: &Arc<str>) -> Result<Value, ()> {
+        if let Some(known) = self.known_variable(name) {
+            return known;
+        }
+        if !self.begin_variable(name) {
+            self.report(Diagnostic::error(
+                format!("Cycle: {}.var.{name}", self.of.file.name),
+                "The value of the variable refers to itself.",
+            ));
+            return Err(());
+        }
+        let found = self.evaluated_variable(name);
+        let (value, problems) = found;
+        let failed = problems.has_errors();
+        for problem in problems {
+            self.report(problem);
+        }
+        let result = match value {
+            Some(value) if !failed => Ok(value),
+            _ => Err(()),
+        };
+        self.end_variable(name, result.clone());
+        result
+    }
+
+    fn evaluated_variable(&self, name: &Arc<str>) -> (Option<Value>, Diagnostics) {
+        if let Some(expr) = self.of.file.variables.get(name) {
+            let scope = FileScope(self);
+            let (value, problems) = evaluate(expr, Context::new(&scope));
+            let failed = problems.has_errors() || failed_silently(&value, &problems, expr, self);
+            return ((!failed).then_some(value), problems);
+        }
+        let Some(variable) = self.of.file.definitions.get(name) else {
+            return (None, Diagnostics::new());
+        };
+        let (mut values, mut problems) = self.outside_values([variable.clone()]);
+        let value = values.remove(name);
+        if value.is_none() && !problems.has_errors() {
+            problems.push(
+                Diagnostic::error(
+                    "Required variable not set",
+                    format!("The variable \"{name}\" of the test file has no default, and no value from outside."),
+                )
+                .at(&variable.range),
+            );
+        }
+        (value, problems)
+    }
+
+    /// The values of the variables of a run. Errors are among the diagnostics.
+    pub(crate) fn run_variables(&self, index: usize, module: &Config) -> (RunVariables, Diagnostics) {
+        let file = &self.of.file;
+        let run = &file.runs[index];
+        let declared = &module.root.module.variables;
+        let mut referenced = Named::default();
+        for rule in &run.asserts {
+            referenced.add(&rule.condition);
+            referenced.add(&rule.error_message);
+        }
+        let extra: BTreeSet<&Arc<str>> = referenced
+            .variables
+            .iter()
+            .filter(|name| !declared.contains_key(*name))
+            .collect();
+        let mut out = RunVariables::default();
+        let mut problems = Diagnostics::new();
+        let mut outside = Vec::new();
+        for name in declared.keys().chain(extra.iter().copied()) {
+            let variable = declared.get(name);
+            let (value, range) = if let Some(expr) = run.variables.get(name) {
+                let scope = FileScope(self);
+                let (value, found) = evaluate(expr, Context::new(&scope));
+                let failed = found.has_errors() || failed_silently(&value, &found, expr, self);
+                problems.extend(found);
+                if failed {
+                    continue;
+                }
+                (value, expr.range().clone())
+            } else if file.variables.contains_key(name) || file.definitions.contains_key(name) {
+                let Ok(value) = self.file_variable(name) else { continue };
+                let range = file.variables.get(name).map(|e| e.range().clone());
+                let range = range.or_else(|| file.definitions.get(name).map(|v| v.range.clone()));
+                (value, range.unwrap_or_else(|| run.range.clone()))
+            } else {
+                let variable = variable.cloned();
+                outside.push(variable.unwrap_or_else(|| Variable::undeclared(name.clone(), &run.range)));
+                continue;
+            };
+            match variable {
+                None => {
+                    out.extra.insert(name.clone(), value);
+                }
+                Some(variable) => match variable.accept(&value, &range) {
+                    Ok(value) => {
+                        out.values.insert(name.clone(), value);
+                    }
+                    Err(problem) => problems.push(*problem),
+                },
+            }
+        }
+        self.add_outside(outside, declared, &mut out, &mut problems);
+        for (name, expr) in &run.variables {
+            if !declared.contains_key(name) && !extra.contains(name) {
+                problems.push(
+                    Diagnostic::warning(
+                        "Value for undeclared variable",
+                        format!(
+                            "The module under test declares no variable \"{name}\", and no assertion of the run refers to it, so that \
+                             the value has no effect."
+                        ),
+                    )
+                    .at(expr.range()),
+                );
+            }
+        }
+        (out, problems)
+    }
+
+    fn add_outside(
+        &self,
+        outside: Vec<Variable>,
+        declared: &BTreeMap<Arc<str>, Variable>,
+        out: &mut RunVariables,
+        problems: &mut Diagnostics,
+    ) {
+        let names: Vec<Arc<str>> = outside.iter().map(|v| v.name.clone()).collect();
+        let (mut values, found) = self.outside_values(outside);
+        let failed = found.has_errors();
+        problems.extend(found);
+        for name in names {
+            match (values.remove(&name), declared.get(&name)) {
+                (Some(value), Some(variable)) => {
+                    let default = variable.default.as_ref() == Some(&value);
+                    // Whether an ephemeral variable was set counts; its default is found without this.
+                    if !(variable.ephemeral && default) {
+                        out.values.insert(name, value);
+                    }
+                }
+                (Some(value), None) => {
+                    out.extra.insert(name, value);
+                }
+                (None, Some(variable)) if !failed => problems.push(missing(variable)),
+                (None, _) => {}
+            }
+        }
+    }
+}
+
+/// Whether a value is not there because something it refers to has failed, which has been reported.
+fn failed_silently(value: &Value, problems: &Diagnostics, expr: &syntax::ast::Expr, file: &FileRun<'_>) -> bool {
+    if !problems.is_empty() || value.is_wholly_known() {
+        return false;
+    }
+    let mut named = Named::default();
+    named.add(expr);
+    named
+        .variables
+        .iter()
+        .any(|name| matches!(file.known_variable(name), Some(Err(()))))
+}
