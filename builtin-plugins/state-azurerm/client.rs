@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use store_client::{Answer, HeaderMap, HeaderName, HeaderValue, Method, Url, xml};
+use store_client::{Answer, Bytes, HeaderMap, HeaderName, HeaderValue, Method, Url, xml};
 
 use crate::access::Access;
 use crate::login::For;
@@ -196,7 +196,7 @@ impl Client {
         }
         let length = body.as_ref().map_or(0, Vec::len);
         // A request with PUT says its length, if it is nothing, too.
-        let body = body.or_else(|| (method == Method::PUT).then(Vec::new));
+        let body = body.or_else(|| (method == Method::PUT).then(Vec::new)).map(Bytes::from);
         let mut make = || {
             let (mut url, mut headers) = (url.clone(), all.clone());
             self.access.sign(&method, &mut url, &mut headers, length)?;

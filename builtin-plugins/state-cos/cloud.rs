@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::name::{encoded_path, query as query_text};
 use store_client::oauth::now;
-use store_client::{Answer, HeaderMap, HeaderName, HttpClient, Method, Url, header_value as header, xml};
+use store_client::{Answer, Bytes, HeaderMap, HeaderName, HttpClient, Method, Url, header_value as header, xml};
 
 use crate::credentials::Source;
 use crate::sign::{self, Call};
@@ -82,6 +82,7 @@ impl Cloud {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             (host, _) => host.unwrap_or_default().to_owned(),
         };
+        let body = body.map(Bytes::from);
         let mut make = || {
             let mut signed: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
             signed.push(("host", &host));

@@ -6,7 +6,7 @@ use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
 use store_client::name::{encoded, query as query_text};
 use store_client::sum::{base64, sha256_base64};
-use store_client::{Answer, Failure, HeaderMap, HeaderName, HttpClient, Method, Url, header_value};
+use store_client::{Answer, Bytes, Failure, HeaderMap, HeaderName, HttpClient, Method, Url, header_value};
 use tokio::sync::Mutex;
 
 use crate::auth::{Identity, Source};
@@ -131,6 +131,7 @@ impl Cloud {
             let token = crate::settings::token_of_another()?;
             headers.extend(token.map(|token| (ANOTHER, token)));
         }
+        let body = body.map(Bytes::from);
         let mut make = || {
             let all = signed(&identity, (&method, &url), &headers, body.as_deref(), true)?;
             Ok((method.clone(), url.clone(), all, body.clone()))

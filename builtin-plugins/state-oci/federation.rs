@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use store_client::oauth::{PrivateKey, bearer};
 use store_client::sum::base64;
 use store_client::{
-    HeaderMap, HeaderName, HttpClient, Method, Proxy, Settings as HttpSettings, Tls, Url, header_value,
+    Bytes, HeaderMap, HeaderName, HttpClient, Method, Proxy, Settings as HttpSettings, Tls, Url, header_value,
 };
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
@@ -110,7 +110,7 @@ impl Machine {
             "intermediateCertificates": [base64(&proof.intermediate)],
         });
         let url = Url::parse(&format!("{}/v1/x509", self.service.trim_end_matches('/'))).map_err(failed)?;
-        let body = body.to_string().into_bytes();
+        let body = Bytes::from(body.to_string());
         // The name of the server is not signed there.
         let mut make = || {
             let headers = signed(&signer, (&Method::POST, &url), &[], Some(&body), false)?;

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::name::{encoded, query as query_text};
 use store_client::sum::md5_base64;
-use store_client::{Answer, HeaderMap, HeaderName, HttpClient, Method, Url, header_value, xml};
+use store_client::{Answer, Bytes, HeaderMap, HeaderName, HttpClient, Method, Url, header_value, xml};
 use tokio::sync::OnceCell;
 
 use crate::credentials::Source;
@@ -133,6 +133,7 @@ impl Cloud {
         }
         let sum = body.as_deref().map(md5_base64).unwrap_or_default();
         let kind = if body.is_some() { "application/json" } else { "" };
+        let body = body.map(Bytes::from);
         let mut make = || {
             let date = now("%a, %d %b %Y %H:%M:%S GMT");
             let mut own: Vec<(&'static str, &str)> =

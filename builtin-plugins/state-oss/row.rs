@@ -146,7 +146,10 @@ pub(crate) fn read(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
                     columns.insert(name, value);
                 }
             }
-            ROW_CHECK => return Some(columns),
+            ROW_CHECK => {
+                rest.byte()?;
+                return Some(columns);
+            }
             _ => return None,
         }
     }

@@ -3,7 +3,7 @@
 use monoform_sdk::{Diagnostic, Result};
 use prost::Message;
 use store_client::sum::md5_base64;
-use store_client::{Answer, HeaderMap, HeaderName, Method, Url, header_value};
+use store_client::{Answer, Bytes, HeaderMap, HeaderName, Method, Url, header_value};
 
 use crate::cloud::{Cloud, now};
 use crate::row::{Change, Condition, Describe, Get, Got, NOT_THERE, Refusal, WHETHER_OR_NOT};
@@ -117,7 +117,7 @@ impl Table {
         may_fail: bool,
     ) -> Result<Answer> {
         const SUMMARY: &str = "Error in the table of locks";
-        let body = request.encode_to_vec();
+        let body = Bytes::from(request.encode_to_vec());
         let mut pause = PAUSE;
         let mut left = ATTEMPTS;
         loop {
@@ -168,7 +168,7 @@ impl Table {
         }
     }
 
-    async fn once(&self, cloud: &Cloud, path: &str, body: Vec<u8>, what: &str, summary: &str) -> Result<Answer> {
+    async fn once(&self, cloud: &Cloud, path: &str, body: Bytes, what: &str, summary: &str) -> Result<Answer> {
         let credential = cloud.credential().await?;
         let mut url = self.url.clone();
         url.set_path(path);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use bytes::Bytes;
 use monoform_sdk::Diagnostic;
 use reqwest::header::{
     AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
@@ -180,7 +181,7 @@ pub struct HttpClient {
 }
 
 /// A request that is signed: method, address, headers, body.
-pub type SignedRequest = (Method, Url, HeaderMap, Option<Vec<u8>>);
+pub type SignedRequest = (Method, Url, HeaderMap, Option<Bytes>);
 
 impl HttpClient {
     /// A client.
@@ -207,6 +208,8 @@ impl HttpClient {
         headers: HeaderMap,
         body: Option<Vec<u8>>,
     ) -> Result<Answer, Failure> {
+        // A state may be large: it is not copied for each attempt.
+        let body = body.map(Bytes::from);
         self.send_signed(&mut || Ok((method.clone(), url.clone(), headers.clone(), body.clone())))
             .await
     }
@@ -264,13 +267,7 @@ impl HttpClient {
     }
 
     /// Sends a request once, redirects followed.
-    async fn once(
-        &self,
-        method: Method,
-        url: Url,
-        headers: HeaderMap,
-        body: Option<Vec<u8>>,
-    ) -> Result<Answer, Failure> {
+    async fn once(&self, method: Method, url: Url, headers: HeaderMap, body: Option<Bytes>) -> Result<Answer, Failure> {
         let (mut method, mut url, mut headers, mut body) = (method, url, headers, body);
         for _ in 0..=REDIRECTS {
             let mut request = self
@@ -293,7 +290,7 @@ impl HttpClient {
                 .get(LOCATION)
                 .filter(|_| self.settings.follow_redirects && matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308));
             let Some(location) = location else {
-                let body = response.bytes().await.map_err(|e| failure(&e))?.to_vec();
+                let body = response.bytes().await.map_err(|e| failure(&e))?.into();
                 return Ok(Answer {
                     status,
                     headers: response_headers,

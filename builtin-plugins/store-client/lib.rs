@@ -31,6 +31,7 @@ pub mod testing;
 mod tls;
 pub mod xml;
 
+pub use bytes::Bytes;
 pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings, header_value};
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Method, StatusCode};
