@@ -114,6 +114,13 @@ fn workspace(case: &Case) -> Workspace {
     Workspace::with(&files)
 }
 
+/// The lines of a summary, such as the members of a cycle, in one order.
+fn in_one_order(summary: &str) -> String {
+    let mut lines: Vec<&str> = summary.lines().map(str::trim).collect();
+    lines.sort_unstable_by_key(|line| (!line.ends_with(':'), *line));
+    lines.join(" ")
+}
+
 /// What is compared of the objects that `test -json` writes.
 fn compared(status: i32, text: &str) -> Value {
     let (mut runs, mut diagnostics, mut summary) = (Vec::new(), Vec::new(), Value::Null);
@@ -147,7 +154,7 @@ fn compared(status: i32, text: &str) -> Value {
                     "{} {}: {} at {place}",
                     word(&d["severity"]),
                     word(&object["@testrun"]),
-                    word(&d["summary"])
+                    in_one_order(&word(&d["summary"]))
                 ));
             }
             Some("test_summary") => {
