@@ -204,9 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn runs_wait_for_all_before_them_unless_they_are_parallel() {
+    fn runs_wait_for_the_one_before_unless_they_are_parallel() {
         let plain = file(&["run \"a\" {}", "run \"b\" {}", "run \"c\" {}"]);
-        assert_eq!(ordered(&plain).unwrap()[2], BTreeSet::from([0, 1]));
+        assert_eq!(ordered(&plain).unwrap()[2], BTreeSet::from([1]));
         let parallel = file(&[
             "test {\nparallel = true\n}",
             "run \"a\" {\nstate_key = \"a\"\n}",
