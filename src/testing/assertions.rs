@@ -385,6 +385,13 @@ fn with_sides(mut problem: Diagnostic, condition: &Expr, context: Context<'_>, i
     };
     let mut expression: ExpressionContext = problem.expression.take().map(|e| *e).unwrap_or_default();
     expression.comparison = Some(comparison);
+    for (name, statement) in &mut expression.values {
+        let (expr, _) = syntax::parse_expression("", name, syntax::Pos::default());
+        let (value, problems) = evaluate(&expr, context);
+        if !problems.has_errors() && value.is_wholly_known() && value.deep_marks() == cty::Marks::NONE {
+            *statement = format!("is {}", shown(&value));
+        }
+    }
     problem.expression = Some(Box::new(expression));
     problem
 }

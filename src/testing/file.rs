@@ -94,8 +94,7 @@ impl<'s> FileRun<'s> {
             std::future::pending::<()>().await;
         };
         let work = async {
-            if self.check() {
-                self.perform_runs().await;
+            if self.check() && self.perform_runs().await {
                 self.evaluate_the_rest();
             }
         };
@@ -154,14 +153,18 @@ impl<'s> FileRun<'s> {
         fine
     }
 
-    async fn perform_runs(&self) {
+    /// Carries out the runs. Returns false if they wait for each other, so that none can be.
+    async fn perform_runs(&self) -> bool {
         let runs = self.of.file.runs.iter().zip(&self.of.modules);
         let needs: Vec<Needs> = runs
             .map(|(run, module)| order::needs(&self.of.file, run, module))
             .collect();
         let before = match order::order(&self.of.file, &needs) {
             Ok(before) => before,
-            Err(cycle) => return self.report(cycle),
+            Err(cycle) => {
+                self.report(cycle);
+                return false;
+            }
         };
         let mut waiting: Vec<usize> = before.iter().map(BTreeSet::len).collect();
         let mut after: Vec<Vec<usize>> = vec![Vec::new(); before.len()];
@@ -188,6 +191,7 @@ impl<'s> FileRun<'s> {
                 }
             }
         }
+        true
     }
 
     async fn perform_run(&self, index: usize, before: &BTreeSet<usize>, needs: &Needs) {
@@ -252,6 +256,16 @@ impl<'s> FileRun<'s> {
     /// Reports a problem of the file.
     pub(crate) fn report(&self, problem: Diagnostic) {
         self.memory().diagnostics.push(problem);
+    }
+
+    /// Reports problems of the file that several runs may come upon.
+    pub(crate) fn report_once(&self, problems: Diagnostics) {
+        let known = &mut self.memory().diagnostics;
+        for problem in problems {
+            if !known.iter().any(|k| *k == problem) {
+                known.push(problem);
+            }
+        }
     }
 
     /// Keeps the text of values from outside.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use addrs::{Mode, Referenceable};
 use config::{Config, TestFile, TestProvider, TestRun};
 use lang::refs;
+use petgraph::graph::{DiGraph, NodeIndex};
 use syntax::ast::{Body, Expr};
 use syntax::{Diagnostic, Range};
 
@@ -50,6 +51,10 @@ pub struct Needs {
     pub runs: BTreeSet<usize>,
     /// The variables of the file.
     pub variables: BTreeSet<Arc<str>>,
+    /// The runs that its own expressions refer to.
+    own_runs: BTreeSet<usize>,
+    /// The variables of the file that these refer to, or that its module has.
+    own_variables: BTreeSet<Arc<str>>,
 }
 
 /// What a run needs of its file: what its expressions refer to, and the values that the file has for variables of its module.
@@ -70,7 +75,13 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
     named
         .variables
         .extend(declared.filter(|name| !run.variables.contains_key(*name)).cloned());
-    let mut out = Needs::default();
+    let index = |name: &Arc<str>| file.runs.iter().position(|r| r.name == *name);
+    let of_file = |name: &&Arc<str>| file.variables.contains_key(*name) || file.definitions.contains_key(*name);
+    let mut out = Needs {
+        own_runs: named.runs.keys().filter_map(index).collect(),
+        own_variables: named.variables.iter().filter(of_file).cloned().collect(),
+        ..Needs::default()
+    };
     let mut open: Vec<Arc<str>> = named.variables.iter().cloned().collect();
     while let Some(name) = open.pop() {
         let expr = file.variables.get(&name);
@@ -84,7 +95,6 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
             named.runs.extend(more.runs);
         }
     }
-    let index = |name: &Arc<str>| file.runs.iter().position(|r| r.name == *name);
     out.runs = named.runs.keys().filter_map(index).collect();
     out
 }
@@ -116,50 +126,111 @@ pub fn order(file: &TestFile, needs: &[Needs]) -> Result<Vec<BTreeSet<usize>>, D
         by_key.insert(run.key(), i);
         out.push(before);
     }
-    match cycle(&out) {
+    match cycle(file, needs, &out) {
         None => Ok(out),
-        Some(cycle) => {
-            let names: Vec<String> = cycle
-                .into_iter()
-                .map(|i| format!("  {}.run.{}", file.name, file.runs[i].name))
-                .collect();
-            Err(Diagnostic::error("Cycle:", names.join("\n")))
-        }
+        Some(names) => Err(Diagnostic::error(format!("Cycle:\n  {}", names.join("\n  ")), "")),
     }
 }
 
-/// Runs that wait for each other.
-fn cycle(before: &[BTreeSet<usize>]) -> Option<Vec<usize>> {
-    let mut waiting: Vec<usize> = before.iter().map(BTreeSet::len).collect();
-    let mut after: Vec<Vec<usize>> = vec![Vec::new(); before.len()];
-    for (i, all) in before.iter().enumerate() {
-        for j in all {
-            after[*j].push(i);
+/// Runs and variables that wait for each other.
+fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option<Vec<String>> {
+    let mut graph: DiGraph<String, ()> = DiGraph::new();
+    let runs: Vec<NodeIndex> = file
+        .runs
+        .iter()
+        .map(|run| graph.add_node(format!("{}.run.{}", file.name, run.name)))
+        .collect();
+    let variables: BTreeMap<&Arc<str>, NodeIndex> = file
+        .variables
+        .keys()
+        .map(|name| (name, graph.add_node(format!("var.{name}"))))
+        .collect();
+    for ((node, before), needs) in runs.iter().zip(before).zip(needs) {
+        // What is needed by way of variables is an edge of theirs.
+        let direct = before.difference(&needs.runs).chain(&needs.own_runs);
+        direct.for_each(|other| {
+            graph.add_edge(*node, runs[*other], ());
+        });
+        for other in needs.own_variables.iter().filter_map(|name| variables.get(name)) {
+            graph.add_edge(*node, *other, ());
         }
     }
-    let mut ready: Vec<usize> = (0..before.len()).filter(|i| waiting[*i] == 0).collect();
-    let mut done = 0;
-    while let Some(i) = ready.pop() {
-        done += 1;
-        for j in &after[i] {
-            waiting[*j] -= 1;
-            if waiting[*j] == 0 {
-                ready.push(*j);
+    for (i, run) in file.runs.iter().enumerate().skip(1) {
+        // Runs that are not parallel go on in their order, whatever they refer to.
+        if !run.parallel {
+            graph.add_edge(runs[i], runs[i - 1], ());
+        }
+    }
+    for (name, expr) in &file.variables {
+        let mut named = Named::default();
+        named.add(expr);
+        for other in named.variables.iter().filter_map(|name| variables.get(name)) {
+            graph.add_edge(variables[name], *other, ());
+        }
+        for other in named.runs.keys() {
+            if let Some(i) = file.runs.iter().position(|run| run.name == *other) {
+                graph.add_edge(variables[name], runs[i], ());
             }
         }
     }
-    (done < before.len()).then(|| (0..before.len()).filter(|i| waiting[*i] > 0).collect())
+    let all = petgraph::algo::tarjan_scc(&graph);
+    let round = all.into_iter().find(|nodes| {
+        let own = |node: &NodeIndex| graph.contains_edge(*node, *node);
+        nodes.len() > 1 || nodes.first().is_some_and(own)
+    })?;
+    Some(round.into_iter().map(|node| graph[node].clone()).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn file(runs: &[&str]) -> TestFile {
+        let sources: config::files::MemoryFiles = [("a.tftest.hcl", runs.join("\n"))].into_iter().collect();
+        let read = config::test_files::read(&sources, ".", "tests", false);
+        assert!(!read.diagnostics.has_errors(), "{:?}", read.diagnostics);
+        TestFile::clone(&read.files[0])
+    }
+
+    fn ordered(file: &TestFile) -> Result<Vec<BTreeSet<usize>>, Diagnostic> {
+        let module = Config::clone(&config::load(&config::files::MemoryFiles::default(), ".", &options()).config);
+        let needs: Vec<Needs> = file.runs.iter().map(|run| needs(file, run, &module)).collect();
+        order(file, &needs)
+    }
+
+    fn options() -> config::LoadOptions<'static> {
+        static NONE: std::sync::LazyLock<config::manifest::Manifest> = std::sync::LazyLock::new(Default::default);
+        config::LoadOptions::new("1.11.4", &NONE)
+    }
+
     #[test]
-    fn runs_that_wait_for_each_other_are_found() {
-        let waits =
-            |all: &[&[usize]]| -> Vec<BTreeSet<usize>> { all.iter().map(|s| s.iter().copied().collect()).collect() };
-        assert_eq!(cycle(&waits(&[&[], &[0], &[0, 1]])), None);
-        assert_eq!(cycle(&waits(&[&[1], &[0], &[]])), Some(vec![0, 1]));
+    fn runs_wait_for_the_one_before_unless_they_are_parallel() {
+        let plain = file(&["run \"a\" {}", "run \"b\" {}", "run \"c\" {}"]);
+        assert_eq!(ordered(&plain).unwrap()[2], BTreeSet::from([1]));
+        let parallel = file(&[
+            "test {\nparallel = true\n}",
+            "run \"a\" {\nstate_key = \"a\"\n}",
+            "run \"b\" {\nstate_key = \"b\"\n}",
+            "run \"c\" {\nstate_key = \"a\"\n}",
+            "run \"d\" {\nstate_key = \"d\"\nvariables {\nx = run.b.y\n}\n}",
+        ]);
+        let order = ordered(&parallel).unwrap();
+        assert_eq!(order[1], BTreeSet::new());
+        assert_eq!(order[2], BTreeSet::from([0]));
+        assert_eq!(order[3], BTreeSet::from([1]));
+    }
+
+    #[test]
+    fn what_waits_for_each_other_is_named() {
+        let later = file(&[
+            "run \"a\" {\nvariables {\nx = run.b.y\n}\n}",
+            "run \"b\" {}",
+            "run \"c\" {}",
+        ]);
+        let problem = ordered(&later).unwrap_err();
+        assert!(problem.summary.starts_with("Cycle:\n"), "{}", problem.summary);
+        assert!(!problem.summary.contains("run.c"), "{}", problem.summary);
+        let round = file(&["variables {\na = var.b\nb = var.a\n}", "run \"a\" {}"]);
+        assert!(ordered(&round).unwrap_err().summary.contains("var.b"));
     }
 }

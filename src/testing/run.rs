@@ -80,6 +80,16 @@ impl<'s> FileRun<'s> {
         };
         done.diagnostics
             .extend(substitutes::check_overrides_of_run(run, &self.of.modules[index]));
+        for range in &run.options.not_replaceable {
+            let problem = Diagnostic::error(
+                "Can only target managed resources for forced replacements.",
+                "Only an object that is managed can be replaced: name instances of managed resources.",
+            );
+            done.diagnostics.push(problem.at(range));
+        }
+        if !run.options.not_replaceable.is_empty() {
+            return done;
+        }
         let (config, providers) = match self.substituted(index).await {
             Ok(substituted) => substituted,
             Err(NoProviders::Wrong(problems)) => {

@@ -85,11 +85,14 @@ pub struct FunctionsOnly<'f>(pub &'f FunctionSettings);
 
 impl Scope for FunctionsOnly<'_> {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
-        Err(error(
-            reference,
-            "Unsupported attribute",
-            "The values of mocks and overrides cannot refer to anything. Functions can be called.",
-        ))
+        let mut at = reference.range.clone();
+        if matches!(reference.subject, Referenceable::Variable(_)) {
+            // There is an object of variables, and it is empty.
+            at.start.byte += 3;
+            at.start.column += 3;
+        }
+        let detail = "The values of mocks and overrides cannot refer to anything. Functions can be called.";
+        Err(Diagnostic::error("Unsupported attribute", detail).at(&at).into())
     }
 
     fn functions(&self) -> Option<&FunctionSettings> {

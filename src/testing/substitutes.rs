@@ -9,7 +9,7 @@ use config::{
 };
 use cty::{Type, Value};
 use lang::eval::{Context, evaluate};
-use syntax::ast::{Body, Expr};
+use syntax::ast::{Attribute, Body};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::file::FileRun;
@@ -75,7 +75,10 @@ impl<'s> FileRun<'s> {
             };
             let range = match &of_file {
                 TestProvider::Mock(mock) => {
-                    let source = self.mock_source(mock).map_err(NoProviders::Wrong)?;
+                    let source = self.mock_source(mock).map_err(|problems| {
+                        self.report_once(problems);
+                        NoProviders::OfFile
+                    })?;
                     out.mocks.insert(address.clone(), source);
                     mocks.push((address, mock.clone()));
                     mock.range.clone()
@@ -141,8 +144,9 @@ impl<'s> FileRun<'s> {
     }
 
     /// A value of a mock or an override, which must be an object.
-    fn object(&self, expr: Option<&Expr>, summary: &str) -> Result<Option<Value>, Diagnostics> {
-        let Some(expr) = expr else { return Ok(None) };
+    fn object(&self, attribute: Option<&Attribute>, summary: &str) -> Result<Option<Value>, Diagnostics> {
+        let Some(attribute) = attribute else { return Ok(None) };
+        let expr = &attribute.expr;
         let scope = FunctionsOnly(&self.suite.environment.functions);
         let (value, problems) = evaluate(expr, Context::new(&scope));
         if problems.has_errors() {
@@ -154,7 +158,7 @@ impl<'s> FileRun<'s> {
                 "An object is required here, and the value is {}.",
                 value.ty().friendly_name()
             );
-            return Err(Diagnostic::error(summary, detail).at(expr.range()).into());
+            return Err(Diagnostic::error(summary, detail).at(&attribute.name_range).into());
         }
         Ok(Some(value))
     }

@@ -179,7 +179,8 @@ impl FileRun<'_> {
             }
         }
         self.add_outside(outside, declared, &mut out, &mut problems);
-        for (name, expr) in &run.variables {
+        let complete = !problems.has_errors();
+        for (name, expr) in run.variables.iter().filter(|_| complete) {
             if !declared.contains_key(name) && !extra.contains(name) {
                 problems.push(
                     Diagnostic::warning(

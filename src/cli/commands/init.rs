@@ -1,13 +1,18 @@
 //! `init`: what must be installed is installed. Where nothing must, nothing is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use addrs::Provider;
+use config::TestFile;
+use config::files::Disk;
+use config::test_files::{self, TestFiles};
 use packages::install::{InstallOptions, Installation, Outcome, Provenance, Step};
 use packages::selection::Selection;
 use packages::signature::Standing;
 use packages::sources::Authentication;
+use state::State;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
@@ -17,6 +22,7 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
 use crate::backend;
 use crate::backend::configure::{BackendOptions, configure};
+use crate::commands::test::modules_of;
 use crate::commands::{Command, get, no_positional};
 use crate::plugin_source::{origins, requirements};
 use crate::program;
@@ -56,6 +62,7 @@ struct Arguments {
     reconfigure: bool,
     plugin_dir: Vec<String>,
     mirror: Option<String>,
+    test_directory: Option<String>,
     lockfile: Option<String>,
 }
 
@@ -107,6 +114,11 @@ impl FromFlags for Arguments {
             "Look for plugins only in this directory. May be given many times.",
         );
         let mirror = get::mirror_flag(flags);
+        let test_directory = flags.value(
+            "test-directory",
+            "PATH",
+            "The directory of test files, \"tests\" if it is not given.",
+        );
         let lockfile = flags.value(
             "lockfile",
             "MODE",
@@ -127,9 +139,41 @@ impl FromFlags for Arguments {
             reconfigure,
             plugin_dir,
             mirror,
+            test_directory,
             lockfile,
         }
     }
+}
+
+/// The test files: what is wrong with them is wrong with the configuration.
+fn read_tests(dir: Option<&str>) -> Result<TestFiles, Diagnostic> {
+    let path = test_files::directory(dir)?;
+    Ok(test_files::read(&Disk, ".", path, dir.is_some()))
+}
+
+/// The needed providers with those of the modules that tests run. What is wrong with these modules is told by `test`.
+fn with_tests(
+    session: &Session,
+    project: &Project,
+    files: Vec<Arc<TestFile>>,
+    mut needed: BTreeMap<Provider, Constraints>,
+) -> BTreeMap<Provider, Constraints> {
+    let root = Arc::new(project.config.clone());
+    let mut seen = BTreeSet::from([Arc::as_ptr(&root) as usize]);
+    for module in modules_of(session, &root, files, false)
+        .files
+        .iter()
+        .flat_map(|f| &f.modules)
+    {
+        if !seen.insert(Arc::as_ptr(module) as usize) {
+            continue;
+        }
+        for (provider, constraints) in requirements(module, &State::new()).unwrap_or_default() {
+            let all = needed.remove(&provider).unwrap_or_else(Constraints::any);
+            needed.insert(provider, all.and(constraints));
+        }
+    }
+    needed
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
@@ -208,6 +252,17 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         config: loaded.config,
         sources: loaded.sources,
     };
+    let tests = match read_tests(arguments.test_directory.as_deref()) {
+        Ok(tests) => tests,
+        Err(problem) => {
+            session.show(&problem.into(), &project.sources);
+            return Ok(1);
+        }
+    };
+    if tests.diagnostics.has_errors() {
+        session.show(&tests.diagnostics, &tests.sources);
+        return Ok(1);
+    }
     let mut backend_warnings = Diagnostics::new();
     let backend_options = BackendOptions {
         settings: &arguments.backend_config,
@@ -271,7 +326,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Err(problems) => return fail(problems),
     };
     let needed = match requirements(&project.config, &state) {
-        Ok(needed) => needed,
+        Ok(needed) => with_tests(session, &project, tests.files, needed),
         Err(problems) => return fail(problems),
     };
     let install = || -> Result<Installation, Diagnostics> {

@@ -224,7 +224,7 @@ impl Modules<'_> {
         if let Err(error) = Disk.list(&dir) {
             self.problems.push(
                 Diagnostic::error(
-                    "Unreadable module directory",
+                    "Module not installed",
                     format!(
                         "The directory {dir} of the module that the run \"{}\" tests cannot be read: {}.",
                         run.name,

@@ -3,7 +3,7 @@
 use cty::Type;
 use cty::json::type_to_json;
 use serde_json::{Value as Json, json};
-use syntax::diag::CalledFunction;
+use syntax::diag::{CalledFunction, Comparison};
 use syntax::{Diagnostic, Pos, Range, Severity, SourceMap};
 
 use super::Object;
@@ -73,8 +73,31 @@ fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Json> {
             .with("highlight_end_offset", found.highlight_end)
             .with("values", values)
             .with_some("function_call", call.map(called))
+            .with_some(
+                "test_assertion_expr",
+                diagnostic
+                    .expression
+                    .as_ref()
+                    .and_then(|e| e.comparison.as_ref())
+                    .map(sides),
+            )
             .into(),
     )
+}
+
+/// The sides of a comparison in a test that does not hold.
+fn sides(comparison: &Comparison) -> Json {
+    let warning = if comparison.types_differ {
+        "LHS and RHS values are of different types"
+    } else {
+        ""
+    };
+    Object::default()
+        .with("lhs", comparison.left.clone())
+        .with("rhs", comparison.right.clone())
+        .with("warning", warning)
+        .with("show_verbose", comparison.in_full)
+        .into()
 }
 
 fn called(function: &CalledFunction) -> Json {

@@ -130,7 +130,9 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         let mut values: Vec<_> = context.values.iter().filter(|_| shows_values).collect();
         values.sort();
         for (name, what) in values {
-            out.push_str(&format!("{} {} {what}\n", style.dim("    │"), style.bold(name)));
+            let bar = style.dim("    │");
+            let what = what.replace('\n', &format!("\n{bar}   "));
+            out.push_str(&format!("{bar} {} {what}\n", style.bold(name)));
         }
     }
     if let Some(origin) = &diagnostic.deprecation_origin {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, LocalProviderConfig, Target};
 use syntax::Range;
-use syntax::ast::Expr;
+use syntax::ast::{Attribute, Expr};
 
 use crate::model::{CallAddress, CheckRule, PassedProvider, ProviderConfig, Reference, Variable};
 
@@ -58,7 +58,7 @@ pub struct MockProvider {
 #[derive(Clone, Debug)]
 pub struct Mock {
     /// The values of computed attributes.
-    pub defaults: Option<Expr>,
+    pub defaults: Option<Attribute>,
     /// Whether they are known when planned.
     pub during_plan: bool,
     /// The header of the block.
@@ -96,7 +96,7 @@ pub struct Override {
     /// The address.
     pub target: Target,
     /// The values of computed attributes, or the outputs of the module.
-    pub values: Option<Expr>,
+    pub values: Option<Attribute>,
     /// Whether the values are known when planned.
     pub during_plan: bool,
     /// The header of the block.
@@ -143,6 +143,8 @@ pub struct RunOptions {
     pub refresh: bool,
     /// The objects to replace.
     pub replace: Vec<AbsResourceInstance>,
+    /// Where something is to be replaced that cannot be, which is told when the run is carried out.
+    pub not_replaceable: Vec<Range>,
     /// What the plan is limited to.
     pub target: Vec<Target>,
 }
@@ -153,6 +155,7 @@ impl Default for RunOptions {
             refresh_only: false,
             refresh: true,
             replace: Vec::new(),
+            not_replaceable: Vec::new(),
             target: Vec::new(),
         }
     }
@@ -163,7 +166,7 @@ impl Default for RunOptions {
 pub struct RunModule {
     /// Where the module comes from.
     pub address: CallAddress,
-    /// Where the source is written.
+    /// The header of the block.
     pub range: Range,
 }
 

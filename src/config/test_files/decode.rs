@@ -170,7 +170,7 @@ impl TestDecoder<'_> {
                     if let Some(label) = block.labels.first() {
                         parts::check_name(label, "Invalid run block name", self.diagnostics);
                         let summary = "Duplicate \"run\" block names";
-                        self.first(&mut runs, label.text.to_string(), &header, summary);
+                        self.first(&mut runs, label.text.to_string(), &label.range, summary);
                     }
                     out.runs.extend(self.run(block, defaults));
                 }
@@ -321,16 +321,18 @@ impl TestDecoder<'_> {
     fn plan_options(&mut self, body: Body, header: &Range) -> RunOptions {
         let mut taken = parts::exact(body, PLAN_OPTIONS, self.diagnostics);
         let mode = self.keyword(taken.attribute("mode"), "mode", &["normal", "refresh-only"]);
+        let refresh = taken.attribute("refresh");
+        let at = refresh.as_ref().map_or(header, |a| &a.name_range).clone();
         let mut out = RunOptions {
             refresh_only: mode.as_deref() == Some("refresh-only"),
-            refresh: self.flag(taken.attribute("refresh")).unwrap_or(true),
+            refresh: self.flag(refresh).unwrap_or(true),
             ..RunOptions::default()
         };
         if out.refresh_only && !out.refresh {
             self.error(
                 "Incompatible plan options",
                 "A plan that only refreshes cannot be made without refreshing: remove refresh = false, or the mode.",
-                header,
+                &at,
             );
         }
         if let Some(list) = taken.attribute("replace") {
@@ -349,11 +351,7 @@ impl TestDecoder<'_> {
                         let resource = resource.resource.absolute(&module);
                         out.replace.push(resource.instance(addrs::InstanceKey::None));
                     }
-                    Some(_) => self.error(
-                        "Can only target managed resources for forced replacements.",
-                        "Only an object that is managed can be replaced: name instances of managed resources.",
-                        item.range(),
-                    ),
+                    Some(_) => out.not_replaceable.push(item.range().clone()),
                     None => {}
                 }
             }
@@ -403,12 +401,12 @@ impl TestDecoder<'_> {
                         source: address,
                         version,
                     },
-                    range: source.expr.range().clone(),
+                    range: header.clone(),
                 });
             }
             Err(detail) => detail,
         };
-        self.error("Invalid module source address", detail, source.expr.range());
+        self.error("Invalid module source address", detail, &source.name_range);
         None
     }
 
@@ -493,7 +491,8 @@ impl TestDecoder<'_> {
         if let Some(source) = taken.attribute("source")
             && let Some(dir) = parts::constant_string(&source.expr, self.diagnostics)
         {
-            self.external(&dir, source.expr.range(), &mut out);
+            let at = out.range.clone();
+            self.external(&dir, &at, &mut out);
         }
         Some(out)
     }
@@ -571,7 +570,7 @@ impl TestDecoder<'_> {
             let mut taken = parts::exact(inner.body, MOCK, self.diagnostics);
             let mock = Mock {
                 during_plan: self.during(&mut taken, out.during_plan),
-                defaults: taken.expr("defaults"),
+                defaults: taken.attribute("defaults"),
                 range,
             };
             if is_first {
@@ -598,7 +597,7 @@ impl TestDecoder<'_> {
         };
         let mut taken = parts::exact(block.body, spec, self.diagnostics);
         let during_plan = self.during(&mut taken, during_plan);
-        let values = taken.expr(values);
+        let values = taken.attribute(values);
         let Some(attribute) = taken.attribute("target") else {
             let detail = format!(
                 "An {} block needs a \"target\": the address of what it stands for.",
@@ -630,7 +629,7 @@ impl TestDecoder<'_> {
             OverrideKind::Resource => Some(Mode::Managed),
             OverrideKind::Data => Some(Mode::Data),
         };
-        let target_range = attribute.expr.range().clone();
+        let target_range = attribute.name_range.to(attribute.expr.range());
         if mode != wanted {
             let what = match kind {
                 OverrideKind::Module => "a module",
@@ -664,7 +663,7 @@ impl TestDecoder<'_> {
                 self.error(
                     "Invalid override_during value",
                     "The \"override_during\" argument takes one of these keywords: apply or plan.",
-                    attribute.expr.range(),
+                    &attribute.name_range,
                 );
                 default
             }
