@@ -10,11 +10,13 @@ use support::{Workspace, monoform};
 
 /// What is known to differ: problems are told in our own words and under our own name, and Terraform warns of targeting even
 /// where it refuses to. The null that a conditional expression gives has the type of the other result here, and none there.
-const KNOWN: [&str; 4] = [
+const KNOWN: [&str; 5] = [
     "plan.problems",
     "apply.problems",
     "done.problems",
     "plan.json.planned_values.outputs.*.type",
+    // 1.16.0-rc2 takes what depends on an object that is created first as such, too, when it applies.
+    "apply.state.resources.*.instances.*.create_before_destroy",
 ];
 
 /// What differs where something has moved: for Terraform, what was made with it depends on the address it had, too, and
@@ -33,20 +35,19 @@ pub fn the_same_as_terraform() {
     for seed in crate::seeds(4) {
         let scenario = scenario(seed);
         let play = |program: &str| Player::new(program, Workspace::new(), program != monoform()).play(&scenario);
-        let (mut ours, mut theirs) = (play(monoform()), play("terraform"));
+        let (mut ours, mut theirs) = (play(monoform()), play("terraform-1.16"));
         if let Some(step) = theirs.iter().position(is_stuck) {
             ours.truncate(step);
             theirs.truncate(step);
         }
         let mut found = Vec::new();
-        let (mut ours, mut theirs) = (json!(ours), json!(theirs));
-        compare::drop_forgotten(&mut ours);
-        compare::drop_forgotten(&mut theirs);
+        let (ours, theirs) = (json!(ours), json!(theirs));
         compare::steps(&ours, &theirs, &mut found);
         let moves = scenario.text.contains("\nmoved {");
         let known = || KNOWN.iter().chain(KNOWN_OF_MOVES.iter().filter(|_| moves));
         found.retain(|difference| !known().any(|place| compare::is_at(difference, place)));
-        found.retain(|difference| !difference.leaves_old_dependencies());
+        // It may be a release candidate.
+        found.retain(|difference| !difference.leaves_old_dependencies() && difference.name() != "terraform_version");
         if !found.is_empty() {
             failed.push(seed);
             let found: Vec<String> = found.iter().map(ToString::to_string).collect();
@@ -62,9 +63,18 @@ pub fn the_same_as_terraform() {
 
 /// Whether Terraform got stuck where we go on: in a cycle of its own making, as its graph orders some destructions both ways,
 /// where ours, which orders objects and not blocks, has none; before the plan of a refresh that it made itself, which it does
-/// not carry out as there is nothing in it; or before a trigger of which there is no instance. What comes after cannot be
-/// compared.
+/// not carry out as there is nothing in it; or before a trigger of which there is no instance. Or it has left a deposed object where
+/// nothing failed: 1.16.0-rc2 does so with what depends on an object that is created first. What comes after cannot be compared.
 fn is_stuck(step: &Value) -> bool {
+    let resources = step["apply"]["state"]["resources"].as_array();
+    let mut instances = resources
+        .into_iter()
+        .flatten()
+        .filter_map(|r| r["instances"].as_array())
+        .flatten();
+    if instances.any(|instance| instance.get("deposed").is_some()) {
+        return true;
+    }
     ["plan", "apply", "done"].iter().any(|command| {
         let problems = step[command]["problems"].as_array();
         let reasons = ["Cycle", "Cannot apply non-applyable plan", "no change found for"];

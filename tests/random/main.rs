@@ -2,7 +2,7 @@
 //!
 //! The engine's own tests (`src/engine/tests/random`) try thousands of configurations in memory. Here a few go the whole
 //! way, through files, processes and saved plans. `MONOFORM_SEED=N` runs one seed alone, `MONOFORM_SEED=N..M` those from N
-//! to before M, `MONOFORM_CASES=N` so many from 0. [`beside`] needs Terraform, and is reported as ignored without it.
+//! to before M, `MONOFORM_CASES=N` so many from 0. [`beside`] needs Terraform 1.16, and is reported as ignored without it.
 
 #![allow(
     clippy::disallowed_methods,
@@ -31,7 +31,11 @@ use support::{Workspace, monoform, needing};
 
 fn main() {
     let tests: &[support::Test] = &[
-        ("the_same_as_terraform", &["terraform"], beside::the_same_as_terraform),
+        (
+            "the_same_as_terraform",
+            &["terraform-1.16"],
+            beside::the_same_as_terraform,
+        ),
         (
             "plans_are_saved_and_carried_out_and_settle",
             &[],
