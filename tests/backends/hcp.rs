@@ -482,6 +482,8 @@ fn made(ty: &'static str, workspaces: &str) -> (Lab, Arc<Hcp>) {
         environment: vec![("SSL_CERT_FILE".to_owned(), certificate.display().to_string())],
         workspaces: false,
         named_locks: true,
+        peer: Tool::Terraform,
+        recorder: Tool::Terraform,
         server: Box::new((hcp.clone(), files)),
     };
     (lab, hcp)

@@ -135,7 +135,8 @@ fn no_such_type(session: &Session, ty: &str) -> Diagnostic {
     let (summary, detail) = if ty == CLOUD {
         (
             "Unsupported backend type",
-            "HCP Terraform is configured by a block of its own, \"cloud\", and not by a backend of that name.".to_owned(),
+            "HCP Terraform is configured by a block of its own, \"cloud\", and not by a backend of that name."
+                .to_owned(),
         )
     } else if REMOVED.contains(&ty) {
         (

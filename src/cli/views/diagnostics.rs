@@ -6,7 +6,7 @@ use syntax::{Diagnostic, Diagnostics, Severity, SourceMap};
 use crate::program;
 use crate::ui::{Style, Ui};
 use crate::views::snippet::{shown_range, snippet};
-use crate::views::tests;
+use crate::views::tests::comparison as compared;
 use crate::views::wrap::wrap;
 
 /// How a problem is laid out.
@@ -124,7 +124,7 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
             ));
         }
         if let Some(comparison) = &context.comparison {
-            out.push_str(&tests::comparison(comparison, style));
+            out.push_str(&compared(comparison, style));
         }
         let shows_values = context.comparison.as_ref().is_none_or(|c| c.in_full);
         let mut values: Vec<_> = context.values.iter().filter(|_| shows_values).collect();

@@ -27,9 +27,12 @@ use super::replay::answered;
 use super::{Answers, Base, Intent, IntentKey, Outcome};
 use crate::StateError;
 
-/// How long an outcome waits for others, as long as other operations are running: most of them begin or end soon, and one
-/// `fdatasync` is enough for all. An intent waits for nobody, as its operation waits for it.
+/// How long a record waits for others, as long as other operations are running: most of them begin or end soon, and one
+/// `fdatasync` is enough for all. An intent waits only where many operations run, as its own waits for it.
 const WINDOW: Duration = Duration::from_micros(500);
+
+/// How many operations are many: with that many running, the time of one that waits is used by others.
+const MANY: usize = 5;
 
 /// A smaller file is not worth replacing.
 const COMPACTED_ABOVE: u64 = 1 << 20;
@@ -59,7 +62,7 @@ struct Queue {
     running: usize,
     /// How many of the items must be written at once.
     urgent: usize,
-    /// How many of them ask for what is there to be written soon.
+    /// How many of them are to be written soon.
     syncs: usize,
     /// Whether items that were taken out are not durable yet, or could not be written.
     unwritten: bool,
@@ -295,15 +298,17 @@ impl Writer {
         } else {
             let item = item(slot.clone());
             // Where one waits for others already, the thread knows.
-            let known = match item {
-                Item::Sync(_) => {
-                    queue.syncs += 1;
-                    queue.syncs > 1 && queue.running > 0
-                }
-                _ => {
-                    queue.urgent += 1;
-                    false
-                }
+            let waits = match item {
+                Item::Sync(_) => true,
+                Item::Begin(..) => queue.running > MANY,
+                _ => false,
+            };
+            let known = if waits {
+                queue.syncs += 1;
+                queue.syncs > 1 && queue.running > 0
+            } else {
+                queue.urgent += 1;
+                false
             };
             queue.items.push(item);
             if !known {
