@@ -133,7 +133,8 @@ async fn stopping_ends_the_command_with_its_children_and_shows_what_they_say() {
         "trap 'echo bye; exit 7' INT; sleep 300 & echo $! > {}; wait",
         pid.display()
     );
-    let stop = Stop::after(Duration::from_millis(300));
+    // Enough for a shell to begin on a machine with much else to do.
+    let stop = Stop::after(Duration::from_secs(2));
     let (lines, result) = run_with(command(&script), stop).await;
     assert!(
         result.unwrap_err().0[0].detail.contains("exit status 7"),

@@ -493,6 +493,12 @@ pub fn lab() -> Lab {
     made("remote", "name = \"only\"").0
 }
 
+/// How many states there are of a configuration that every tool has applied: Terraform 1.11 writes the state of a later release
+/// again, without the attributes that its `terraform_data` does not have.
+fn applied_by_all() -> usize {
+    tools().len()
+}
+
 fn tools() -> Vec<Tool> {
     let theirs = which("terraform").map(|_| Tool::Terraform);
     [Some(Tool::Monoform), theirs].into_iter().flatten().collect()
@@ -563,7 +569,7 @@ fn prefixes() {
     }
     assert_eq!(
         hcp.world().workspaces["app-test"].states.len(),
-        1,
+        applied_by_all(),
         "the second apply changes nothing"
     );
 }
@@ -848,7 +854,7 @@ fn cloud_by_tags() {
             let found: Vec<(&str, &str)> = dev.tags.iter().map(|(key, value)| (&**key, &**value)).collect();
             assert_eq!(found, expected);
         }
-        assert_eq!(hcp.world().workspaces["test"].states.len(), 1);
+        assert_eq!(hcp.world().workspaces["test"].states.len(), applied_by_all());
     }
 }
 
@@ -873,7 +879,7 @@ fn cloud_environment() {
             "{config}"
         );
     }
-    assert_eq!(hcp.world().workspaces["from-env"].states.len(), 1);
+    assert_eq!(hcp.world().workspaces["from-env"].states.len(), applied_by_all());
 }
 
 fn cloud_options() {

@@ -281,18 +281,18 @@ fn init_without_backend_leaves_it_alone() {
     let ran = w.run(&["init", "-no-color", "-backend=false"]).ok();
     assert!(!ran.stdout.contains("Initializing the backend"), "{}", ran.all());
     assert!(!w.exists(RECORD));
-    // Backends that are not there yet need none of it.
-    w.write("main.tf", "terraform {\n  backend \"oss\" {}\n}\n");
+    // A backend that does not exist is not looked at.
+    w.write("main.tf", "terraform {\n  backend \"manta\" {}\n}\n");
     w.run(&["init", "-backend=false"]).ok();
-    w.run(&["init"]).fails_with(&["Backend not supported", "oss"]);
+    w.run(&["init"]).fails_with(&["Backend not supported", "manta"]);
     std::fs::create_dir_all(w.dir().join(".terraform")).expect("a directory");
     w.write(
         RECORD,
-        "{\"version\": 3, \"backend\": {\"type\": \"oss\", \"config\": {}, \"hash\": 1}}",
+        "{\"version\": 3, \"backend\": {\"type\": \"manta\", \"config\": {}, \"hash\": 1}}",
     );
     configure(&w, "path = \"one.tfstate\"");
     w.run(&["init", "-migrate-state"])
-        .fails_with(&["Backend not supported", "oss", "-reconfigure"]);
+        .fails_with(&["Backend not supported", "manta", "-reconfigure"]);
     w.run(&["init", "-reconfigure"]).ok();
     w.write(RECORD, "{");
     w.run(&["plan"]).fails_with(&["Cannot read the backend record"]);
