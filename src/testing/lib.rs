@@ -1,6 +1,6 @@
 //! The test framework: runs the `run` blocks of test files against modules, in states that exist in memory only.
 //!
-//! A suite ([`suite`]) runs its files one after the other. A file ([`file`]) has its own states, variables and providers; its
+//! A suite ([`suite`]) runs its files one after the other. A file ([`mod@file`]) has its own states, variables and providers; its
 //! runs ([`run`]) wait for those that they depend on ([`order`]), and may go on beside each other. A run plans, applies if it is
 //! to, compares failures with those that are expected ([`expected`]) and evaluates its assertions ([`assertions`]). At the end
 //! of the file, what exists is destroyed ([`teardown`]). Mocks are providers ([`mock`], [`generate`]) that the engine cannot tell
