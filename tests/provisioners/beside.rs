@@ -35,6 +35,9 @@ impl Side {
             .filter(|line| line.starts_with("terraform_data."))
             // On a slow machine.
             .filter(|line| !line.contains(": Still "));
+        // What a command leaves without an end of the line, Terraform now and then shows when the next provisioner has begun.
+        let (late, lines): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.ends_with(": rest"));
+        let lines = lines.into_iter().chain(late);
         lines
             .map(|line| line.replace(&here, "HERE"))
             .map(|line| line.split(" after ").next().unwrap_or_default().to_owned())
