@@ -14,11 +14,12 @@ use syntax::Diagnostics;
 use syntax::ast::Expr;
 
 use crate::blocks::Blocks;
+use crate::console::set_planned_objects;
 use crate::eval::objects::{ObjectSource, Objects, ReferencedResource};
 use crate::eval::{Evaluator, Reported};
 use crate::functions::Functions;
 use crate::inputs::EvaluationEnvironment;
-use crate::plan::{Action, Plan};
+use crate::plan::Plan;
 use crate::state_objects::StateObjects;
 
 /// What there is after an operation.
@@ -98,16 +99,8 @@ impl<'a> Assertions<'a> {
             .with_functions(results.functions)
             .with_schemas(results.schemas)
             .with_module_outputs(results.providers);
-        for change in results.plan.into_iter().flat_map(|p| &p.changes) {
-            match change.action {
-                _ if change.deposed.is_some() => {}
-                Action::Delete | Action::Forget => {
-                    // The objects of the resource must be loaded before one is removed.
-                    let _ = evaluator.object(&change.address);
-                    evaluator.remove_object(&change.address);
-                }
-                _ => evaluator.set_object(&change.address, change.after.clone()),
-            }
+        if let Some(plan) = results.plan {
+            set_planned_objects(&evaluator, plan);
         }
         Assertions { evaluator }
     }

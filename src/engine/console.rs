@@ -115,16 +115,8 @@ impl<'a> Console<'a> {
         let evaluator = Evaluator::new(config, environment, view.variables, source)
             .with_functions(view.functions)
             .with_schemas(view.schemas);
-        for change in view.plan.into_iter().flat_map(|p| &p.changes) {
-            match change.action {
-                _ if change.deposed.is_some() => {}
-                Action::Delete | Action::Forget => {
-                    // The objects of the resource must be loaded before one is removed.
-                    let _ = evaluator.object(&change.address);
-                    evaluator.remove_object(&change.address);
-                }
-                _ => evaluator.set_object(&change.address, change.after.clone()),
-            }
+        if let Some(plan) = view.plan {
+            set_planned_objects(&evaluator, plan);
         }
         for node in order {
             // A failure has been reported, and references to it report nothing.
@@ -209,5 +201,20 @@ fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
         Block::Call(module, name) => block_visits::visit_call(evaluator, module, name),
         Block::Action(action) => block_visits::visit_action(evaluator, action),
         Block::Check(..) | Block::Provider(_) | Block::Resource(_) => Ok(()),
+    }
+}
+
+/// Makes the objects of a plan those that expressions refer to.
+pub(crate) fn set_planned_objects(evaluator: &Evaluator<'_>, plan: &Plan) {
+    for change in &plan.changes {
+        match change.action {
+            _ if change.deposed.is_some() => {}
+            Action::Delete | Action::Forget => {
+                // The objects of the resource must be loaded before one is removed.
+                let _ = evaluator.object(&change.address);
+                evaluator.remove_object(&change.address);
+            }
+            _ => evaluator.set_object(&change.address, change.after.clone()),
+        }
     }
 }

@@ -13,8 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// enough for all of them.
 pub(super) const SETTLING: usize = 256;
 
-/// What a crash finds begun in the journal should have begun: only where requests take less than this are intents written before
-/// it is the turn of their operations.
+/// Only where requests take less than this are intents written before the turn of their operations: after a crash, the operations
+/// that the journal names should have begun, or been about to.
 const SHORT: Duration = Duration::from_millis(20);
 
 /// The limits of an apply.
