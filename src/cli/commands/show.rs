@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use config::Config;
 use provider::Schemas;
 use state::State;
 use syntax::{Diagnostics, SourceMap};
@@ -108,6 +109,14 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status 
     0
 }
 
+/// What the providers of a configuration and of a state say about themselves.
+pub fn all_schemas(session: &Session, config: &Config, state: &State) -> Result<Schemas, Diagnostics> {
+    let plugins = session.plugins()?;
+    plugins.resolve(config, state)?;
+    let failed = session.runtime()?.block_on(plugins.ask_all(Some(config), state));
+    failed.into_result(plugins.schemas())
+}
+
 /// What the providers of a state's objects say about themselves.
 pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Diagnostics> {
     let (project, _) = workdir::read(session);
@@ -135,15 +144,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
     if loaded.diagnostics.has_errors() {
         return problems(loaded.diagnostics, &loaded.sources);
     }
-    let schemas = || -> Result<Schemas, Diagnostics> {
-        let plugins = session.plugins()?;
-        plugins.resolve(&loaded.config, &saved.plan.prior_state)?;
-        let failed = session
-            .runtime()?
-            .block_on(plugins.ask_all(Some(&loaded.config), &saved.plan.prior_state));
-        failed.into_result(plugins.schemas())
-    };
-    let schemas = match schemas() {
+    let schemas = match all_schemas(session, &loaded.config, &saved.plan.prior_state) {
         Ok(schemas) => schemas,
         Err(e) => return problems(e, &loaded.sources),
     };
