@@ -24,6 +24,7 @@ pub const TESTS: &[(&str, fn())] = &[
         refused,
     ),
     ("tokens_come_from_where_terraform_has_them", tokens),
+    ("a_relative_cli_configuration_is_found_with_chdir", chdir),
     ("a_version_that_does_not_fit_is_refused_or_ignored", version_check),
     ("cloud::a_local_state_is_brought_to_the_named_workspace", cloud_by_name),
     ("cloud::workspaces_with_tags_are_the_same_to_both", cloud_by_tags),
@@ -658,12 +659,12 @@ fn errors() {
         init(
             "name = \"only\"",
             "",
-            &["Invalid workspaces configuration", "\"prefix\" is required"],
+            &["Invalid workspaces configuration", "\"prefix\""],
         );
         init(
             "name = \"only\"",
             "name = \"only\"\nprefix = \"x\"",
-            &["Invalid workspaces configuration", "Only one of"],
+            &["Invalid workspaces configuration"],
         );
         init("\"org\"", "\"\"", &["Invalid organization value"]);
     }
@@ -727,6 +728,24 @@ fn tokens() {
                 }
             }
             run(&w, tool, &["init", "-input=false"]).ok();
+        }
+    }
+}
+
+fn chdir() {
+    let (lab, hcp) = made("remote", "name = \"only\"");
+    for tool in tools() {
+        let w = lab.without().env("TF_CLI_CONFIG_FILE", "rc");
+        let block = lab.block("").replace(&format!("token = \"{TOKEN}\""), "");
+        w.write("sub/backend.tf", &block);
+        w.write("sub/main.tf", RESOURCE);
+        w.write(
+            "rc",
+            &format!("credentials \"{}\" {{\n  token = \"{TOKEN}\"\n}}\n", hcp.host()),
+        );
+        for command in [&["init", "-input=false"][..], &["apply", "-auto-approve"], &["output"]] {
+            let args = [&["-chdir=sub"], command].concat();
+            w.run_program(tool.path(), &args).ok();
         }
     }
 }
@@ -910,7 +929,7 @@ fn cloud_environment() {
         let w = lab.without();
         w.write("cloud.tf", "terraform {\n  cloud {}\n}\n");
         run(&w, tool, &["init", "-input=false"])
-            .fails_with(&["TF_CLOUD_ORGANIZATION", "Missing workspace mapping strategy"]);
+            .fails_with(&["TF_CLOUD_ORGANIZATION", "Invalid workspaces configuration"]);
         let w = w
             .env("TF_CLOUD_HOSTNAME", hcp.host())
             .env("TF_CLOUD_ORGANIZATION", "org")
@@ -960,7 +979,7 @@ fn cloud_options() {
             .join(" ");
         assert!(words.contains(text), "{}", left.all());
         cloud_block(&w, &hcp, "name = \"two\"\ntags = [\"x\"]");
-        run(&w, tool, &["init"]).fails_with(&["Only one of workspace \"tags\" or \"name\" is allowed."]);
+        run(&w, tool, &["init"]).fails_with(&["Invalid workspaces configuration"]);
         w.write("cloud.tf", "terraform {\n  backend \"cloud\" {}\n}\n");
         run(&w, tool, &["init"]).fails_with(&["Unsupported backend type"]);
     }

@@ -5,7 +5,7 @@
 //! one ([`hosted`]); the store process of the backend is not needed for that, nor for anything here, since states stay where they
 //! are. Then the configuration is uploaded ([`upload`]), a run is started ([`request`]), waited for ([`waiting`]) and followed
 //! ([`follow`]): its logs ([`logs`]), tasks ([`tasks`]), costs and policies ([`checks`]), and the questions on the way
-//! ([`confirm`]). A plan that is kept on the server is known by a small file ([`bookmark`]).
+//! ([`confirm`]). What a workspace keeps for its own runs, some commands that run here want, too ([`variables`]). A plan that is kept on the server is known by a small file ([`bookmark`]).
 //!
 //! An interrupt ends the wait for whatever is going on, and leads to the question whether the run is to be cancelled; the second
 //! one leaves the run alone and ends the program.
@@ -21,6 +21,7 @@ mod request;
 pub mod show;
 mod tasks;
 mod upload;
+pub mod variables;
 mod waiting;
 
 use std::path::Path;
