@@ -9,7 +9,7 @@
 //!   out.
 //! - `runs`: starting a run and following it; [`Log`]: what its plan and its apply print; `checks` and `stages`: policies, costs and
 //!   tasks.
-//! - `variables`: the variables of a workspace.
+//! - `variables`: the variables of a workspace; `outputs`: those of its newest state.
 //! - [`compatible`]: which versions of the program may change the state of a workspace.
 //!
 //! The documents are those of JSON:API. Sources: the published documentation of the API, and what Terraform 1.11 to 1.16 send.
@@ -22,6 +22,7 @@ mod configurations;
 mod connection;
 mod ignore;
 mod logs;
+mod outputs;
 mod runs;
 mod settings;
 mod slug;
@@ -36,6 +37,7 @@ pub use checks::{CostEstimate, PolicyCheck};
 pub use configurations::{Configuration, Purpose};
 pub use connection::Connection;
 pub use logs::{Log, LogOf};
+pub use outputs::StateOutput;
 pub use runs::{Included, Run, RunOptions, RunPlan, RunStatus};
 pub use settings::{Arguments, Kind, Mapping, Settings, Tags};
 pub use slug::{Slug, SlugError};

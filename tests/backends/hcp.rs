@@ -29,6 +29,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("cloud::a_local_state_is_brought_to_the_named_workspace", cloud_by_name),
     ("cloud::workspaces_with_tags_are_the_same_to_both", cloud_by_tags),
     ("cloud::what_the_environment_adds", cloud_environment),
+    ("cloud::outputs_are_read_without_the_state", cloud_outputs),
     ("cloud::options_and_changes", cloud_options),
     ("cloud::several_workspaces_are_renamed_by_a_pattern", cloud_pattern),
 ];
@@ -231,6 +232,19 @@ fn answer(world: &mut World, request: &Request) -> Reply {
                 ..,
             ],
         ) => hcp_runs::answer(world, method, &parts, &query(request), &sent),
+        ("GET", ["state-version-outputs", id]) => {
+            let name = id.trim_start_matches("wsout-");
+            let texts = world
+                .workspaces
+                .values()
+                .flat_map(|w| &w.states)
+                .filter_map(|(_, text)| text.as_ref());
+            let state: Option<Value> = texts.last().and_then(|text| serde_json::from_slice(text).ok());
+            let value = state.map(|state| state["outputs"][name]["value"].clone());
+            document(
+                &json!({"data": {"id": id, "type": "state-version-outputs", "attributes": {"name": name, "value": value}}}),
+            )
+        }
         ("GET", ["state-versions", id]) => {
             let states = world.workspaces.values().flat_map(|w| &w.states);
             let found = states.into_iter().find(|(data, _)| data["id"] == *id);
@@ -477,7 +491,8 @@ fn outputs(workspace: &Remote) -> Reply {
     let state: Value = serde_json::from_slice(text).expect("a state");
     let output = |(name, output): (&String, &Value)| {
         json!({"id": format!("wsout-{name}"), "type": "state-version-outputs", "attributes": {
-            "name": name, "sensitive": false, "type": "string", "detailed-type": output["type"], "value": output["value"],
+            "name": name, "sensitive": output["sensitive"] == true, "type": "string", "detailed-type": output["type"],
+            "value": if output["sensitive"] == true { Value::Null } else { output["value"].clone() },
         }})
     };
     let all: Vec<Value> = state["outputs"].as_object().into_iter().flatten().map(output).collect();
@@ -945,6 +960,34 @@ fn cloud_environment() {
         );
     }
     assert_eq!(hcp.world().workspaces["from-env"].states.len(), applied_by_all());
+}
+
+fn cloud_outputs() {
+    for tool in tools() {
+        let (lab, hcp) = made("cloud", "");
+        let w = cloud(&lab, &hcp, "name = \"only\"");
+        w.write(
+            "more.tf",
+            "output \"secret\" {\n  value     = \"s\"\n  sensitive = true\n}\noutput \"list\" {\n  value = [1, \"b\", true]\n}\n",
+        );
+        run(&w, tool, &["init", "-input=false"]).ok();
+        run(&w, tool, &["apply", "-auto-approve"]).ok();
+        hcp.log();
+        assert_eq!(
+            run(&w, tool, &["output", "-raw", "secret"]).ok().stdout,
+            "s",
+            "{tool:?}"
+        );
+        let all = run(&w, tool, &["output", "-json"]).ok().json();
+        assert_eq!(all["list"]["value"], json!([1, "b", true]), "{tool:?}");
+        assert_eq!(all["secret"]["sensitive"], true, "{tool:?}");
+        assert_eq!(all["word"]["value"], "x", "{tool:?}");
+        let log = hcp.log();
+        assert!(
+            log.iter().all(|line| !line.ends_with("/current-state-version")),
+            "{tool:?}: {log:#?}"
+        );
+    }
 }
 
 fn cloud_options() {

@@ -17,6 +17,7 @@ mod follow;
 pub mod hosted;
 mod logs;
 mod output;
+pub mod outputs;
 mod request;
 pub mod show;
 mod tasks;
