@@ -189,22 +189,32 @@ impl StateClient for Client {
     }
 
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
-        let known = self.ensured(workspace).await?;
+        let mut known = self.ensured(workspace).await?;
         // The workspace is all that was asked for.
         if state.is_empty() {
             return Ok(());
         }
-        let name = &known.workspace.name;
+        let name = &known.workspace.name.clone();
         let snapshot = Snapshot::of(&state);
         // What is not newer than the state that was read is written only if somebody has asked for exactly that.
         let force = match (&known.snapshot, &snapshot) {
             (Some(before), Some(after)) => before.lineage != after.lineage || before.serial >= after.serial,
             _ => false,
         };
-        let written = self
+        // Without a lock, somebody may have deleted the workspace since it was found: then there is a new one.
+        let again = known.lock.is_none().then(|| state.clone());
+        let mut written = self
             .connection
             .write_state(&known.workspace, Upload { state, force })
             .await;
+        if let (Err(ApiError::NotFound), Some(state)) = (&written, again) {
+            self.known().remove(name);
+            known = self.ensured(workspace).await?;
+            written = self
+                .connection
+                .write_state(&known.workspace, Upload { state, force })
+                .await;
+        }
         self.change(name, |known| {
             known.failed = written.is_err();
             if written.is_ok() {

@@ -8,6 +8,8 @@
 
 mod client;
 mod config;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

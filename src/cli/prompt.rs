@@ -54,6 +54,11 @@ pub fn listened() {
     LISTENING.store(true, Ordering::SeqCst);
 }
 
+/// Says that the interrupt of a question has been dealt with: the next one is one of its own.
+pub fn resumed() {
+    ASKING.store(false, Ordering::SeqCst);
+}
+
 /// Takes back the question that is open, if one is.
 pub fn withdraw() {
     if is_asking()

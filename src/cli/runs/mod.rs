@@ -203,6 +203,7 @@ impl<'r> Remote<'r> {
 
     /// The status that the run gives; after an interrupt, the run is cancelled, if that is what is wanted.
     async fn conclude(&self, stopped: bool) -> Status {
+        crate::prompt::resumed();
         let Some(id) = self.current_run() else {
             return 1;
         };
