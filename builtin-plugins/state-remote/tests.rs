@@ -124,7 +124,7 @@ impl StateClient for States {
 
 /// A server, and the CLI configuration that leads to it.
 struct Scene {
-    server: Server,
+    _server: Server,
     dir: tempfile::TempDir,
 }
 
@@ -136,7 +136,7 @@ impl Scene {
         let url = server.url("/api/v2/");
         let text = format!("host \"tfe.example\" {{\n  services = {{\n    \"tfe.v2.1\" = \"{url}\"\n  }}\n}}\n");
         std::fs::write(dir.path().join("rc"), text).unwrap();
-        Scene { server, dir }
+        Scene { _server: server, dir }
     }
 
     async fn open(&self, mapping: &str, value: &str) -> Result<Arc<dyn StateClient>> {

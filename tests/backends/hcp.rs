@@ -239,7 +239,7 @@ fn answer(world: &mut World, request: &Request) -> Reply {
                 .values()
                 .flat_map(|w| &w.states)
                 .filter_map(|(_, text)| text.as_ref());
-            let state: Option<Value> = texts.last().and_then(|text| serde_json::from_slice(text).ok());
+            let state: Option<Value> = texts.next_back().and_then(|text| serde_json::from_slice(text).ok());
             let value = state.map(|state| state["outputs"][name]["value"].clone());
             document(
                 &json!({"data": {"id": id, "type": "state-version-outputs", "attributes": {"name": name, "value": value}}}),
