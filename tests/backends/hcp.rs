@@ -234,7 +234,7 @@ fn answer(world: &mut World, request: &Request) -> Reply {
         ) => hcp_runs::answer(world, method, &parts, &query(request), &sent),
         ("GET", ["state-version-outputs", id]) => {
             let name = id.trim_start_matches("wsout-");
-            let texts = world
+            let mut texts = world
                 .workspaces
                 .values()
                 .flat_map(|w| &w.states)
