@@ -16,7 +16,7 @@ mod metadata;
 mod modules;
 mod output;
 mod overview;
-mod plan;
+pub(crate) mod plan;
 mod providers;
 mod query;
 mod refresh;

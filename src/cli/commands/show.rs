@@ -11,6 +11,7 @@ use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
+use crate::runs::{self, bookmark::Bookmark};
 use crate::session::{Session, Status};
 use crate::state_session;
 use crate::{TERRAFORM_VERSION, VERSION, json, planfile, views, workdir};
@@ -60,6 +61,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         };
         return Ok(show_state(session, state, as_json));
     };
+    if Bookmark::is(path) {
+        return Ok(runs::show::show(session, path, as_json));
+    }
     if planfile::looks_like_plan(path) {
         return Ok(show_plan(session, path, as_json));
     }
