@@ -30,6 +30,7 @@ mod prompt;
 mod session;
 mod state_session;
 mod terminal;
+mod tested;
 mod ui;
 mod verb;
 mod views;

@@ -1,14 +1,12 @@
 //! `test`: the suites of modules.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::files::{Disk, FileSource, clean};
-use config::manifest::Manifest;
-use config::source_address::ModuleSource;
+use config::files::{Disk, FileSource};
 use config::values::{ValueInputs, VariableFlag};
-use config::{Config, LoadOptions, TestFile, TestRun, test_files};
+use config::{Config, test_files};
 use engine::stop::Stop;
 use files::io_reason;
 use state::State;
@@ -21,8 +19,9 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{Parallelism, VariableFlags};
 use crate::commands::Command;
 use crate::session::{Session, Status};
+use crate::tested::{self, modules_of};
 use crate::views::tests::{Human, Machine, Report};
-use crate::{TERRAFORM_VERSION, workdir};
+use crate::workdir;
 use crate::{interrupt, process};
 
 pub const COMMAND: Command = Command {
@@ -63,11 +62,7 @@ impl FromFlags for Arguments {
         Arguments {
             variables: VariableFlags::read(flags),
             filter: flags.values("filter", "FILE", "Run only this test file. May be given many times."),
-            test_directory: flags.value(
-                "test-directory",
-                "PATH",
-                "The directory of test files, \"tests\" if it is not given.",
-            ),
+            test_directory: tested::directory_flag(flags),
             verbose: flags.switch("verbose", false, "Show the plan or the state of each run."),
             junit_xml: flags.value(
                 "junit-xml",
@@ -150,117 +145,6 @@ fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Option<Loaded>,
         Diagnostics::new()
     };
     (Some(loaded), problems)
-}
-
-/// Test files with their modules.
-pub(crate) struct Tested {
-    /// The files all of whose modules could be loaded.
-    pub files: Vec<SuiteFile>,
-    /// The texts of the modules.
-    pub sources: SourceMap,
-    /// What is wrong with them.
-    pub problems: Diagnostics,
-}
-
-/// Loads the modules of test files. `remote` is set if those of registries must be there.
-pub(crate) fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile>>, remote: bool) -> Tested {
-    let manifest = Manifest::read(&Disk, session.env.data_dir()).unwrap_or_default();
-    let mut modules = Modules {
-        session,
-        manifest: &manifest,
-        known: HashMap::new(),
-        sources: SourceMap::default(),
-        problems: Diagnostics::new(),
-        remote,
-    };
-    let mut files = Vec::new();
-    for file in tests {
-        let all = file.runs.iter().map(|run| match &run.module {
-            None => Some(root.clone()),
-            Some(_) => modules.of(&file, run),
-        });
-        let all: Option<Vec<_>> = all.collect();
-        if let Some(modules) = all {
-            files.push(SuiteFile { file, modules });
-        }
-    }
-    Tested {
-        files,
-        sources: modules.sources,
-        problems: modules.problems,
-    }
-}
-
-/// The modules of runs, each loaded once.
-struct Modules<'m> {
-    session: &'m Session,
-    manifest: &'m Manifest,
-    known: HashMap<(String, Option<addrs::Module>), Option<Arc<Config>>>,
-    sources: SourceMap,
-    problems: Diagnostics,
-    remote: bool,
-}
-
-impl Modules<'_> {
-    fn of(&mut self, file: &TestFile, run: &TestRun) -> Option<Arc<Config>> {
-        let module = run.module.as_ref()?;
-        let path = file.module_path(run);
-        let dir = match &module.address.source {
-            ModuleSource::Local(relative) => clean(relative.as_str()),
-            _ => match self.installed(&path, module) {
-                Ok(dir) => dir,
-                Err(problem) => {
-                    self.problems.extend(Some(problem).filter(|_| self.remote));
-                    return None;
-                }
-            },
-        };
-        // Modules that are called there may have been installed for each run by itself.
-        let below = self.manifest.below(&path);
-        let key = (dir.clone(), (!below.modules.is_empty()).then_some(path));
-        if let Some(known) = self.known.get(&key) {
-            return known.clone();
-        }
-        if let Err(error) = Disk.list(&dir) {
-            self.problems.push(
-                Diagnostic::error(
-                    "Module not installed",
-                    format!(
-                        "The directory {dir} of the module that the run \"{}\" tests cannot be read: {}.",
-                        run.name,
-                        io_reason(&error)
-                    ),
-                )
-                .at(&module.range),
-            );
-            self.known.insert(key, None);
-            return None;
-        }
-        let options = LoadOptions {
-            cwd: self.session.original_dir.to_str().unwrap_or("."),
-            ..LoadOptions::new(TERRAFORM_VERSION, &below)
-        };
-        let loaded = config::load_for_tests(&Disk, &dir, &options);
-        self.sources.extend(loaded.sources);
-        let failed = loaded.diagnostics.has_errors();
-        self.problems.extend(loaded.diagnostics);
-        let config = (!failed).then(|| Arc::new(loaded.config));
-        self.known.insert(key, config.clone());
-        config
-    }
-
-    /// Where a module of a registry is installed.
-    fn installed(&self, path: &addrs::Module, module: &config::RunModule) -> Result<String, Diagnostic> {
-        let source = module.address.source.to_string();
-        match self.manifest.modules.get(&Manifest::key(path)) {
-            Some(entry) if entry.source == source => Ok(clean(&entry.dir)),
-            _ => Err(Diagnostic::error(
-                "Module not installed",
-                "This module is not yet installed. Run \"init\" to install the modules that the tests need.",
-            )
-            .at(&module.range)),
-        }
-    }
 }
 
 /// The variable files of the directory for tests.
