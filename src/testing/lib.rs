@@ -25,6 +25,7 @@ pub mod substitutes;
 pub mod suite;
 pub mod teardown;
 mod variables;
+mod walk;
 
 pub use events::{Event, Performed, Status, View};
 pub use suite::{Counts, Suite, SuiteFile};

@@ -148,5 +148,7 @@ fn a_provider_that_only_a_test_needs_is_installed() {
     for command in [&["init", "-no-color"][..], &["providers", "lock", "-no-color"]] {
         w.run(command).fails_with(&["localhost:1/team/x"]);
     }
-    w.run(&["init", "-no-color", "-test-directory=elsewhere"]).ok();
+    w.run(&["get", "-no-color", "-test-directory=elsewhere"])
+        .ok()
+        .shows(&["Test directory does not exist"]);
 }

@@ -160,6 +160,9 @@ fn files_of_tests(dir: &str) -> Vec<VariableFlag> {
         .collect()
 }
 
+/// How many states of one file and key are kept beside each other.
+const MOST_LEFTOVERS: usize = 100;
+
 /// Keeps states of what could not be destroyed beside the configuration.
 struct Beside;
 
@@ -173,7 +176,22 @@ impl Leftovers for Beside {
         if !key.is_empty() {
             path.push_str(&format!(".{}", name(key)));
         }
-        path.push_str(".tfstate");
+        // What an earlier suite has left is not to be lost.
+        let free = (1..=MOST_LEFTOVERS)
+            .map(|n| match n {
+                1 => format!("{path}.tfstate"),
+                n => format!("{path}.{n}.tfstate"),
+            })
+            .find(|path| !Path::new(path).exists());
+        let Some(path) = free else {
+            return Err(Diagnostic::error(
+                "Failed to keep the state of what was left behind",
+                format!(
+                    "There are {MOST_LEFTOVERS} state files already whose names begin with {path}: see what is in them."
+                ),
+            )
+            .into());
+        };
         // A state that was never stored has no lineage.
         let mut state = state.clone();
         if state.lineage.is_empty() {

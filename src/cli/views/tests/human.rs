@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use addrs::AbsResourceInstance;
 use syntax::{Diagnostics, SourceMap};
-use testing::events::{Outcome, objects};
+use testing::events::{Left, Outcome, objects};
 use testing::suite::SuiteResult;
 use testing::{Event, Performed, Status, View};
 
@@ -81,6 +82,32 @@ impl Human {
         }
     }
 
+    fn interrupted(&self, file: &str, states: &[Left], planned: &[AbsResourceInstance]) {
+        let mut text = format!("\nThe tests in {file} were interrupted while they ran.\n");
+        for left in states {
+            let of = match &*left.key {
+                "" => "the main state".to_owned(),
+                key => format!("the state {key:?}"),
+            };
+            text.push_str(&format!("\nThese objects are in {of} and were not destroyed:\n"));
+            for (address, _) in objects(&left.state) {
+                text.push_str(&format!("  - {address}\n"));
+            }
+            if let Some(path) = &left.kept {
+                text.push_str(&format!("They are recorded in the state file {}.\n", path.display()));
+            }
+        }
+        if !planned.is_empty() {
+            text.push_str("\nThese objects were about to be created, and may exist:\n");
+            for address in planned {
+                text.push_str(&format!("  - {address}\n"));
+            }
+        }
+        self.ui.err(text);
+        self.ui.flush();
+        states.iter().for_each(|left| self.show(&left.diagnostics));
+    }
+
     /// Writes the line at the end.
     pub fn ends(&self, result: &SuiteResult) {
         let style = self.ui.style();
@@ -140,32 +167,7 @@ impl View for Human {
                 ui.flush();
                 self.show(problems);
             }
-            Event::Interrupted(file, states, planned) => {
-                let mut text = format!("\nThe tests in {} were interrupted while they ran.\n", file.file.name);
-                for (key, state) in *states {
-                    let left = objects(state);
-                    if left.is_empty() {
-                        continue;
-                    }
-                    let of = if key.is_empty() {
-                        "the main state".to_owned()
-                    } else {
-                        format!("the state {key:?}")
-                    };
-                    text.push_str(&format!("\nThese objects are in {of} and were not destroyed:\n"));
-                    for (address, _) in left {
-                        text.push_str(&format!("  - {address}\n"));
-                    }
-                }
-                if !planned.is_empty() {
-                    text.push_str("\nThese objects were about to be created, and may exist:\n");
-                    for address in *planned {
-                        text.push_str(&format!("  - {address}\n"));
-                    }
-                }
-                ui.err(text);
-                ui.flush();
-            }
+            Event::Interrupted(file, states, planned) => self.interrupted(&file.file.name, states, planned),
         }
     }
 }

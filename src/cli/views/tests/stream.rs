@@ -204,16 +204,19 @@ impl View for Machine {
             Event::Interrupted(file, states, planned) => {
                 let mut body = Map::new();
                 let mut others = Map::new();
-                for (key, state) in *states {
-                    let left = listed(state);
-                    if left.is_empty() {
-                        continue;
+                let mut files = Map::new();
+                for left in *states {
+                    if let Some(path) = &left.kept {
+                        files.insert(left.key.to_string(), path.display().to_string().into());
                     }
-                    if key.is_empty() {
-                        body.insert("state".into(), left.into());
+                    if left.key.is_empty() {
+                        body.insert("state".into(), listed(&left.state).into());
                     } else {
-                        others.insert(key.to_string(), left.into());
+                        others.insert(left.key.to_string(), listed(&left.state).into());
                     }
+                }
+                if !files.is_empty() {
+                    body.insert("state_files".into(), files.into());
                 }
                 if !others.is_empty() {
                     body.insert("states".into(), others.into());
