@@ -14,6 +14,7 @@ use files::io_reason;
 use state::State;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use testing::SuiteFile;
+use testing::provider_types::check_provider_types;
 use versions::Constraints;
 
 use crate::TERRAFORM_VERSION;
@@ -94,7 +95,9 @@ pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile
             Some(_) => modules.of(&file, run),
         });
         let all: Option<Vec<_>> = all.collect();
-        if let Some(modules) = all {
+        if let Some(all) = all {
+            modules.problems.extend(check_provider_types(&file, &all));
+            let modules = all;
             files.push(SuiteFile { file, modules });
         }
     }

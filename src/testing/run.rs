@@ -173,6 +173,9 @@ impl<'s> FileRun<'s> {
             self.applied(setting, planning.plan, planning.diagnostics, done).await;
             return;
         }
+        if let (Some(coverage), Some(plan)) = (self.suite.coverage, &planning.plan) {
+            coverage.planned(&setting.config, plan);
+        }
         let all = planning.diagnostics.clone();
         let compared = expected::compare(run, planning.diagnostics);
         let failed = compared.rest.has_errors();
@@ -231,6 +234,9 @@ impl<'s> FileRun<'s> {
         done.diagnostics.extend(kept);
         let result = engine::apply::apply(self.inputs(setting, &plan.prior_state), &plan, &NoResults).await;
         self.set_state(run.key(), result.state.clone(), setting.index);
+        if let Some(coverage) = self.suite.coverage {
+            coverage.exist(&setting.config, &result.state);
+        }
         if self.suite.stop.is_cancelled() {
             return self.interrupted(Some(&plan), done);
         }

@@ -142,6 +142,12 @@ impl Machine {
         self.send("info", &message, "test_abstract", Vec::new(), Some(listed.into()));
     }
 
+    /// Writes what of the module the runs have come upon.
+    pub fn coverage(stream: &Stream, document: Json) {
+        let payload = vec![("test_coverage", document)];
+        stream.object("info", "Coverage of the module by its tests", "test_coverage", payload);
+    }
+
     /// Writes the last object.
     pub fn ends(&self, result: &SuiteResult) {
         let word = if result.status <= Status::Pass {

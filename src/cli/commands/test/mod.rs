@@ -1,19 +1,25 @@
 //! `test`: the suites of modules.
 
+mod failed;
+mod leftovers;
+mod reports;
+mod watch;
+
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::files::{Disk, FileSource};
 use config::values::{ValueInputs, VariableFlag};
 use config::{Config, test_files};
 use engine::stop::Stop;
-use files::io_reason;
+use lang::scope::Witness;
 use state::State;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
-use testing::suite::{self, Leftovers, SuiteResult};
+use testing::coverage::Coverage;
+use testing::suite::{self, SuiteResult};
 use testing::{Status as TestStatus, Suite, SuiteFile, View};
 
+use self::leftovers::Beside;
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{Parallelism, VariableFlags};
@@ -30,7 +36,9 @@ pub const COMMAND: Command = Command {
     positional: "",
     details: "Runs the test files (.tftest.hcl and .tftest.json) of the working directory and of its directory for tests: each run \
               plans or applies a module in a state of its own and checks what comes of it. In the end, what was created is \
-              destroyed. The state of the working directory is neither read nor changed.",
+              destroyed. The state of the working directory is neither read nor changed. With -watch, files are run again when \
+              something changes that they depend on; with -rerun-failed, only those that did not pass the last time; -coverage \
+              says what of the module the runs have come upon.",
     declare: flags::declare::<Arguments>,
     refused: &[("cloud-run", "tests run on this machine only.")],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -44,6 +52,17 @@ struct Arguments {
     junit_xml: Option<String>,
     parallelism: Parallelism,
     run_parallelism: usize,
+    rerun_failed: bool,
+    watch: bool,
+    coverage: bool,
+    coverage_json: Option<String>,
+    coverage_lcov: Option<String>,
+}
+
+impl Arguments {
+    fn measures(&self) -> bool {
+        self.coverage || self.coverage_json.is_some() || self.coverage_lcov.is_some()
+    }
 }
 
 /// How many runs of a file may go on at a time.
@@ -70,6 +89,23 @@ impl FromFlags for Arguments {
                 "Write a report in the form of JUnit to this file, too.",
             ),
             parallelism: Parallelism::read(flags),
+            rerun_failed: flags.switch(
+                "rerun-failed",
+                false,
+                "Run only the test files that did not pass when they were run the last time.",
+            ),
+            watch: flags.switch(
+                "watch",
+                false,
+                "Go on after the tests: when files change, run the test files again that depend on them.",
+            ),
+            coverage: flags.switch(
+                "coverage",
+                false,
+                "Say which resources, outputs, local values, conditions and results of conditionals no run has come upon.",
+            ),
+            coverage_json: flags.value("coverage-json", "PATH", "Write the coverage to this file, as JSON."),
+            coverage_lcov: flags.value("coverage-lcov", "PATH", "Write the coverage to this file, in the form of lcov."),
             run_parallelism: run_parallelism
                 .parse()
                 .ok()
@@ -83,41 +119,87 @@ impl FromFlags for Arguments {
 struct Loaded {
     root: Arc<Config>,
     files: Vec<SuiteFile>,
+    /// All test files, those that are not run too.
+    all: Vec<SuiteFile>,
     sources: SourceMap,
     warnings: Diagnostics,
 }
 
+/// What running the test files once has come to.
+struct Ran {
+    status: Status,
+    /// What was loaded, unless it could not be.
+    loaded: Option<Loaded>,
+    interrupted: bool,
+}
+
+impl Ran {
+    fn failed() -> Ran {
+        Ran {
+            status: 1,
+            loaded: None,
+            interrupted: false,
+        }
+    }
+}
+
 fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    if arguments.watch && (session.stream.is_some() || arguments.junit_xml.is_some()) {
+        return Err(UsageError::new(
+            "Incompatible command-line flags",
+            "With -watch the tests have no end, so that there is nothing for -json or -junit-xml to report: use it without them.",
+        ));
+    }
+    let only = match arguments.rerun_failed.then(|| failed::read(session)).transpose() {
+        Ok(only) => only,
+        Err(problem) => return Ok(u8::from(session.show(&problem.into(), &SourceMap::default()))),
+    };
+    if only.as_ref().is_some_and(BTreeSet::is_empty) && session.stream.is_none() {
+        session
+            .ui
+            .line("No test file is known to have failed: there is nothing to run again.");
+    }
+    if arguments.watch {
+        return Ok(watch::watch(session, arguments, only));
+    }
+    Ok(once(session, arguments, only.as_ref()).status)
+}
+
+/// Runs the test files, or only these.
+fn once(session: &Session, arguments: &Arguments, only: Option<&BTreeSet<String>>) -> Ran {
     let given = arguments.test_directory.as_deref();
     let dir = match test_files::directory(given) {
         Ok(dir) => dir,
         Err(problem) => {
             session.show(&problem.into(), &SourceMap::default());
-            return Ok(1);
+            return Ran::failed();
         }
     };
-    let (loaded, mut problems) = load(session, arguments, dir);
-    let Some(loaded) = loaded else {
-        problems.sort();
-        session.show(&problems, &SourceMap::default());
-        return Ok(1);
-    };
+    let (mut loaded, mut problems) = load(session, arguments, dir);
     if problems.has_errors() {
+        problems.sort();
         session.show(&problems, &loaded.sources);
-        return Ok(1);
+        return Ran::failed();
+    }
+    if let Some(only) = only {
+        loaded.files.retain(|file| only.contains(&*file.file.name));
     }
     session.show(&loaded.warnings, &loaded.sources);
     match execute(session, arguments, dir, &loaded) {
-        Ok(status) => Ok(status),
+        Ok((status, interrupted)) => Ran {
+            status,
+            loaded: Some(loaded),
+            interrupted,
+        },
         Err(problems) => {
             session.show(&problems, &loaded.sources);
-            Ok(1)
+            Ran::failed()
         }
     }
 }
 
 /// Loads the configuration, the test files, and the modules that these name.
-fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Option<Loaded>, Diagnostics) {
+fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Loaded, Diagnostics) {
     let (root, mut problems) = workdir::load_for_tests(session);
     problems.extend(root.diagnostics);
     let tests = test_files::read(&Disk, ".", dir, arguments.test_directory.is_some());
@@ -128,6 +210,7 @@ fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Option<Loaded>,
     let tested = modules_of(session, &root, tests.files, true);
     problems.extend(tested.problems);
     sources.extend(tested.sources);
+    let all = tested.files.clone();
     let wanted =
         |file: &SuiteFile| arguments.filter.is_empty() || arguments.filter.iter().any(|name| **name == *file.file.name);
     let files = tested.files.into_iter().filter(wanted).collect();
@@ -136,6 +219,7 @@ fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Option<Loaded>,
     let loaded = Loaded {
         root,
         files,
+        all,
         sources,
         warnings: Diagnostics(warnings),
     };
@@ -144,7 +228,7 @@ fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Option<Loaded>,
     } else {
         Diagnostics::new()
     };
-    (Some(loaded), problems)
+    (loaded, problems)
 }
 
 /// The variable files of the directory for tests.
@@ -160,54 +244,13 @@ fn files_of_tests(dir: &str) -> Vec<VariableFlag> {
         .collect()
 }
 
-/// How many states of one file and key are kept beside each other.
-const MOST_LEFTOVERS: usize = 100;
-
-/// Keeps states of what could not be destroyed beside the configuration.
-struct Beside;
-
-impl Leftovers for Beside {
-    fn keep(&self, file: &str, key: &str, state: &State) -> Result<PathBuf, Diagnostics> {
-        let name = |text: &str| -> String {
-            let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            text.chars().map(|c| if fits(c) { c } else { '_' }).collect()
-        };
-        let mut path = format!("errored_test.{}", name(file));
-        if !key.is_empty() {
-            path.push_str(&format!(".{}", name(key)));
-        }
-        // What an earlier suite has left is not to be lost.
-        let free = (1..=MOST_LEFTOVERS)
-            .map(|n| match n {
-                1 => format!("{path}.tfstate"),
-                n => format!("{path}.{n}.tfstate"),
-            })
-            .find(|path| !Path::new(path).exists());
-        let Some(path) = free else {
-            return Err(Diagnostic::error(
-                "Failed to keep the state of what was left behind",
-                format!(
-                    "There are {MOST_LEFTOVERS} state files already whose names begin with {path}: see what is in them."
-                ),
-            )
-            .into());
-        };
-        // A state that was never stored has no lineage.
-        let mut state = state.clone();
-        if state.lineage.is_empty() {
-            state.lineage = uuid::Uuid::new_v4().to_string();
-        }
-        state::store::write_copy(Path::new(&path), &state).map_err(|e| {
-            Diagnostics::from(Diagnostic::error(
-                "Failed to keep the state of what was left behind",
-                format!("The state file {path} cannot be written: {e}."),
-            ))
-        })?;
-        Ok(path.into())
-    }
-}
-
-fn execute(session: &Session, arguments: &Arguments, dir: &str, loaded: &Loaded) -> Result<Status, Diagnostics> {
+/// Runs what was loaded. Returns the exit status, and whether an interrupt has ended it.
+fn execute(
+    session: &Session,
+    arguments: &Arguments,
+    dir: &str,
+    loaded: &Loaded,
+) -> Result<(Status, bool), Diagnostics> {
     let plugins = session.plugins()?;
     let nothing = State::new();
     let mut seen = BTreeSet::new();
@@ -218,7 +261,9 @@ fn execute(session: &Session, arguments: &Arguments, dir: &str, loaded: &Loaded)
     }
     let runtime = session.runtime()?;
     let stop = Stop::new();
-    let environment = workdir::environment(session, &workdir::workspace(session)?);
+    let mut environment = workdir::environment(session, &workdir::workspace(session)?);
+    let coverage = arguments.measures().then(Arc::<Coverage>::default);
+    environment.witness = coverage.clone().map(|c| c as Arc<dyn Witness>);
     let variables = session.env.variables();
     let flags = &arguments.variables.0;
     let in_tests: Vec<VariableFlag> = flags.iter().cloned().chain(files_of_tests(dir)).collect();
@@ -227,21 +272,8 @@ fn execute(session: &Session, arguments: &Arguments, dir: &str, loaded: &Loaded)
         environment: &variables,
         flags,
     };
-    let human = Human::new(
-        session.ui.clone(),
-        loaded.sources.clone(),
-        arguments.verbose,
-        session.compact_warnings,
-    );
-    let machine = session
-        .stream
-        .as_ref()
-        .map(|stream| Machine::new(stream.clone(), loaded.sources.clone()));
-    let view: &dyn View = match &machine {
-        Some(machine) => machine,
-        None => &human,
-    };
-    let report = Report::new(view, loaded.sources.clone());
+    let views = Views::new(session, arguments, &loaded.sources);
+    let report = Report::new(views.view(), loaded.sources.clone());
     let result = runtime.block_on(async {
         interrupt::listen_telling(session.ui.clone(), session.stream.clone(), stop.clone(), Arc::default());
         suite::run(Suite {
@@ -252,60 +284,83 @@ fn execute(session: &Session, arguments: &Arguments, dir: &str, loaded: &Loaded)
             providers: &plugins,
             environment: &environment,
             clock: || process::now().into(),
-            view: if arguments.junit_xml.is_some() { &report } else { view },
+            view: if arguments.junit_xml.is_some() {
+                &report
+            } else {
+                views.view()
+            },
             stop: &stop,
             parallelism: arguments.parallelism.0,
             run_parallelism: arguments.run_parallelism,
             verbose: arguments.verbose,
+            coverage: coverage.as_deref(),
             leftovers: Some(&Beside),
         })
         .await
     });
+    failed::note(session, &result.files);
     if stop.is_cancelled() {
         runtime.shutdown_background();
-        return Ok(1);
+        return Ok((1, true));
     }
-    match &machine {
-        Some(machine) => machine.ends(&result),
-        None => human.ends(&result),
+    views.ends(&result);
+    let mut status = u8::from(result.status > TestStatus::Pass);
+    if let Some(path) = &arguments.junit_xml {
+        let written = reports::write(session, path, "JUnit report", report.document(stop.is_requested()));
+        status = status.max(written);
     }
-    Ok(status(
-        session,
-        arguments,
-        &result,
-        &report,
-        stop.is_requested(),
-        loaded,
-    ))
+    if let Some(coverage) = coverage {
+        status = status.max(reports::coverage(session, arguments, &coverage.measured(&loaded.root)));
+    }
+    unknown_files(session, arguments, loaded);
+    Ok((status, stop.is_requested()))
 }
 
-/// What remains to be done when the suite is over.
-fn status(
-    session: &Session,
-    arguments: &Arguments,
-    result: &SuiteResult,
-    report: &Report<'_>,
-    interrupted: bool,
-    loaded: &Loaded,
-) -> Status {
-    let mut status = u8::from(result.status > TestStatus::Pass);
-    if let Some(path) = &arguments.junit_xml
-        && let Err(error) = std::fs::write(path, report.document(interrupted))
-    {
-        session.fail(
-            "Failed to write the JUnit report",
-            format!("The file {path} cannot be written: {}.", io_reason(&error)),
-        );
-        status = 1;
-    }
-    let known = |name: &String| loaded.files.iter().any(|file| *file.file.name == **name);
-    let unknown: Vec<&String> = arguments.filter.iter().filter(|name| !known(name)).collect();
-    for name in unknown {
+/// Warns of names that `-filter` gives and no test file has.
+fn unknown_files(session: &Session, arguments: &Arguments, loaded: &Loaded) {
+    let known = |name: &String| loaded.all.iter().any(|file| *file.file.name == **name);
+    for name in arguments.filter.iter().filter(|name| !known(name)) {
         let warning = Diagnostic::warning(
             "Unknown test file",
             format!("The option -filter names \"{name}\", and there is no such test file."),
         );
         session.show(&warning.into(), &SourceMap::default());
     }
-    status
+}
+
+/// Who watches: people, or a program.
+struct Views {
+    human: Human,
+    machine: Option<Machine>,
+}
+
+impl Views {
+    fn new(session: &Session, arguments: &Arguments, sources: &SourceMap) -> Views {
+        Views {
+            human: Human::new(
+                session.ui.clone(),
+                sources.clone(),
+                arguments.verbose,
+                session.compact_warnings,
+            ),
+            machine: session
+                .stream
+                .as_ref()
+                .map(|stream| Machine::new(stream.clone(), sources.clone())),
+        }
+    }
+
+    fn view(&self) -> &dyn View {
+        match &self.machine {
+            Some(machine) => machine,
+            None => &self.human,
+        }
+    }
+
+    fn ends(&self, result: &SuiteResult) {
+        match &self.machine {
+            Some(machine) => machine.ends(result),
+            None => self.human.ends(result),
+        }
+    }
 }
