@@ -31,6 +31,7 @@ mod runs;
 mod session;
 mod state_session;
 mod terminal;
+mod tested;
 mod ui;
 mod verb;
 mod views;

@@ -342,6 +342,7 @@ pub fn environment(session: &Session, workspace: &str) -> EvaluationEnvironment 
             plan_timestamp: Some(now()),
             ..FunctionSettings::default()
         },
+        witness: None,
     }
 }
 
