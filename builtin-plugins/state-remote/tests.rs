@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use data_encoding::BASE64;
 use files::Environment;
-use monoform_sdk::cty::Value;
+use monoform_sdk::cty::{Type, Value};
 use monoform_sdk::state_store::{LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::testing::state_store::{Abilities, client, conformance};
 use monoform_sdk::{Diagnostics, Result, StateClient, async_trait};
@@ -142,8 +142,8 @@ impl Scene {
     async fn open(&self, mapping: &str, value: &str) -> Result<Arc<dyn StateClient>> {
         let rc = self.dir.path().join("rc");
         let variables = [("TF_CLI_CONFIG_FILE".into(), rc.into_os_string())];
-        let mut workspaces = vec![("name", Value::null(monoform_sdk::cty::Type::String))];
-        workspaces.push(("prefix", Value::null(monoform_sdk::cty::Type::String)));
+        let mut workspaces = vec![("name", Value::null(Type::String))];
+        workspaces.push(("prefix", Value::null(Type::String)));
         workspaces.retain(|(name, _)| *name != mapping);
         workspaces.push((if mapping == "name" { "name" } else { "prefix" }, value.into()));
         let config = [

@@ -24,6 +24,7 @@ mod gcs;
 mod hcp;
 mod hcp_runs;
 mod hcp_runs_tests;
+mod hcp_scene;
 mod http;
 mod kubernetes;
 mod lab;
