@@ -117,8 +117,8 @@ pub fn load_with_queries(files: &dyn FileSource, dir: &str, options: &LoadOption
     load_files(files, dir, options, Purpose::Query)
 }
 
-/// As [`load`], for tests: which provider configurations there are is not known yet, so that nothing is said about them. See
-/// [`Config::with_root_providers`].
+/// As [`load`], for tests: which provider configurations there are is not known yet, so that nothing is said about them (see
+/// [`Config::with_root_providers`]), and outputs may be ephemeral, since no state is stored.
 #[must_use]
 pub fn load_for_tests(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
     load_files(files, dir, options, Purpose::Tests)
@@ -174,7 +174,9 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
     if !providers_in_doubt && purpose != Purpose::Tests {
         between.extend(of_providers);
     }
-    root_outputs(&root.module, &mut between);
+    if purpose != Purpose::Tests {
+        root_outputs(&root.module, &mut between);
+    }
     between.extend(unavailable);
     let config = Config { root };
     // Nothing is reported about what a syntax error may have garbled.

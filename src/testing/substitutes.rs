@@ -58,6 +58,27 @@ fn needed_by_all(config: &Config) -> BTreeSet<Key> {
     out
 }
 
+/// The provider configurations of a file that a run uses: those that it names, or those that its module needs.
+pub(crate) fn used<'f>(
+    file: &'f config::TestFile,
+    run: &'f TestRun,
+    module: &Config,
+) -> impl Iterator<Item = &'f TestProvider> {
+    let all = if file.providers.is_empty() {
+        BTreeSet::new()
+    } else {
+        needed_by_all(module)
+    };
+    let root = module.root.module.clone();
+    let named = !run.providers.is_empty();
+    let is_used = move |local: &LocalProviderConfig| match named {
+        true => run.providers.iter().any(|passed| passed.parent.config == *local),
+        false => all.contains(&(root.provider_for_local_name(&local.name), local.alias.clone())),
+    };
+    let own = file.providers.iter().filter(move |(local, _)| is_used(local));
+    own.map(|(_, provider)| provider)
+}
+
 impl<'s> FileRun<'s> {
     /// The module of a run with the provider configurations of the file, and its providers.
     pub(crate) async fn substituted(&self, index: usize) -> Result<(Arc<Config>, RunProviders<'s>), NoProviders> {
