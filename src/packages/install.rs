@@ -42,6 +42,17 @@ pub struct InstallOptions<'a> {
     pub read_only_lock: bool,
     /// What requires the providers, for errors.
     pub origins: Option<&'a Origins>,
+    /// There are more providers than these: what the lock file has about the others stays.
+    pub partial: bool,
+    /// A provider that is not upgraded.
+    pub keep: Option<&'a Provider>,
+}
+
+impl InstallOptions<'_> {
+    /// Whether the newest version of a provider is wanted, whatever the lock file says.
+    fn upgrades(&self, provider: &Provider) -> bool {
+        self.upgrade && self.keep != Some(provider)
+    }
 }
 
 /// What was done.
@@ -100,7 +111,7 @@ struct Needed<'r> {
 impl Needed<'_> {
     /// The version that the lock file wants.
     fn locked<'n>(&'n self, options: &InstallOptions<'_>) -> Option<&'n Locked> {
-        self.old.filter(|_| !options.upgrade)
+        self.old.filter(|_| !options.upgrades(self.provider))
     }
 }
 
@@ -111,6 +122,20 @@ impl Catalog {
         requirements: &BTreeMap<Provider, Constraints>,
         options: InstallOptions<'_>,
         tell: &mut dyn FnMut(Step<'_>),
+    ) -> Result<Installation, Diagnostics> {
+        self.install_if(requirements, options, tell, &mut |_| Ok(()))
+    }
+
+    /// As [`Catalog::install`], but the lock file is written only if `agree` has nothing against what was chosen.
+    ///
+    /// # Errors
+    /// A provider cannot be had, or is not agreed to.
+    pub fn install_if(
+        &self,
+        requirements: &BTreeMap<Provider, Constraints>,
+        options: InstallOptions<'_>,
+        tell: &mut dyn FnMut(Step<'_>),
+        agree: &mut dyn FnMut(&BTreeMap<Provider, Outcome>) -> Result<(), Diagnostics>,
     ) -> Result<Installation, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings().working_dir)?;
         warnings.extend(unmanaged(self.reattached()));
@@ -139,7 +164,16 @@ impl Catalog {
         if work.errors.has_errors() {
             return Err(work.errors);
         }
-        let (new_lock, providers) = (work.lock, work.providers);
+        let (mut new_lock, providers) = (work.lock, work.providers);
+        agree(&providers)?;
+        if options.partial {
+            for (provider, locked) in &lock.providers {
+                new_lock
+                    .providers
+                    .entry(provider.clone())
+                    .or_insert_with(|| locked.clone());
+            }
+        }
         let selected = providers
             .iter()
             .map(|(provider, outcome)| (provider, &outcome.selection));
@@ -249,7 +283,7 @@ impl Work<'_> {
             ));
             return None;
         }
-        let here = match chooser.among_what_is_here(provider, constraints, !self.options.upgrade, warnings) {
+        let here = match chooser.among_what_is_here(provider, constraints, !self.options.upgrades(provider), warnings) {
             Ok(selection) => selection,
             Err(diagnostic) => {
                 self.errors.push(diagnostic);
@@ -267,9 +301,9 @@ impl Work<'_> {
         match here {
             Some(Selection::External(found))
                 if settings.client.is_some()
-                    && old.filter(|_| !self.options.upgrade).is_none()
+                    && old.filter(|_| !self.options.upgrades(provider)).is_none()
                     && chooser
-                        .builtin_for(provider, constraints, !self.options.upgrade)
+                        .builtin_for(provider, constraints, !self.options.upgrades(provider))
                         .is_none() =>
             {
                 // An installed package is enough, but a source may have a newer one: one that the CLI configuration names, or
@@ -291,7 +325,8 @@ impl Work<'_> {
                 // needs no network.
                 let mut more = from_sources(None);
                 more.sources.retain(|source| *source != PackageSource::Direct);
-                let cached = old.is_some() && !self.options.upgrade && settings.config.plugin_cache_dir.is_some();
+                let cached =
+                    old.is_some() && !self.options.upgrades(provider) && settings.config.plugin_cache_dir.is_some();
                 if more.sources.is_empty() && !cached {
                     self.take(provider, constraints, selection, old, tell);
                 } else {
@@ -301,11 +336,11 @@ impl Work<'_> {
             }
             Some(selection) => self.take_newest(provider, constraints, selection, old, chooser, tell),
             None => {
-                let lock_allows = old.is_none_or(|l| self.options.upgrade || constraints.allows(&l.version));
+                let lock_allows = old.is_none_or(|l| self.options.upgrades(provider) || constraints.allows(&l.version));
                 if settings.client.is_some() && lock_allows {
                     return Some(from_sources(None));
                 }
-                let nothing = chooser.nothing(provider, constraints, !self.options.upgrade);
+                let nothing = chooser.nothing(provider, constraints, !self.options.upgrades(provider));
                 self.errors.push(nothing);
             }
         }
@@ -322,7 +357,7 @@ impl Work<'_> {
         chooser: &Chooser<'_>,
         tell: &mut dyn FnMut(Step<'_>),
     ) {
-        match chooser.newer_for_others(provider, constraints, !self.options.upgrade, &selection) {
+        match chooser.newer_for_others(provider, constraints, !self.options.upgrades(provider), &selection) {
             Some(incompatible) => self.errors.push(incompatible),
             None => self.take(provider, constraints, selection, old, tell),
         }
@@ -351,7 +386,7 @@ impl Work<'_> {
             }
             // Not ours to pin: what others wrote stays.
             Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached => {
-                if self.options.upgrade
+                if self.options.upgrades(provider)
                     && let Err(diagnostic) = self.forget(provider)
                 {
                     return self.errors.push(diagnostic);
@@ -440,7 +475,7 @@ impl Work<'_> {
                 }
                 Err((summary, mut why)) => {
                     let about = chooser
-                        .nothing(one.provider, one.constraints, !options.upgrade)
+                        .nothing(one.provider, one.constraints, !options.upgrades(one.provider))
                         .into_parts()
                         .detail;
                     tracing::debug!(provider = %one.provider, about, "what is on this machine");

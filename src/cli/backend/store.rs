@@ -20,6 +20,7 @@ use tokio::runtime::Runtime;
 
 use super::record::Saved;
 use super::settings;
+use super::third_party::{Owner, SavedProvider};
 use crate::TERRAFORM_VERSION;
 use crate::session::Session;
 
@@ -27,7 +28,7 @@ use crate::session::Session;
 const DEFAULT: &str = "default";
 
 /// Where the journals of states in stores are, in the data directory.
-const JOURNALS: &str = "journals";
+pub(super) const JOURNALS: &str = "journals";
 
 /// How long to wait between two attempts to get a lock: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -43,17 +44,30 @@ pub struct StorePlugin {
     schema: Arc<Schema>,
     /// The directory of journals.
     journals: PathBuf,
+    /// The provider that has the store, unless it is one of our own.
+    owner: Option<Owner>,
 }
 
 /// The plugin's process, and the threads of the connection to it.
-struct Process {
+pub(super) struct Process {
     plugin: Arc<dyn StateStore>,
     runtime: Option<Runtime>,
 }
 
 impl Process {
+    pub(super) fn new(plugin: Arc<dyn StateStore>, runtime: Runtime) -> Process {
+        Process {
+            plugin,
+            runtime: Some(runtime),
+        }
+    }
+
+    pub(super) fn plugin(&self) -> &dyn StateStore {
+        &*self.plugin
+    }
+
     /// Waits for an answer of the plugin.
-    fn wait<T>(&self, work: impl Future<Output = Result<T, Diagnostics>>) -> Result<T, Diagnostics> {
+    pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, Diagnostics>>) -> Result<T, Diagnostics> {
         match &self.runtime {
             Some(runtime) => runtime.block_on(work),
             // Only while it is dropped.
@@ -86,15 +100,36 @@ impl StorePlugin {
             let schema = plugin.schema().await?;
             Ok::<_, Diagnostics>((plugin, schema))
         })?;
-        Ok(StorePlugin {
-            ty: ty.to_owned(),
-            process: Arc::new(Process {
-                plugin,
-                runtime: Some(runtime),
-            }),
+        let journals = Path::new(session.env.data_dir()).join(JOURNALS);
+        Ok(StorePlugin::new(
+            ty,
+            Process::new(plugin, runtime),
             schema,
-            journals: Path::new(session.env.data_dir()).join(JOURNALS),
-        })
+            journals,
+            None,
+        ))
+    }
+
+    pub(super) fn new(
+        ty: &str,
+        process: Process,
+        schema: Arc<Schema>,
+        journals: PathBuf,
+        owner: Option<Owner>,
+    ) -> StorePlugin {
+        StorePlugin {
+            ty: ty.to_owned(),
+            process: Arc::new(process),
+            schema,
+            journals,
+            owner,
+        }
+    }
+
+    /// The provider that has the store, unless it is one of our own.
+    #[must_use]
+    pub fn owner(&self) -> Option<&Owner> {
+        self.owner.as_ref()
     }
 
     /// The schema of its configuration.
@@ -114,6 +149,9 @@ impl StorePlugin {
         }
         let plugin = &self.process.plugin;
         let mut warnings = Diagnostics::new();
+        if let Some(owner) = &self.owner {
+            owner.configure(&self.process, &mut warnings)?;
+        }
         let checked = self.process.wait(plugin.validate(config.clone()))?;
         self.accept(checked, body, &mut warnings)?;
         let configured = self.process.wait(plugin.configure(config.clone()))?;
@@ -126,6 +164,7 @@ impl StorePlugin {
             warnings: Mutex::new(warnings),
             process: self.process,
             journals: self.journals,
+            provider: self.owner.map(|owner| owner.saved),
         })
     }
 
@@ -151,9 +190,17 @@ pub struct Store {
     warnings: Mutex<Diagnostics>,
     process: Arc<Process>,
     journals: PathBuf,
+    /// The provider that has it, unless it is one of our own.
+    provider: Option<SavedProvider>,
 }
 
 impl Store {
+    /// Whether it is a store of somebody else's provider.
+    #[must_use]
+    pub fn is_of_third_party(&self) -> bool {
+        self.provider.is_some()
+    }
+
     /// Its type: the name of the backend.
     #[must_use]
     pub fn ty(&self) -> &str {
@@ -165,7 +212,11 @@ impl Store {
     /// # Errors
     /// A value has no form in JSON.
     pub fn saved(&self) -> Result<Saved, Diagnostics> {
-        Saved::new(&self.ty, &self.config, &self.schema, 0)
+        let saved = Saved::new(&self.ty, &self.config, &self.schema, 0)?;
+        Ok(Saved {
+            provider: self.provider.clone(),
+            ..saved
+        })
     }
 
     /// What it has said about its configuration, once.
@@ -222,7 +273,12 @@ impl Store {
     /// # Errors
     /// The store has no such workspaces, or the empty state cannot be written.
     pub fn open(self: &Arc<Store>, workspace: &str) -> Result<Snapshots, Diagnostics> {
-        let identity = serde_json::to_string(&self.saved()?.config).unwrap_or_default();
+        let saved = self.saved()?;
+        let mut identity = serde_json::to_string(&saved.config).unwrap_or_default();
+        if let Some(provider) = &saved.provider {
+            let config = serde_json::to_string(&provider.config).unwrap_or_default();
+            identity = format!("{identity}\0{}\0{config}", provider.source);
+        }
         let mut snapshots = Snapshots {
             store: self.clone(),
             workspace: workspace.to_owned(),
@@ -393,7 +449,15 @@ impl SnapshotStore for Snapshots {
                     self.known = None;
                     return Ok(());
                 }
-                Err(LockFailure::Failed(problems)) => return Err(error(problems)),
+                Err(LockFailure::Failed(mut problems)) => {
+                    // A third party says who holds a lock in words of its own only, and nothing of what is to be done.
+                    if let (true, Some(problem)) = (self.store.is_of_third_party(), problems.0.first_mut()) {
+                        problem.detail.push_str(
+                            "\n\nIf this is a lock that no program is using any more, \"force-unlock\" with its ID frees it.",
+                        );
+                    }
+                    return Err(error(problems));
+                }
                 Err(LockFailure::Held { holder, problems }) => (holder, problems),
             };
             let holder: Option<LockInfo> = holder.and_then(|text| serde_json::from_str(&text).ok());

@@ -1,5 +1,7 @@
 //! `init`: what must be installed is installed. Where nothing must, nothing is written.
 
+mod state_store;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +10,7 @@ use addrs::Provider;
 use config::TestFile;
 use config::files::Disk;
 use config::test_files::{self, TestFiles};
+use packages::Catalog;
 use packages::install::{InstallOptions, Installation, Outcome, Provenance, Step};
 use packages::selection::Selection;
 use packages::signature::Standing;
@@ -273,14 +276,37 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         lock: arguments.lock.timeout,
     };
     let in_cloud = project.config.root.module.cloud.is_some();
+    let mut first = Installation::default();
+    let keep = state_store::provider(&project.config).cloned();
     // The providers of what is in the state are needed, too.
     let place = if arguments.backend.unwrap_or(true) && arguments.cloud.unwrap_or(true) {
-        let (code, text) = match in_cloud {
-            true => ("initializing_terraform_cloud_message", "Initializing HCP Terraform..."),
-            false => ("initializing_backend_message", "Initializing the backend..."),
+        let catalog = || catalog(session, plugin_dirs, mirror.as_deref());
+        let installed = state_store::install(session, arguments, &project.config, catalog, read_only_lock);
+        let (code, text) = match (in_cloud, &project.config.root.module.backend) {
+            (true, _) => (
+                "initializing_terraform_cloud_message",
+                "Initializing HCP Terraform...".to_owned(),
+            ),
+            (_, Some(store)) if store.provider.is_some() => (
+                "initializing_state_store_message",
+                format!("Initializing the state store \"{}\"...", store.ty),
+            ),
+            _ => ("initializing_backend_message", "Initializing the backend...".to_owned()),
         };
-        say(session, code, style.bold(text));
-        configure(session, &backend_options, &project.config, &mut project.sources)
+        if installed.is_ok() {
+            say(session, code, style.bold(text));
+        }
+        installed
+            .and_then(|mut installed| {
+                backend_warnings.extend(std::mem::take(&mut installed.warnings));
+                first = installed;
+                // The store is started from what is remembered.
+                if !plugin_dirs.is_empty() && keep.is_some() {
+                    remember(session, plugin_dirs)?;
+                }
+                Ok(())
+            })
+            .and_then(|()| configure(session, &backend_options, &project.config, &mut project.sources))
             .map(|configured| configured.on_to(&mut backend_warnings))
     } else {
         backend::as_recorded(session)
@@ -330,14 +356,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Err(problems) => return fail(problems),
     };
     let install = || -> Result<Installation, Diagnostics> {
-        let catalog = session.catalog_with(|settings| {
-            settings.client = Some(session.net());
-            if !plugin_dirs.is_empty() {
-                settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();
-            } else if let Some(mirror) = &mirror {
-                settings.plugin_dirs = vec![mirror.into()];
-            }
-        })?;
+        let catalog = catalog(session, plugin_dirs, mirror.as_deref())?;
         let provisioners = engine::requirements::provisioners_needed(&project.config, &state);
         let mut missing = catalog.check_provisioners(provisioners.iter().map(|p| &**p));
         if missing.has_errors() {
@@ -348,6 +367,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             upgrade: arguments.upgrade,
             read_only_lock,
             origins: Some(&origins),
+            partial: false,
+            keep: keep.as_ref(),
         };
         let mut installation = catalog.install(&needed, options, &mut |step| tell(session, &step))?;
         missing.extend(std::mem::take(&mut installation.warnings));
@@ -355,7 +376,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Ok(installation)
     };
     let installation = match install() {
-        Ok(installation) => installation,
+        Ok(mut installation) => {
+            installation.lock_created |= first.lock_created;
+            installation.lock_changed |= first.lock_changed;
+            installation
+        }
         Err(problems) => return fail(problems),
     };
     told(session, &installation);
@@ -393,6 +418,18 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         say(session, code, text);
     }
     Ok(0)
+}
+
+/// The plugins there are, where these directories or this mirror may be all that is asked.
+fn catalog(session: &Session, plugin_dirs: &[String], mirror: Option<&str>) -> Result<Catalog, Diagnostics> {
+    session.catalog_with(|settings| {
+        settings.client = Some(session.net());
+        if !plugin_dirs.is_empty() {
+            settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();
+        } else if let Some(mirror) = mirror {
+            settings.plugin_dirs = vec![mirror.into()];
+        }
+    })
 }
 
 /// Fills the working directory with a copy of a module.
