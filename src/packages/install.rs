@@ -4,10 +4,11 @@
 //! is, and the working directory gets a link to it; what is nowhere here comes from a [`PackageSource`]. Either way the lock file
 //! gets an entry.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod record;
+
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
 
 use addrs::Provider;
 use files::io_reason;
@@ -28,6 +29,7 @@ pub use crate::selection::Origins;
 use crate::selection::{Chooser, Selection};
 use crate::sources::{self, PackageSource};
 use addrs::platform::Platform;
+use record::{record, unmanaged};
 use versions::{Constraints, Version};
 
 /// How many packages are fetched at a time.
@@ -80,6 +82,9 @@ pub struct Outcome {
     /// How it was fetched, if it had to be.
     pub how: Option<Provenance>,
 }
+
+/// Whether what was chosen may be written down; an error says why not.
+pub type Agree<'a> = dyn FnMut(&BTreeMap<Provider, Outcome>) -> Result<(), Diagnostics> + 'a;
 
 /// What goes on, in an order that depends on the providers only.
 #[derive(Debug)]
@@ -135,7 +140,7 @@ impl Catalog {
         requirements: &BTreeMap<Provider, Constraints>,
         options: InstallOptions<'_>,
         tell: &mut dyn FnMut(Step<'_>),
-        agree: &mut dyn FnMut(&BTreeMap<Provider, Outcome>) -> Result<(), Diagnostics>,
+        agree: &mut Agree<'_>,
     ) -> Result<Installation, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings().working_dir)?;
         warnings.extend(unmanaged(self.reattached()));
@@ -188,66 +193,6 @@ impl Catalog {
             warnings,
         })
     }
-}
-
-/// What is said of providers that the user has started: they are not installed.
-fn unmanaged(reattached: &BTreeSet<Provider>) -> Option<Diagnostic> {
-    let names: Vec<String> = reattached
-        .iter()
-        .map(|p| format!("\n  - {}", p.for_display()))
-        .collect();
-    (!names.is_empty()).then(|| {
-        Diagnostic::warning(
-            "Unmanaged providers are in effect",
-            format!(
-                "The environment variable TF_REATTACH_PROVIDERS says that these providers are running already:{}\n\nThey are \
-                 used as they are. Nothing is installed for them, and what the dependency lock file has about them stays.",
-                names.concat()
-            ),
-        )
-    })
-}
-
-/// Writes the lock file if its choices changed. Returns whether it was created, and whether it was written at all.
-fn record(
-    new_lock: &LockFile,
-    lock: &LockFile,
-    dir: &Path,
-    options: InstallOptions<'_>,
-    warnings: &mut Diagnostics,
-) -> Result<(bool, bool), Diagnostics> {
-    // The text of constraints alone is no change: the choices are the same.
-    let mut lock_changed = !new_lock.chooses_as(lock);
-    if lock_changed && options.read_only_lock {
-        let versions = |file: &LockFile| -> Vec<(Provider, Version)> {
-            file.providers
-                .iter()
-                .map(|(p, l)| (p.clone(), l.version.clone()))
-                .collect()
-        };
-        if versions(new_lock) != versions(lock) {
-            return Err(Diagnostic::error(
-                "Provider dependency changes detected",
-                "The providers that are required, or their versions, are not those of the dependency lock file, which \
-                 -lockfile=readonly keeps as it is. Run init without that option to record the new choice.",
-            )
-            .into());
-        }
-        warnings.push(Diagnostic::warning(
-            "Provider lock file not updated",
-            format!(
-                "Checksums were found that the file {} does not record, and -lockfile=readonly keeps it as it is. Run init \
-                 without that option to record them.",
-                crate::lock_file::FILE_NAME
-            ),
-        ));
-        lock_changed = false;
-    }
-    let lock_created = lock_changed && !dir.join(crate::lock_file::FILE_NAME).exists();
-    if lock_changed {
-        new_lock.save(dir)?;
-    }
-    Ok((lock_created, lock_changed))
 }
 
 /// An installation in progress.

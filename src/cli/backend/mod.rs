@@ -12,6 +12,7 @@ pub mod configure;
 pub mod local;
 mod migrate;
 mod migrate_cloud;
+mod process;
 pub mod record;
 pub mod remote;
 pub mod select;

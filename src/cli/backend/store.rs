@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cty::Value;
-use provider::state_store::{LockFailure, LockRequest, StateStore, WorkspaceSupport};
+use provider::state_store::{LockFailure, LockRequest, WorkspaceSupport};
 use provider::{Answer, PluginDiagnostic};
 use schema::Schema;
 use state::journal::recovery::Found;
@@ -16,8 +16,8 @@ use state::journal::{Base, JournalReport, Keeper, Place, Writer};
 use state::{LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
-use tokio::runtime::Runtime;
 
+use super::process::Process;
 use super::record::Saved;
 use super::settings;
 use super::third_party::{Owner, SavedProvider};
@@ -45,46 +45,7 @@ pub struct StorePlugin {
     /// The directory of journals.
     journals: PathBuf,
     /// The provider that has the store, unless it is one of our own.
-    owner: Option<Owner>,
-}
-
-/// The plugin's process, and the threads of the connection to it.
-pub(super) struct Process {
-    plugin: Arc<dyn StateStore>,
-    runtime: Option<Runtime>,
-}
-
-impl Process {
-    pub(super) fn new(plugin: Arc<dyn StateStore>, runtime: Runtime) -> Process {
-        Process {
-            plugin,
-            runtime: Some(runtime),
-        }
-    }
-
-    pub(super) fn plugin(&self) -> &dyn StateStore {
-        &*self.plugin
-    }
-
-    /// Waits for an answer of the plugin.
-    pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, Diagnostics>>) -> Result<T, Diagnostics> {
-        match &self.runtime {
-            Some(runtime) => runtime.block_on(work),
-            // Only while it is dropped.
-            None => Err(Diagnostics::new()),
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let Some(runtime) = self.runtime.take() else { return };
-        if tokio::runtime::Handle::try_current().is_err() {
-            runtime.block_on(self.plugin.close());
-        }
-        // Where nothing can be waited for, the process ends with the connection.
-        runtime.shutdown_background();
-    }
+    owner: Option<Box<Owner>>,
 }
 
 impl StorePlugin {
@@ -122,14 +83,14 @@ impl StorePlugin {
             process: Arc::new(process),
             schema,
             journals,
-            owner,
+            owner: owner.map(Box::new),
         }
     }
 
     /// The provider that has the store, unless it is one of our own.
     #[must_use]
     pub fn owner(&self) -> Option<&Owner> {
-        self.owner.as_ref()
+        self.owner.as_deref()
     }
 
     /// The schema of its configuration.
@@ -147,7 +108,7 @@ impl StorePlugin {
         if missing.has_errors() {
             return Err(missing);
         }
-        let plugin = &self.process.plugin;
+        let plugin = self.process.plugin();
         let mut warnings = Diagnostics::new();
         if let Some(owner) = &self.owner {
             owner.configure(&self.process, &mut warnings)?;
@@ -232,7 +193,7 @@ impl Store {
         if self.support == WorkspaceSupport::Single {
             return Ok(None);
         }
-        let mut names = self.process.wait(self.process.plugin.workspaces())?;
+        let mut names = self.process.wait(self.process.plugin().workspaces())?;
         names.sort();
         names.dedup();
         let default_is_there = matches!(
@@ -257,7 +218,7 @@ impl Store {
     /// # Errors
     /// The store refuses.
     pub fn delete(&self, workspace: &str) -> Result<(), Diagnostics> {
-        self.process.wait(self.process.plugin.delete(workspace))
+        self.process.wait(self.process.plugin().delete(workspace))
     }
 
     /// Releases the lock of a workspace that may be another program's.
@@ -265,7 +226,7 @@ impl Store {
     /// # Errors
     /// The store refuses: there is no such lock.
     pub fn force_unlock(&self, workspace: &str, id: &str) -> Result<(), Diagnostics> {
-        self.process.wait(self.process.plugin.unlock(workspace, id))
+        self.process.wait(self.process.plugin().unlock(workspace, id))
     }
 
     /// The state of a workspace. One that is not there yet gets an empty state, so that it is listed from now on.
@@ -304,7 +265,7 @@ impl Store {
             }
             WorkspaceSupport::NamedAndDefault if is_default => true,
             WorkspaceSupport::NamedByState => {
-                let state = self.process.wait(self.process.plugin.read(workspace))?;
+                let state = self.process.wait(self.process.plugin().read(workspace))?;
                 !state.is_empty()
             }
             WorkspaceSupport::NamedWithoutDefault if is_default => {
@@ -318,7 +279,7 @@ impl Store {
                 .into());
             }
             WorkspaceSupport::NamedWithoutDefault => {
-                self.process.wait(self.process.plugin.write(workspace, Vec::new()))?;
+                self.process.wait(self.process.plugin().write(workspace, Vec::new()))?;
                 true
             }
             WorkspaceSupport::NamedAndDefault | WorkspaceSupport::Named => self
@@ -414,11 +375,11 @@ impl Snapshots {
 
     /// Tries once to get the lock; asks meanwhile, which may print that it takes long.
     fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
-        let Some(runtime) = &self.process().runtime else {
+        let Some(runtime) = self.process().runtime() else {
             return Err(LockFailure::Failed(Diagnostics::new()));
         };
         runtime.block_on(async {
-            let mut attempt = self.process().plugin.lock(&self.workspace, request);
+            let mut attempt = self.process().plugin().lock(&self.workspace, request);
             loop {
                 tokio::select! {
                     // It is not given up in the middle: the lock may have been taken.
@@ -488,7 +449,7 @@ impl SnapshotStore for Snapshots {
         match self.lock_id.take() {
             // A store that has no lock to name may still have something to end.
             Some(id) => {
-                let unlock = self.process().plugin.unlock(&self.workspace, &id);
+                let unlock = self.process().plugin().unlock(&self.workspace, &id);
                 self.process().wait(unlock).map_err(|problems| {
                     let StateError::Store { detail, .. } = error(problems) else {
                         return StateError::Unlock(String::new());
@@ -504,7 +465,7 @@ impl SnapshotStore for Snapshots {
     }
 
     fn read(&mut self) -> Result<Option<State>, StateError> {
-        let read = self.process().plugin.read(&self.workspace);
+        let read = self.process().plugin().read(&self.workspace);
         let text = self.process().wait(read).map_err(error)?;
         let state = state::document::decode(&text).map_err(|problem| StateError::Store {
             summary: "Cannot read the state".into(),
@@ -549,7 +510,7 @@ impl SnapshotStore for Snapshots {
         if self.keeper.is_writing() {
             self.keeper.announce(Base::of_text(&snapshot, &text));
         }
-        let write = self.process().plugin.write(&self.workspace, text);
+        let write = self.process().plugin().write(&self.workspace, text);
         self.process().wait(write).map_err(error)?;
         let serial = snapshot.serial;
         self.known = Some(Some(snapshot));

@@ -15,9 +15,10 @@ use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
 use versions::{Constraints, Version};
 
+use super::process::Process;
 use super::record::Saved;
 use super::settings;
-use super::store::{JOURNALS, Process, StorePlugin};
+use super::store::{JOURNALS, StorePlugin};
 use crate::plugin_source::{program_of, requirements};
 use crate::program;
 use crate::session::Session;
