@@ -79,11 +79,20 @@ impl Plugin {
     }
 }
 
+/// The environment of this process, for what speaks to servers with the tokens of the CLI configuration.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the names of variables with tokens depend on the host, so all are read"
+)]
+fn environment() -> state_remote::Environment {
+    state_remote::Environment::read(std::env::vars_os())
+}
+
 /// The state stores, for whoever needs them in a process of its own.
 const STORES: provider_terraform::Stores = &[
     (state_azurerm::NAME, || AnyStateStore::new(state_azurerm::store())),
     (state_remote::CLOUD, || {
-        AnyStateStore::new(state_remote::cloud(provider_terraform::VERSION))
+        AnyStateStore::new(state_remote::cloud(provider_terraform::VERSION, environment()))
     }),
     (state_consul::NAME, || AnyStateStore::new(state_consul::store())),
     (state_cos::NAME, || AnyStateStore::new(state_cos::store())),
@@ -95,7 +104,7 @@ const STORES: provider_terraform::Stores = &[
     (state_oss::NAME, || AnyStateStore::new(state_oss::store())),
     (state_pg::NAME, || AnyStateStore::new(state_pg::store())),
     (state_remote::REMOTE, || {
-        AnyStateStore::new(state_remote::remote(provider_terraform::VERSION))
+        AnyStateStore::new(state_remote::remote(provider_terraform::VERSION, environment()))
     }),
     (state_s3::NAME, || AnyStateStore::new(state_s3::store())),
 ];
@@ -221,7 +230,10 @@ pub const PLUGINS: &[Plugin] = &[
         version: Some(provider_terraform::VERSION),
         earlier: &[],
         serve: || {
-            monoform_sdk::serve_state_store(state_remote::CLOUD, state_remote::cloud(provider_terraform::VERSION))
+            monoform_sdk::serve_state_store(
+                state_remote::CLOUD,
+                state_remote::cloud(provider_terraform::VERSION, environment()),
+            )
         },
     },
     Plugin {
@@ -293,7 +305,10 @@ pub const PLUGINS: &[Plugin] = &[
         version: Some(provider_terraform::VERSION),
         earlier: &[],
         serve: || {
-            monoform_sdk::serve_state_store(state_remote::REMOTE, state_remote::remote(provider_terraform::VERSION))
+            monoform_sdk::serve_state_store(
+                state_remote::REMOTE,
+                state_remote::remote(provider_terraform::VERSION, environment()),
+            )
         },
     },
     Plugin {

@@ -4,30 +4,21 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use files::Environment;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
 use net::NetSettings;
 use packages::cli_config::CliConfig;
 use tfe::{ApiError, Connection, Kind, LockProblem, Mapping, Settings, Snapshot, Upload, Workspace};
 
+use crate::Caller;
 use crate::config::diagnostic;
 
 /// What the program calls itself.
 const PRODUCT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
 
-/// The environment of this process: tokens, proxies, and what stands in for arguments.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the names of variables with tokens depend on the host, so all are read"
-)]
-pub(crate) fn environment() -> Environment {
-    Environment::read(std::env::vars_os())
-}
-
 /// Makes requests as the command line does: with the services and tokens of its configuration.
-fn net(version: &str) -> net::Client {
-    let environment = environment();
+fn net(caller: &Caller) -> net::Client {
+    let environment = caller.environment.clone();
     // Problems with the configuration have been shown by whoever started this process.
     let (config, _) = CliConfig::load(&environment);
     let platform = addrs::platform::Platform::current().to_string();
@@ -38,14 +29,14 @@ fn net(version: &str) -> net::Client {
         environment,
         hosts: config.hosts,
         helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
-        terraform_version: version.to_owned(),
+        terraform_version: caller.version.to_owned(),
         product: PRODUCT.to_owned(),
     })
 }
 
 /// Connects to the organization.
-pub(crate) async fn connect(settings: Settings, version: &str) -> Result<Client> {
-    let connection = Connection::open(net(version), settings, "monoform")
+pub(crate) async fn connect(settings: Settings, caller: &Caller) -> Result<Client> {
+    let connection = Connection::open(net(caller), settings, "monoform")
         .await
         .map_err(diagnostic)?;
     Ok(Client {
@@ -198,22 +189,32 @@ impl StateClient for Client {
     }
 
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
-        let known = self.ensured(workspace).await?;
+        let mut known = self.ensured(workspace).await?;
         // The workspace is all that was asked for.
         if state.is_empty() {
             return Ok(());
         }
-        let name = &known.workspace.name;
+        let name = &known.workspace.name.clone();
         let snapshot = Snapshot::of(&state);
         // What is not newer than the state that was read is written only if somebody has asked for exactly that.
         let force = match (&known.snapshot, &snapshot) {
             (Some(before), Some(after)) => before.lineage != after.lineage || before.serial >= after.serial,
             _ => false,
         };
-        let written = self
+        // Without a lock, somebody may have deleted the workspace since it was found: then there is a new one.
+        let again = known.lock.is_none().then(|| state.clone());
+        let mut written = self
             .connection
             .write_state(&known.workspace, Upload { state, force })
             .await;
+        if let (Err(ApiError::NotFound), Some(state)) = (&written, again) {
+            self.known().remove(name);
+            known = self.ensured(workspace).await?;
+            written = self
+                .connection
+                .write_state(&known.workspace, Upload { state, force })
+                .await;
+        }
         self.change(name, |known| {
             known.failed = written.is_err();
             if written.is_ok() {

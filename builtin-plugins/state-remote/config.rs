@@ -2,25 +2,45 @@
 
 use std::collections::BTreeMap;
 
+use files::Environment;
 use monoform_sdk::cty::{Type, Value};
 use monoform_sdk::schema::{block, optional, required};
 use monoform_sdk::{Any, Attr, Diagnostic, Diagnostics, Model, Result};
 use tfe::{Arguments, Kind, Problem, Settings, Tags};
 
-use crate::client::environment;
+/// The host, and how it is entered: what both blocks have.
+#[derive(Clone, Default, Model)]
+pub struct Server {
+    /// The host; app.terraform.io if none is named, neither here nor, for a cloud block, by TF_CLOUD_HOSTNAME.
+    #[member(optional())]
+    pub hostname: Attr<String>,
+    /// The token for the host. It is better kept out of the configuration: the command login stores one.
+    #[member(optional())]
+    pub token: Attr<String>,
+}
+
+impl Server {
+    /// The arguments that both blocks have.
+    fn arguments(&self, organization: &Attr<String>, name: Option<&Attr<String>>) -> Arguments {
+        Arguments {
+            hostname: text(&self.hostname),
+            organization: text(organization),
+            token: text(&self.token),
+            name: name.and_then(text),
+            ..Arguments::default()
+        }
+    }
+}
 
 /// The arguments of a `backend "remote"`.
 #[derive(Clone, Default, Model)]
 pub struct RemoteConfig {
-    /// The host; app.terraform.io if none is named.
-    #[member(optional())]
-    pub hostname: Attr<String>,
+    /// Where the organization is.
+    #[member(flatten)]
+    pub server: Server,
     /// The organization that the workspaces belong to.
     #[member(required())]
     pub organization: Attr<String>,
-    /// The token for the host. It is better kept out of the configuration: the command login stores one.
-    #[member(optional())]
-    pub token: Attr<String>,
     /// Which workspaces are meant.
     #[member(block())]
     pub workspaces: Attr<RemoteWorkspaces>,
@@ -40,15 +60,12 @@ pub struct RemoteWorkspaces {
 /// The arguments of a `cloud` block.
 #[derive(Clone, Default, Model)]
 pub struct CloudConfig {
-    /// The host; app.terraform.io if neither this nor TF_CLOUD_HOSTNAME names one.
-    #[member(optional())]
-    pub hostname: Attr<String>,
+    /// Where the organization is.
+    #[member(flatten)]
+    pub server: Server,
     /// The organization that the workspaces belong to; or TF_CLOUD_ORGANIZATION.
     #[member(optional())]
     pub organization: Attr<String>,
-    /// The token for the host. It is better kept out of the configuration: the command login stores one.
-    #[member(optional())]
-    pub token: Attr<String>,
     /// Which workspaces are meant.
     #[member(block())]
     pub workspaces: Attr<CloudWorkspaces>,
@@ -91,34 +108,26 @@ pub(crate) fn diagnostic(problem: Problem) -> Diagnostic {
 
 impl RemoteConfig {
     /// What the block and the environment say together.
-    pub(crate) fn settings(&self) -> Result<Settings> {
+    pub(crate) fn settings(&self, environment: &Environment) -> Result<Settings> {
         let workspaces = self.workspaces.known();
         let arguments = Arguments {
-            hostname: text(&self.hostname),
-            organization: text(&self.organization),
-            token: text(&self.token),
-            name: workspaces.and_then(|w| text(&w.name)),
             prefix: workspaces.and_then(|w| text(&w.prefix)),
-            ..Arguments::default()
+            ..self.server.arguments(&self.organization, workspaces.map(|w| &w.name))
         };
-        Settings::new(Kind::Remote, arguments, &environment()).map_err(diagnostics)
+        Settings::new(Kind::Remote, arguments, environment).map_err(diagnostics)
     }
 }
 
 impl CloudConfig {
     /// The same.
-    pub(crate) fn settings(&self) -> Result<Settings> {
+    pub(crate) fn settings(&self, environment: &Environment) -> Result<Settings> {
         let workspaces = self.workspaces.known();
         let arguments = Arguments {
-            hostname: text(&self.hostname),
-            organization: text(&self.organization),
-            token: text(&self.token),
-            name: workspaces.and_then(|w| text(&w.name)),
             project: workspaces.and_then(|w| text(&w.project)),
             tags: workspaces.map(|w| tags(&w.tags.0)).transpose()?.flatten(),
-            prefix: None,
+            ..self.server.arguments(&self.organization, workspaces.map(|w| &w.name))
         };
-        Settings::new(Kind::Cloud, arguments, &environment()).map_err(diagnostics)
+        Settings::new(Kind::Cloud, arguments, environment).map_err(diagnostics)
     }
 }
 

@@ -8,12 +8,15 @@
 
 mod client;
 mod config;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
 use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
 
 pub use config::{CloudConfig, RemoteConfig};
+pub use files::Environment;
 
 /// The name of the store for a `backend "remote"`.
 pub const REMOTE: &str = "remote";
@@ -21,36 +24,40 @@ pub const REMOTE: &str = "remote";
 /// The name of the store for a `cloud` block.
 pub const CLOUD: &str = "cloud";
 
-/// The store for a `backend "remote"`, on behalf of this version of Terraform.
+/// The store for a `backend "remote"`, on behalf of this version of Terraform. The environment has tokens, proxies, and what stands in
+/// for arguments.
 #[must_use]
-pub fn remote(version: &'static str) -> impl StateStore {
-    Remote { version }
+pub fn remote(version: &'static str, environment: Environment) -> impl StateStore {
+    Remote(Caller { version, environment })
 }
 
-/// The store for a `cloud` block, on behalf of this version of Terraform.
+/// The same for a `cloud` block.
 #[must_use]
-pub fn cloud(version: &'static str) -> impl StateStore {
-    Cloud { version }
+pub fn cloud(version: &'static str, environment: Environment) -> impl StateStore {
+    Cloud(Caller { version, environment })
 }
 
-struct Remote {
+/// On whose behalf requests are made.
+struct Caller {
     version: &'static str,
+    environment: Environment,
 }
 
-struct Cloud {
-    version: &'static str,
-}
+struct Remote(Caller);
+
+struct Cloud(Caller);
 
 #[async_trait]
 impl StateStore for Remote {
     type Config = RemoteConfig;
 
     fn validate(&self, config: &RemoteConfig) -> Diagnostics {
-        config.settings().err().unwrap_or_default()
+        config.settings(&self.0.environment).err().unwrap_or_default()
     }
 
     async fn configure(&self, config: RemoteConfig) -> Result<Arc<dyn StateClient>> {
-        Ok(Arc::new(client::connect(config.settings()?, self.version).await?))
+        let settings = config.settings(&self.0.environment)?;
+        Ok(Arc::new(client::connect(settings, &self.0).await?))
     }
 }
 
@@ -59,10 +66,11 @@ impl StateStore for Cloud {
     type Config = CloudConfig;
 
     fn validate(&self, config: &CloudConfig) -> Diagnostics {
-        config.settings().err().unwrap_or_default()
+        config.settings(&self.0.environment).err().unwrap_or_default()
     }
 
     async fn configure(&self, config: CloudConfig) -> Result<Arc<dyn StateClient>> {
-        Ok(Arc::new(client::connect(config.settings()?, self.version).await?))
+        let settings = config.settings(&self.0.environment)?;
+        Ok(Arc::new(client::connect(settings, &self.0).await?))
     }
 }

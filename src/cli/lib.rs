@@ -4,7 +4,7 @@
 //! command has one struct of arguments, which is read once; nothing further in knows the names of flags. A command loads the
 //! configuration and the values of variables through `workdir`, opens its state through `state_session`, starts plugins through
 //! `plugin_source`, has the engine plan and apply through `operation`, and prints results through `views` for people and [`json`]
-//! for programs. `planfile` reads and writes saved plans. `process` has what the whole process shares: working directory, clock, exit.
+//! for programs. What a workspace of HCP Terraform runs on the server goes through `runs` instead. `planfile` reads and writes saved plans. `process` has what the whole process shares: working directory, clock, exit.
 //!
 //! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a defect, reported as one, with status 11.
 
@@ -27,9 +27,11 @@ mod plugin_source;
 mod process;
 mod program;
 mod prompt;
+mod runs;
 mod session;
 mod state_session;
 mod terminal;
+mod tested;
 mod ui;
 mod verb;
 mod views;

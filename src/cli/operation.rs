@@ -32,6 +32,7 @@ use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
 use crate::program;
+use crate::runs;
 use crate::session::{Session, Status};
 use crate::state_session::{Opening, StateSession};
 use crate::verb::Verb;
@@ -379,7 +380,12 @@ impl<'s> Operation<'s> {
             },
             None => {
                 let input = arguments.input && session.stream.is_none();
-                let result = workdir::variables(session, &mut project, arguments.variables, input);
+                let stored = match verb {
+                    Verb::Import => runs::variables::stored(session, &project.config),
+                    _ => Ok(BTreeMap::new()),
+                };
+                let stored = stored.map_err(|p| shown(p, &none))?;
+                let result = workdir::variables(session, &mut project, arguments.variables, &stored, input);
                 let (variables, warnings) = result.map_err(|p| shown(p, &project.sources))?;
                 before.extend(warnings);
                 variables

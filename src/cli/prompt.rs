@@ -4,7 +4,7 @@
 //! changed, whatever else listens for interrupts. Standard input is read to the end of the line and no further, so that
 //! several questions can be answered through one pipe.
 
-use std::io::{self, IsTerminal as _, PipeReader, Write as _};
+use std::io::{self, IsTerminal as _, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -21,7 +21,7 @@ use crate::ui::Ui;
 pub enum Answer {
     /// A line, without its end.
     Line(String),
-    /// There is none: the input has ended.
+    /// There is none: the input has ended, or the question was taken back.
     End,
     /// There is none: the question was interrupted.
     Interrupted,
@@ -54,6 +54,21 @@ pub fn listened() {
     LISTENING.store(true, Ordering::SeqCst);
 }
 
+/// Says that the interrupt of a question has been dealt with: the next one is one of its own.
+pub fn resumed() {
+    ASKING.store(false, Ordering::SeqCst);
+}
+
+/// Takes back the question that is open, if one is.
+pub fn withdraw() {
+    if is_asking()
+        && let Ok(signals) = signals()
+    {
+        // The reading end lives as long as the process.
+        let _ = (&signals.writer).write_all(&[WITHDRAWN]);
+    }
+}
+
 /// Asks on standard output, and reads the answer from standard input.
 pub fn ask(ui: &Ui, prompt: &str, echo: Echo) -> Answer {
     let signals = match signals() {
@@ -63,6 +78,7 @@ pub fn ask(ui: &Ui, prompt: &str, echo: Echo) -> Answer {
             return Answer::End;
         }
     };
+    signals.forget();
     ASKING.store(true, Ordering::SeqCst);
     ui.out(prompt);
     ui.flush();
@@ -79,13 +95,16 @@ pub fn ask(ui: &Ui, prompt: &str, echo: Echo) -> Answer {
     answer
 }
 
-fn read_line(signals: &PipeReader) -> Answer {
+fn read_line(signals: &Signals) -> Answer {
     loop {
         if let Some(line) = take_line(false) {
             return Answer::Line(line);
         }
         if interrupted(signals) {
-            return Answer::Interrupted;
+            return match signals.take() {
+                Some(WITHDRAWN) => Answer::End,
+                _ => Answer::Interrupted,
+            };
         }
         match read() {
             Ok(true) => {}
@@ -99,11 +118,11 @@ fn read_line(signals: &PipeReader) -> Answer {
 }
 
 /// Waits until standard input can be read, or has ended; returns whether a signal came first.
-fn interrupted(signals: &PipeReader) -> bool {
+fn interrupted(signals: &Signals) -> bool {
     let input = io::stdin();
     loop {
         let mut waiting = [
-            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(signals.reader.as_fd(), PollFlags::POLLIN),
             PollFd::new(input.as_fd(), PollFlags::POLLIN),
         ];
         match poll(&mut waiting, PollTimeout::NONE) {
@@ -176,16 +195,42 @@ impl Drop for Hidden {
     }
 }
 
+/// The bytes that end a question.
+const INTERRUPTED: u8 = b'!';
+const WITHDRAWN: u8 = b'?';
+
+/// A pipe that ends questions.
+struct Signals {
+    reader: PipeReader,
+    writer: PipeWriter,
+}
+
+impl Signals {
+    /// A byte, if there is one.
+    fn take(&self) -> Option<u8> {
+        let mut waiting = [PollFd::new(self.reader.as_fd(), PollFlags::POLLIN)];
+        let readable = poll(&mut waiting, PollTimeout::ZERO).is_ok_and(|n| n > 0);
+        let mut byte = [0];
+        (readable && (&self.reader).read(&mut byte).is_ok_and(|n| n == 1)).then_some(byte[0])
+    }
+
+    /// Forgets what was meant for questions before.
+    fn forget(&self) {
+        while self.take().is_some() {}
+    }
+}
+
 /// Where a byte arrives for each signal that ends a question. Once a signal is listened for it does nothing by itself any more,
 /// so that between questions, where nothing else listens, it ends the process from here.
-fn signals() -> io::Result<&'static PipeReader> {
-    static SIGNALS: OnceLock<PipeReader> = OnceLock::new();
+fn signals() -> io::Result<&'static Signals> {
+    static SIGNALS: OnceLock<Signals> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(signals) = SIGNALS.get() {
         return Ok(signals);
     }
-    let (reader, mut writer) = io::pipe()?;
+    let (reader, writer) = io::pipe()?;
+    let mut at_signal = writer.try_clone()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let [mut interrupt, mut terminate, mut hangup] = {
         let _inside = runtime.enter();
@@ -205,12 +250,12 @@ fn signals() -> io::Result<&'static PipeReader> {
                 }
                 if is_asking() {
                     // The reading end lives as long as the process.
-                    let _ = writer.write_all(b"!");
+                    let _ = at_signal.write_all(&[INTERRUPTED]);
                 } else if !LISTENING.load(Ordering::SeqCst) {
                     crate::process::abort();
                 }
             }
         });
     })?;
-    Ok(SIGNALS.get_or_init(|| reader))
+    Ok(SIGNALS.get_or_init(|| Signals { reader, writer }))
 }

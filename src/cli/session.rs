@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::values::VariableFlag;
@@ -123,7 +123,14 @@ impl Session {
     /// What starts plugins.
     pub fn plugin_host(&self) -> Result<Host, Diagnostics> {
         let executable = self.builtins.executable.clone();
-        let settings = HostSettings::from_environment(executable, TERRAFORM_VERSION, |name| self.env.get(name))?;
+        let mut settings = HostSettings::from_environment(executable, TERRAFORM_VERSION, |name| self.env.get(name))?;
+        // A relative path is meant from where the command was called; plugins run where -chdir leads.
+        for name in ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"] {
+            if let Some(path) = self.env.get(name).filter(|path| Path::new(path).is_relative()) {
+                let absolute = self.original_dir.join(path).into_os_string();
+                settings.environment.insert(name.to_owned(), absolute);
+            }
+        }
         Ok(Host::new(settings))
     }
 

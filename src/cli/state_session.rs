@@ -128,7 +128,7 @@ impl<'s> StateSession<'s> {
         match &opening.source {
             Source::File(path) => StateSession::of_store(session, opening, local(path, opening), true),
             Source::Workspace(store, workspace) => {
-                backend::remote::check(session, store, workspace, opening.operation)?;
+                backend::remote::check(session, store, workspace)?;
                 StateSession::of_store(session, opening, store.open(workspace)?, false)
             }
         }

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub const SGR: char = '\u{fdd0}';
 
 /// The codes that are set here.
-const CODES: &[&str] = &["0", "1", "4", "31", "32", "33", "36", "90", "1;31", "1;32"];
+const CODES: &[&str] = &["0", "1", "4", "31", "32", "33", "36", "37", "90", "1;31", "1;32"];
 
 /// The text as it is written: sequences of ours become the terminal's, and control characters become visible.
 #[must_use]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use config::files::{Disk, FileSource};
 use config::manifest::Manifest;
 use config::model::Variable;
-use config::values::{self, ValueInputs, ValueSource, VariableFlag, VariableValue};
+use config::values::{self, StoredValue, ValueInputs, ValueSource, VariableFlag, VariableValue};
 use config::{Config, LoadOptions, Loaded, RootVariables};
 use cty::Value;
 use engine::inputs::EvaluationEnvironment;
@@ -227,11 +227,13 @@ pub struct Variables {
     pub given: BTreeMap<Arc<str>, Value>,
 }
 
-/// The values of the root variables; missing ones are prompted for where input is possible.
+/// The values of the root variables, from flags, files, the environment, and then what a workspace has stored for them; missing ones
+/// are prompted for where input is possible.
 pub fn variables(
     session: &Session,
     project: &mut Project,
     flags: &[VariableFlag],
+    stored: &BTreeMap<String, StoredValue>,
     input: bool,
 ) -> Result<(Variables, Diagnostics), Diagnostics> {
     let environment = session.env.variables();
@@ -242,6 +244,7 @@ pub fn variables(
     };
     let root = project.config.root.module.clone();
     let mut collected = values::collect(&root, &inputs);
+    values::complete(&root, stored, &mut collected);
     project.sources.extend(std::mem::take(&mut collected.sources));
     let mut problems = collected.diagnostics;
     for name in collected.missing {
@@ -339,6 +342,7 @@ pub fn environment(session: &Session, workspace: &str) -> EvaluationEnvironment 
             plan_timestamp: Some(now()),
             ..FunctionSettings::default()
         },
+        witness: None,
     }
 }
 

@@ -4,6 +4,8 @@
 //! `*.auto.tfvars` and `*.auto.tfvars.json` in the order of their names, then `-var` and `-var-file` in the order of the
 //! command line. Only the value with the highest precedence is evaluated.
 
+mod stored;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use crate::decode::parts;
 use crate::files::FileSource;
 use crate::model::{Module, Variable};
 use crate::parse;
+pub use stored::{StoredValue, complete};
 
 /// Where a variable's value comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +31,8 @@ pub enum ValueSource {
     File(Range),
     /// The flag `-var`.
     Flag,
+    /// The workspace of a server that keeps a value for its own runs.
+    Workspace,
     /// The prompt for the variable.
     Prompt,
     /// The plan that is applied.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use addrs::{AbsActionInstance, AbsResourceInstance, Target};
 use config::Config;
 use cty::Value;
-use lang::scope::FunctionSettings;
+use lang::scope::{FunctionSettings, Witness};
 use state::State;
 
 use crate::events::EventSink;
@@ -25,6 +25,8 @@ pub struct EvaluationEnvironment {
     pub applying: bool,
     /// The function environment.
     pub functions: FunctionSettings,
+    /// Who watches the evaluation of expressions.
+    pub witness: Option<Arc<dyn Witness>>,
 }
 
 /// The inputs of every operation.

@@ -25,6 +25,7 @@ mod eval;
 pub mod events;
 pub mod execgraph;
 pub mod functions;
+pub mod graph;
 pub mod identity;
 mod import_id;
 pub mod inputs;

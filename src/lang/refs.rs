@@ -261,6 +261,7 @@ pub fn instance_key(key: &Value, range: &Range, what: &str) -> Result<InstanceKe
 enum Node<'e> {
     Traversal(&'e Traversal),
     Call(&'e Arc<str>, &'e Range),
+    Conditional(Conditional<'e>),
 }
 
 /// Every traversal in an expression whose root is not an iterator variable of a `for` around it.
@@ -291,6 +292,29 @@ pub fn provider_functions(expr: &Expr) -> Vec<(Arc<str>, Range)> {
             && let Some((provider, _)) = name.strip_prefix("provider::").and_then(|rest| rest.split_once("::"))
         {
             found.push((provider.into(), range.clone()));
+        }
+    });
+    found
+}
+
+/// A conditional expression.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conditional<'e> {
+    /// The whole expression.
+    pub range: &'e Range,
+    /// The result if the condition is true.
+    pub yes: &'e Range,
+    /// The result if it is false.
+    pub no: &'e Range,
+}
+
+/// Every conditional expression in an expression, outer ones first.
+#[must_use]
+pub fn conditionals(expr: &Expr) -> Vec<Conditional<'_>> {
+    let mut found = Vec::new();
+    walk(expr, &mut Vec::new(), &mut |node| {
+        if let Node::Conditional(conditional) = node {
+            found.push(conditional);
         }
     });
     found
@@ -406,7 +430,17 @@ fn walk<'e>(expr: &'e Expr, bound: &mut Vec<Arc<str>>, f: &mut dyn FnMut(Node<'e
                 walk(arg, bound, f);
             }
         }
-        Expr::Conditional { condition, yes, no, .. } => {
+        Expr::Conditional {
+            condition,
+            yes,
+            no,
+            range,
+        } => {
+            f(Node::Conditional(Conditional {
+                range,
+                yes: yes.range(),
+                no: no.range(),
+            }));
             walk(condition, bound, f);
             walk(yes, bound, f);
             walk(no, bound, f);

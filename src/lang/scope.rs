@@ -22,6 +22,15 @@ pub struct Reference {
     pub remaining: Vec<TraversalStep>,
 }
 
+/// Watches evaluation: which expressions are evaluated, and which way conditionals go.
+pub trait Witness: Send + Sync + std::fmt::Debug {
+    /// An expression is evaluated as a whole.
+    fn evaluated(&self, at: &Range);
+
+    /// The condition of a conditional expression is known.
+    fn chosen(&self, conditional: &Range, yes: bool);
+}
+
 /// The surroundings of an expression.
 ///
 /// [`Scope::lookup`] is called once for each reference an evaluation meets, so it must be cheap: hand out values that
@@ -42,6 +51,11 @@ pub trait Scope: Sync {
 
     /// How functions behave here; `None` where functions may not be called at all.
     fn functions(&self) -> Option<&FunctionSettings>;
+
+    /// Who watches the evaluation of expressions here.
+    fn witness(&self) -> Option<&dyn Witness> {
+        None
+    }
 
     /// Compares the result of a function that reads files with that of an earlier call with the same arguments: in this run, or
     /// in the plan that is applied. Nothing is compared where no results are kept.

@@ -1,6 +1,6 @@
 //! Installation: every call of a configuration gets its module.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,15 +10,16 @@ use config::manifest::{Manifest, ManifestEntry};
 use config::model::ModuleNode;
 use config::source_address::ModuleSource;
 use config::version::Version;
-use config::{LoadOptions, RootVariables, load};
+use config::{LoadOptions, RootVariables, TestFile, load};
 use futures::future::{BoxFuture, FutureExt, join_all};
 use net::Client;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 
-use crate::fetch::{self, Commit, FetchError, Fetcher, file_error};
+use crate::fetch::{FetchError, Fetcher, file_error};
 use crate::mirror::Mirror;
+use crate::moved::moved;
 use crate::registry::{Problem, Registries};
 use crate::shown::public;
 use crate::tree;
@@ -44,6 +45,8 @@ pub struct Install<'i> {
     pub load: LoadOptions<'i>,
     /// Where modules come from, instead of everywhere else.
     pub mirror: Option<Mirror>,
+    /// The test files, whose runs may name modules of their own.
+    pub tests: &'i [Arc<TestFile>],
 }
 
 /// What happens, in the order of the calls.
@@ -76,6 +79,8 @@ pub struct Outcome {
     pub problems: Diagnostics,
     /// The text of the files that the problems point to.
     pub sources: SourceMap,
+    /// What is installed where.
+    pub manifest: Manifest,
 }
 
 impl Install<'_> {
@@ -103,6 +108,7 @@ impl Install<'_> {
             permits: Semaphore::new(AT_ONCE),
             packages: Mutex::default(),
             found: Mutex::new((problems, SourceMap::default())),
+            seen: Mutex::default(),
         };
         if !walk.found().0.has_errors() {
             walk.clear_partial();
@@ -112,7 +118,10 @@ impl Install<'_> {
                 path: addrs::Module::root(),
                 variables: self.load.variables,
             };
-            let work = walk.package(root, Vec::new(), sender);
+            let work = async {
+                walk.package(root, Vec::new(), sender.clone()).await;
+                walk.runs(self.tests, sender).await;
+            };
             let told = async {
                 while let Some(event) = events.recv().await {
                     on_event(event);
@@ -121,11 +130,9 @@ impl Install<'_> {
             futures::future::join(work, told).await;
         }
         let (mut problems, sources) = std::mem::take(&mut *walk.found());
-        let manifest = walk
-            .written
-            .manifest
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let manifest = walk.written.manifest.into_inner();
+        let manifest = manifest.unwrap_or_else(PoisonError::into_inner);
+        let seen = walk.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
         let options = LoadOptions {
             manifest: &manifest,
             ..self.load
@@ -133,8 +140,16 @@ impl Install<'_> {
         let loaded = load(&Disk, dir, &options);
         // What is no longer called is forgotten; what could not be installed leaves the rest as it is.
         let whole = loaded.missing.is_empty() && !problems.has_errors() && !loaded.diagnostics.has_errors();
-        let last = if whole { loaded.config.manifest() } else { manifest };
-        let needed = !loaded.config.root.module.module_calls.is_empty() || walk.written.path.exists();
+        let last = if whole {
+            let mut last = loaded.config.manifest();
+            last.modules
+                .extend(manifest.modules.into_iter().filter(|(key, _)| seen.contains(key)));
+            last
+        } else {
+            manifest
+        };
+        let calls = !loaded.config.root.module.module_calls.is_empty() || crate::tests::name_modules(self.tests);
+        let needed = calls || walk.written.path.exists();
         if needed && let Err(problem) = write(&walk.written.path, &last) {
             problems.push(problem);
         }
@@ -142,6 +157,7 @@ impl Install<'_> {
             loaded,
             problems,
             sources,
+            manifest: last,
         }
     }
 }
@@ -149,8 +165,8 @@ impl Install<'_> {
 /// A package that is fetched once in a run, and copied for other calls.
 type Package = watch::Receiver<Option<Result<PathBuf, Arc<FetchError>>>>;
 
-struct Walk<'w> {
-    install: &'w Install<'w>,
+pub(crate) struct Walk<'w> {
+    pub(crate) install: &'w Install<'w>,
     /// The manifest as it was.
     before: Manifest,
     written: Written,
@@ -160,10 +176,12 @@ struct Walk<'w> {
     permits: Semaphore,
     packages: Mutex<HashMap<String, Package>>,
     found: Mutex<(Diagnostics, SourceMap)>,
+    /// The keys of the modules that were come upon.
+    seen: Mutex<HashSet<String>>,
 }
 
 /// Who fetches a package.
-enum Turn {
+pub(crate) enum Turn {
     /// We do, and tell the others.
     Ours(watch::Sender<Option<Result<PathBuf, Arc<FetchError>>>>),
     /// Another task does.
@@ -171,12 +189,12 @@ enum Turn {
 }
 
 /// A directory whose modules are installed.
-struct Directory<'d> {
-    dir: String,
+pub(crate) struct Directory<'d> {
+    pub(crate) dir: String,
     /// The module in it.
-    path: addrs::Module,
+    pub(crate) path: addrs::Module,
     /// The values of its variables.
-    variables: RootVariables<'d>,
+    pub(crate) variables: RootVariables<'d>,
 }
 
 /// What a directory's calls need, in their order.
@@ -187,13 +205,13 @@ enum Step<'s> {
 
 /// A module that lies around the one in question.
 #[derive(Clone, PartialEq, Eq)]
-struct Ancestor {
+pub(crate) struct Ancestor {
     source: String,
     version: Option<String>,
 }
 
 impl Walk<'_> {
-    fn found(&self) -> std::sync::MutexGuard<'_, (Diagnostics, SourceMap)> {
+    pub(crate) fn found(&self) -> std::sync::MutexGuard<'_, (Diagnostics, SourceMap)> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -213,7 +231,7 @@ impl Walk<'_> {
     }
 
     /// The modules that a directory calls, those inside its package and those elsewhere.
-    fn package<'a>(
+    pub(crate) fn package<'a>(
         &'a self,
         directory: Directory<'a>,
         around: Vec<Ancestor>,
@@ -285,18 +303,27 @@ impl Walk<'_> {
                     version: None,
                     dir: child.source_dir().to_owned(),
                 };
-                if self.install.upgrade || self.before.modules.get(&key) != Some(&entry) {
-                    steps.push(Step::Told(Event::Installed {
-                        key: key.clone(),
-                        dir: entry.dir.clone(),
-                    }));
-                }
-                self.written.note(key, entry);
+                self.local_entry(key, entry, |event| steps.push(Step::Told(event)));
                 self.steps(child, missing, prefix, steps);
             } else if let Some(call) = missing.get(&Manifest::key(&inner)) {
                 steps.push(Step::Remote(call));
             }
         }
+    }
+
+    /// Notes a module that is where it is, and tells of it if it was not known, or not so.
+    pub(crate) fn local_entry(&self, key: String, entry: ManifestEntry, tell: impl FnOnce(Event)) {
+        if self.install.upgrade || self.before.modules.get(&key) != Some(&entry) {
+            let dir = entry.dir.clone();
+            tell(Event::Installed { key: key.clone(), dir });
+        }
+        self.see(&key);
+        self.written.note(key, entry);
+    }
+
+    fn see(&self, key: &str) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.insert(key.to_owned());
     }
 
     /// Whether a module must be fetched: it is not there, or not so.
@@ -331,7 +358,7 @@ impl Walk<'_> {
     }
 
     /// One module from elsewhere, and all below.
-    fn remote<'a>(
+    pub(crate) fn remote<'a>(
         &'a self,
         call: &'a MissingModule,
         prefix: &'a addrs::Module,
@@ -342,6 +369,7 @@ impl Walk<'_> {
         async move {
             let path = below(prefix, &call.path);
             let key = Manifest::key(&path);
+            self.see(&key);
             let (dir, version) = match self.kept(call, prefix) {
                 Some(entry) => (entry.dir.clone(), entry.version.clone()),
                 None => match self.fetched(call, &key, turn, &events).await {
@@ -525,7 +553,8 @@ impl Walk<'_> {
                 None
             }
         };
-        let moved = self.moved(key, &place, &new, package, entry).await;
+        let before = self.before.modules.get(key);
+        let moved = moved(before, key, [&place, &new], package, entry).await;
         // From here to the end, the manifest knows nothing of this module.
         self.written.forget(key);
         let put = match self.written.save() {
@@ -544,29 +573,6 @@ impl Walk<'_> {
             self.found().0.push(warning.at(&call.range));
         }
         Ok(place)
-    }
-
-    /// What a person should know who asked for the same thing as before, by a name that promises not to change, and got
-    /// another commit.
-    async fn moved(&self, key: &str, old: &Path, new: &Path, package: &str, entry: &ManifestEntry) -> Option<String> {
-        let before = self.before.modules.get(key)?;
-        if before.source != entry.source || before.version != entry.version {
-            return None;
-        }
-        let (from, to): (Commit, Commit) = (fetch::commit(old).await?, fetch::commit(new).await?);
-        if from == to {
-            return None;
-        }
-        let commits = format!("was at commit {}, and is at {} now", from.short(), to.short());
-        let advice =
-            "Look at what has changed before you apply it; \"ref\" can be a commit, which always means the same.";
-        if let Some(version) = &entry.version {
-            return Some(format!("Version {version} of the module {key} {commits}. {advice}"));
-        }
-        let url = net::Url::parse(config::source_address::forced(package).1).ok()?;
-        let (_, reference) = url.query_pairs().find(|(name, _)| name == "ref")?;
-        let tag = fetch::is_tag(new, &reference).await;
-        tag.then(|| format!("The tag \"{reference}\" of the module {key} {commits}. {advice}"))
     }
 }
 

@@ -11,6 +11,7 @@
 //!
 //! Packages are fetched side by side, and told in the order of the calls. [`from_module`] fills an empty directory. [`mirror`]
 //! carries modules to where nothing can be fetched.
+//! The modules that runs of test files name are installed with the others.
 //!
 //! Where to begin: [`install`].
 
@@ -19,11 +20,14 @@ pub mod fetch;
 pub mod from_module;
 pub mod install;
 pub mod mirror;
+mod moved;
 pub mod registry;
 mod shown;
+mod tests;
 mod tree;
 mod written;
 
 pub use fetch::Fetcher;
 pub use install::{Event, Install, Outcome};
 pub use mirror::Mirror;
+pub use tests::name_modules;

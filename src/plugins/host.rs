@@ -35,6 +35,8 @@ pub struct HostSettings {
     pub tls: bool,
     /// Providers that run already.
     pub reattached: BTreeMap<Address, Reattach>,
+    /// Environment variables that built-in plugins get in place of those of this process.
+    pub environment: BTreeMap<String, OsString>,
 }
 
 impl HostSettings {
@@ -62,6 +64,7 @@ impl HostSettings {
             start_timeout,
             tls: get("TF_DISABLE_PLUGIN_TLS").is_none(),
             reattached,
+            environment: BTreeMap::new(),
         })
     }
 }
@@ -230,6 +233,7 @@ impl Host {
         Launch {
             args,
             own: true,
+            environment: self.settings.environment.clone(),
             ..self.executable(title, self.settings.executable.clone(), protocols)
         }
     }
@@ -243,6 +247,7 @@ impl Host {
             tls: self.settings.tls,
             timeout: self.settings.start_timeout,
             own: false,
+            environment: BTreeMap::new(),
         }
     }
 }

@@ -5,6 +5,7 @@
     reason = "sockets of plugins go to a directory that the environment names"
 )]
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,8 @@ pub struct Launch {
     /// Others inherit our standard input, as they are used to, and on Linux the kernel ends them with us, however we end
     /// (see [`crate::spawner`]).
     pub own: bool,
+    /// Environment variables that differ from those of this process.
+    pub environment: BTreeMap<String, OsString>,
 }
 
 /// A plugin that is ready.
@@ -132,6 +135,7 @@ impl Launch {
         let protocols: Vec<String> = self.protocols.iter().map(u32::to_string).collect();
         command
             .args(&self.args)
+            .envs(&self.environment)
             .env(COOKIE_NAME, COOKIE_VALUE)
             .env("PLUGIN_PROTOCOL_VERSIONS", protocols.join(","))
             .env("PLUGIN_MIN_PORT", "10000")

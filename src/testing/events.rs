@@ -1,6 +1,7 @@
 //! What happens in a suite, for those who watch.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use addrs::AbsResourceInstance;
@@ -78,6 +79,19 @@ pub struct Destroyed {
     pub kept: Option<PathBuf>,
 }
 
+/// A state that was not destroyed because of a second interrupt.
+#[derive(Debug)]
+pub struct Left {
+    /// The key of the state.
+    pub key: Arc<str>,
+    /// What is in it.
+    pub state: State,
+    /// Why it could not be kept.
+    pub diagnostics: Diagnostics,
+    /// The state file in which it is recorded.
+    pub kept: Option<PathBuf>,
+}
+
 /// An event. Names of files are those of the suite.
 #[derive(Debug)]
 pub enum Event<'e> {
@@ -99,12 +113,8 @@ pub enum Event<'e> {
     TeardownOfRunEnds(&'e SuiteFile, usize, &'e Destroyed),
     /// A file is over.
     FileEnds(&'e SuiteFile, Status, &'e Diagnostics),
-    /// A second interrupt has ended a run: what is in the states of the file, and what it was about to create.
-    Interrupted(
-        &'e SuiteFile,
-        &'e [(std::sync::Arc<str>, State)],
-        &'e [AbsResourceInstance],
-    ),
+    /// A second interrupt has ended a file: what is in its states, and what its runs were about to create.
+    Interrupted(&'e SuiteFile, &'e [Left], &'e [AbsResourceInstance]),
 }
 
 /// Watches a suite. Called from several tasks.

@@ -1,23 +1,22 @@
 //! One test file: what its runs share, and in which order they go.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use addrs::LocalProviderConfig;
+use addrs::{AbsResourceInstance, LocalProviderConfig};
 use config::{Config, ProviderConfig};
 use cty::Value;
 use engine::stop::Stop;
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
 use provider::Provider;
 use state::State;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
-use crate::events::{Event, Performed, Status};
+use crate::events::{Event, Left, Performed, Status, objects};
 use crate::mock::Source;
 use crate::order::{self, Needs};
 use crate::providers::Pool;
 use crate::suite::{Suite, SuiteFile};
+use crate::walk::walk;
 use crate::{expected, substitutes};
 
 /// A state, and the run that was the last one to change it.
@@ -40,6 +39,8 @@ struct Memory {
     states: BTreeMap<Arc<str>, Kept>,
     diagnostics: Diagnostics,
     sources: SourceMap,
+    /// What runs that were ended by a second interrupt were about to create.
+    planned: Vec<AbsResourceInstance>,
 }
 
 type Configured = BTreeMap<(addrs::Provider, LocalProviderConfig), Result<Arc<dyn Provider>, ()>>;
@@ -53,6 +54,8 @@ pub struct FileRun<'s> {
     pub(crate) stop: Stop,
     memory: Mutex<Memory>,
     configured: tokio::sync::Mutex<Configured>,
+    /// For each run, those that it waits for.
+    pub(crate) before: OnceLock<Vec<BTreeSet<usize>>>,
 }
 
 /// What a file has come to.
@@ -78,6 +81,7 @@ impl<'s> FileRun<'s> {
                 ..Memory::default()
             }),
             configured: tokio::sync::Mutex::default(),
+            before: OnceLock::new(),
         }
     }
 
@@ -88,19 +92,13 @@ impl<'s> FileRun<'s> {
     /// Runs the file.
     pub async fn perform(self) -> FileResult {
         self.suite.view.event(&Event::FileBegins(self.of));
-        let cancelled = async {
-            self.suite.stop.cancelled().await;
-            self.stop.cancel();
-            std::future::pending::<()>().await;
-        };
-        let work = async {
-            if self.check() && self.perform_runs().await {
-                self.evaluate_the_rest();
-            }
-        };
-        tokio::select! {
-            () = work => {}
-            () = cancelled => {}
+        let (whole, own) = (self.suite.stop.clone(), self.stop.clone());
+        let link = tokio::spawn(async move {
+            whole.cancelled().await;
+            own.cancel();
+        });
+        if self.check() && self.perform_runs().await {
+            self.evaluate_the_rest();
         }
         let mut status = self.status_of_runs();
         if !self.suite.stop.is_cancelled() && !self.of.file.runs.is_empty() {
@@ -108,6 +106,10 @@ impl<'s> FileRun<'s> {
             if self.teardown().await {
                 status = Status::Error;
             }
+        }
+        link.abort();
+        if self.suite.stop.is_cancelled() {
+            self.tell_interrupted();
         }
         self.close().await;
         let (diagnostics, runs) = {
@@ -166,31 +168,11 @@ impl<'s> FileRun<'s> {
                 return false;
             }
         };
-        let mut waiting: Vec<usize> = before.iter().map(BTreeSet::len).collect();
-        let mut after: Vec<Vec<usize>> = vec![Vec::new(); before.len()];
-        for (i, all) in before.iter().enumerate() {
-            all.iter().for_each(|j| after[*j].push(i));
-        }
-        let mut ready: BTreeSet<usize> = (0..before.len()).filter(|i| waiting[*i] == 0).collect();
-        let mut going = FuturesUnordered::new();
-        loop {
-            while going.len() < self.suite.run_parallelism.max(1)
-                && let Some(i) = ready.pop_first()
-            {
-                let (before, needs) = (&before[i], &needs[i]);
-                going.push(async move {
-                    self.perform_run(i, before, needs).await;
-                    i
-                });
-            }
-            let Some(done) = going.next().await else { break };
-            for i in &after[done] {
-                waiting[*i] -= 1;
-                if waiting[*i] == 0 {
-                    ready.insert(*i);
-                }
-            }
-        }
+        let before = self.before.get_or_init(|| before);
+        walk(before, self.suite.run_parallelism, async |i| {
+            self.perform_run(i, &before[i], &needs[i]).await;
+        })
+        .await;
         true
     }
 
@@ -249,6 +231,33 @@ impl<'s> FileRun<'s> {
             _ = close => {}
             () = self.suite.stop.cancelled() => {}
         }
+    }
+
+    /// After a second interrupt: keeps the states of the file, and tells what is in them.
+    fn tell_interrupted(&self) {
+        let planned = std::mem::take(&mut self.memory().planned);
+        let mut left = Vec::new();
+        for (key, kept) in self.states() {
+            if objects(&kept.state).is_empty() {
+                continue;
+            }
+            let path = self
+                .suite
+                .leftovers
+                .map(|l| l.keep(&self.of.file.name, &key, &kept.state));
+            let (path, diagnostics) = match path {
+                Some(Ok(path)) => (Some(path), Diagnostics::new()),
+                Some(Err(problems)) => (None, problems),
+                None => (None, Diagnostics::new()),
+            };
+            left.push(Left {
+                key,
+                state: kept.state,
+                diagnostics,
+                kept: path,
+            });
+        }
+        self.suite.view.event(&Event::Interrupted(self.of, &left, &planned));
     }
 
     // ---- what is known -----------------------------------------------------------------------------------------
@@ -332,6 +341,11 @@ impl<'s> FileRun<'s> {
         let config = problems.into_result(Arc::new(config))?;
         self.memory().modules.insert(key, config.clone());
         Ok(config)
+    }
+
+    /// Notes what a run was about to create when a second interrupt ended it.
+    pub(crate) fn set_planned(&self, planned: impl IntoIterator<Item = AbsResourceInstance>) {
+        self.memory().planned.extend(planned);
     }
 
     /// The state with this key, which is empty at first.

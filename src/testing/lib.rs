@@ -4,19 +4,21 @@
 //! runs ([`run`]) wait for those that they depend on ([`order`]), and may go on beside each other. A run plans, applies if it is
 //! to, compares failures with those that are expected ([`expected`]) and evaluates its assertions ([`assertions`]). At the end
 //! of the file, what exists is destroyed ([`teardown`]). Mocks are providers ([`mock`], [`generate`]) that the engine cannot tell
-//! from real ones. What happens goes to a [`View`] as [`Event`]s.
+//! from real ones. What of a module the runs have come upon is its [`coverage`]. What happens goes to a [`View`] as [`Event`]s.
 //!
 //! The engine plans and applies in process: nothing is written anywhere, and a provider's schema is asked for once.
 //!
 //! Where to begin: [`suite::Suite`], then [`run`].
 
 pub mod assertions;
+pub mod coverage;
 pub mod events;
 pub mod expected;
 pub mod file;
 pub mod generate;
 pub mod mock;
 pub mod order;
+pub mod provider_types;
 pub mod providers;
 pub mod run;
 mod scope;
@@ -25,6 +27,7 @@ pub mod substitutes;
 pub mod suite;
 pub mod teardown;
 mod variables;
+mod walk;
 
 pub use events::{Event, Performed, Status, View};
 pub use suite::{Counts, Suite, SuiteFile};

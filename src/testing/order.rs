@@ -132,6 +132,39 @@ pub fn order(file: &TestFile, needs: &[Needs]) -> Result<Vec<BTreeSet<usize>>, D
     }
 }
 
+/// For each of these states, by key, those that are destroyed before it: the states of runs that came after those that made it.
+/// `before` is the order of the runs. Never do two wait for each other: of two that were made in turns, the one that was changed
+/// last goes first.
+#[must_use]
+pub fn teardown(file: &TestFile, before: &[BTreeSet<usize>], keys: &[Arc<str>]) -> Vec<BTreeSet<usize>> {
+    let number: BTreeMap<&Arc<str>, usize> = keys.iter().enumerate().map(|(i, key)| (key, i)).collect();
+    let of_run: Vec<Option<usize>> = file.runs.iter().map(|r| number.get(&r.key()).copied()).collect();
+    let mut last = vec![None; keys.len()];
+    for (run, state) in of_run.iter().enumerate() {
+        if let Some(state) = state {
+            last[*state] = Some(run);
+        }
+    }
+    let mut out = vec![BTreeSet::new(); keys.len()];
+    for (state, run) in last.iter().enumerate() {
+        let mut seen = vec![false; file.runs.len()];
+        let mut open: Vec<usize> = run.iter().copied().collect();
+        while let Some(run) = open.pop() {
+            for earlier in before.get(run).into_iter().flatten() {
+                if std::mem::replace(&mut seen[*earlier], true) {
+                    continue;
+                }
+                open.push(*earlier);
+                // The state that was changed last goes first.
+                if let Some(other) = of_run[*earlier].filter(|other| *other != state && last[*other] < last[state]) {
+                    out[other].insert(state);
+                }
+            }
+        }
+    }
+    out
+}
+
 /// Runs and variables that wait for each other.
 fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option<Vec<String>> {
     let mut graph: DiGraph<String, ()> = DiGraph::new();
@@ -218,6 +251,30 @@ mod tests {
         assert_eq!(order[1], BTreeSet::new());
         assert_eq!(order[2], BTreeSet::from([0]));
         assert_eq!(order[3], BTreeSet::from([1]));
+    }
+
+    #[test]
+    fn states_are_destroyed_before_those_they_were_made_after() {
+        let plain = file(&[
+            "run \"a\" {\nstate_key = \"a\"\n}",
+            "run \"b\" {\nstate_key = \"b\"\n}",
+            "run \"again\" {\nstate_key = \"a\"\n}",
+        ]);
+        let keys = [Arc::from("a"), Arc::from("b")];
+        let before = ordered(&plain).unwrap();
+        assert_eq!(teardown(&plain, &before, &keys), [BTreeSet::new(), BTreeSet::from([0])]);
+        let parallel = file(&[
+            "test {\nparallel = true\n}",
+            "run \"a\" {\nstate_key = \"a\"\n}",
+            "run \"b\" {\nstate_key = \"b\"\n}",
+            "run \"c\" {\nstate_key = \"c\"\nvariables {\nx = run.b.y\n}\n}",
+        ]);
+        let keys = [Arc::from("a"), Arc::from("b"), Arc::from("c")];
+        let before = ordered(&parallel).unwrap();
+        assert_eq!(
+            teardown(&parallel, &before, &keys),
+            [BTreeSet::new(), BTreeSet::from([2]), BTreeSet::new()]
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use syntax::Diagnostics;
 use tokio::sync::OnceCell;
 
 use crate::mock::{Given, Mock, Source};
-use crate::shared::Shared;
+use crate::shared::{Shared, Valid};
 
 /// A provider that is started by the first who needs it.
 type Started = Arc<OnceCell<Arc<dyn Provider>>>;
@@ -20,6 +20,7 @@ type Started = Arc<OnceCell<Arc<dyn Provider>>>;
 pub struct Pool<'s> {
     source: &'s dyn ProviderSource,
     running: Mutex<HashMap<addrs::Provider, Started>>,
+    valid: Mutex<HashMap<addrs::Provider, Arc<Valid>>>,
 }
 
 impl<'s> Pool<'s> {
@@ -29,6 +30,7 @@ impl<'s> Pool<'s> {
         Pool {
             source,
             running: Mutex::default(),
+            valid: Mutex::default(),
         }
     }
 
@@ -44,9 +46,17 @@ impl<'s> Pool<'s> {
         Ok(running.clone())
     }
 
+    /// The unconfigured provider, as those see it for whom somebody else stands in for the configured one.
+    fn shared(&self, provider: &addrs::Provider, running: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        let mut valid = self.valid.lock().unwrap_or_else(PoisonError::into_inner);
+        let valid = valid.entry(provider.clone()).or_default().clone();
+        Arc::new(Shared::remembering(running, valid))
+    }
+
     /// The unconfigured provider, if it runs.
     fn running(&self, provider: &addrs::Provider) -> Option<Arc<dyn Provider>> {
-        self.cell(provider).get().cloned()
+        let running = self.cell(provider).get().cloned()?;
+        Some(self.shared(provider, running))
     }
 
     /// Starts a process that is configured with this value.
@@ -174,7 +184,7 @@ impl ProviderSource for RunProviders<'_> {
             // What pretends needs the real one beside it.
             let shared = self.pool.unconfigured(provider).await?;
             if !self.real.contains(provider) {
-                return Ok(Arc::new(Shared::new(shared)));
+                return Ok(self.pool.shared(provider, shared));
             }
         }
         self.pool.source.start(provider).await

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use addrs::AbsResourceInstance;
 use config::{Config, TestRun};
 use engine::events::NoEvents;
 use engine::functions::Functions;
@@ -90,7 +89,14 @@ impl<'s> FileRun<'s> {
         if !run.options.not_replaceable.is_empty() {
             return done;
         }
-        let (config, providers) = match self.substituted(index).await {
+        let substituted = tokio::select! {
+            substituted = self.substituted(index) => substituted,
+            () = self.suite.stop.cancelled() => {
+                self.interrupted(None, &mut done);
+                return done;
+            }
+        };
+        let (config, providers) = match substituted {
             Ok(substituted) => substituted,
             Err(NoProviders::Wrong(problems)) => {
                 done.diagnostics.extend(problems);
@@ -167,6 +173,9 @@ impl<'s> FileRun<'s> {
             self.applied(setting, planning.plan, planning.diagnostics, done).await;
             return;
         }
+        if let (Some(coverage), Some(plan)) = (self.suite.coverage, &planning.plan) {
+            coverage.planned(&setting.config, plan);
+        }
         let all = planning.diagnostics.clone();
         let compared = expected::compare(run, planning.diagnostics);
         let failed = compared.rest.has_errors();
@@ -225,6 +234,9 @@ impl<'s> FileRun<'s> {
         done.diagnostics.extend(kept);
         let result = engine::apply::apply(self.inputs(setting, &plan.prior_state), &plan, &NoResults).await;
         self.set_state(run.key(), result.state.clone(), setting.index);
+        if let Some(coverage) = self.suite.coverage {
+            coverage.exist(&setting.config, &result.state);
+        }
         if self.suite.stop.is_cancelled() {
             return self.interrupted(Some(&plan), done);
         }
@@ -292,14 +304,10 @@ impl<'s> FileRun<'s> {
 
     /// Reports a run that a second interrupt has ended.
     fn interrupted(&self, plan: Option<&Plan>, done: &mut Performed) {
-        let planned: Vec<AbsResourceInstance> = plan
-            .iter()
-            .flat_map(|plan| &plan.changes)
-            .filter(|change| change.action == Action::Create)
-            .map(|change| change.address.clone())
-            .collect();
-        let states: Vec<_> = self.states().into_iter().map(|(key, kept)| (key, kept.state)).collect();
-        self.suite.view.event(&Event::Interrupted(self.of, &states, &planned));
+        let changes = plan.iter().flat_map(|plan| &plan.changes);
+        let planned = changes.filter(|change| change.action == Action::Create);
+        let planned = planned.map(|change| change.address.clone());
+        self.set_planned(planned);
         done.diagnostics.push(Diagnostic::error(
             "Test interrupted",
             "The run was ended by a second interrupt. What it has created, and what earlier runs have, was not destroyed.",

@@ -1,17 +1,53 @@
 //! What expressions of a test file can refer to, outside assertions: variables of the file, values from outside, and the outputs
 //! of runs that are done.
 
+use std::sync::{Mutex, PoisonError};
+
 use cty::Value;
 use lang::scope::{FunctionSettings, Reference, Scope};
 use syntax::ast::TraversalStep;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 use addrs::{Mode, Referenceable};
 
 use crate::file::FileRun;
 
 /// The scope of a file's expressions.
-pub struct FileScope<'f, 's>(pub &'f FileRun<'s>);
+pub struct FileScope<'f, 's> {
+    file: &'f FileRun<'s>,
+    /// What is no error, but should be told.
+    warnings: Mutex<Diagnostics>,
+}
+
+impl<'f, 's> FileScope<'f, 's> {
+    /// The scope of this file.
+    #[must_use]
+    pub fn new(file: &'f FileRun<'s>) -> FileScope<'f, 's> {
+        FileScope {
+            file,
+            warnings: Mutex::default(),
+        }
+    }
+
+    /// What has come up while something was evaluated.
+    #[must_use]
+    pub fn into_warnings(self) -> Diagnostics {
+        self.warnings.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The warning about a variable that has a value from outside, but neither type nor value in the file.
+#[must_use]
+pub fn without_definition(name: &str, at: &Range) -> Diagnostic {
+    Diagnostic::warning(
+        "Variable referenced without definition",
+        format!(
+            "The variable \"{name}\" has its value from outside, and the test file does not say what it is. A later release may \
+             refuse this: add a block variable \"{name}\" to the file."
+        ),
+    )
+    .at(at)
+}
 
 fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error(summary, detail).at(&reference.range).into()
@@ -33,8 +69,17 @@ fn referenced<'v>(value: &'v Value, steps: &[TraversalStep]) -> &'v Value {
 impl Scope for FileScope<'_, '_> {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
         match &reference.subject {
-            Referenceable::Variable(name) => match self.0.value_of(name, &reference.range) {
-                Ok(Some(value)) => Ok(value),
+            Referenceable::Variable(name) => match self.file.value_of(name, &reference.range) {
+                Ok(Some((value, defined))) => {
+                    if !defined {
+                        let warning = without_definition(name, &reference.range);
+                        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+                        if !warnings.iter().any(|w| *w == warning) {
+                            warnings.push(warning);
+                        }
+                    }
+                    Ok(value)
+                }
                 Ok(None) => Err(error(
                     reference,
                     "Reference to unavailable variable",
@@ -46,8 +91,8 @@ impl Scope for FileScope<'_, '_> {
                 Err(problems) => Err(problems),
             },
             Referenceable::Resource(r) if r.mode == Mode::Managed && &*r.ty == "run" => {
-                let Some(outputs) = self.0.outputs_of(&r.name) else {
-                    let detail = if self.0.has_run(&r.name) {
+                let Some(outputs) = self.file.outputs_of(&r.name) else {
+                    let detail = if self.file.has_run(&r.name) {
                         format!("The run \"{}\" has no outputs: it has not been carried out.", r.name)
                     } else {
                         format!("There is no run \"{}\" in this file.", r.name)
@@ -76,7 +121,7 @@ impl Scope for FileScope<'_, '_> {
     }
 
     fn functions(&self) -> Option<&FunctionSettings> {
-        Some(&self.0.suite.environment.functions)
+        Some(&self.file.suite.environment.functions)
     }
 }
 

@@ -1,7 +1,9 @@
 //! A provider that several operations use: it does not end with one of them.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use addrs::Mode;
 use async_trait::async_trait;
 use cty::Value;
 use provider::{
@@ -10,14 +12,67 @@ use provider::{
 };
 use syntax::Diagnostics;
 
+/// How many configurations of a type are remembered as valid.
+const REMEMBERED: usize = 64;
+
+/// The configurations of objects that a provider without a configuration has found to be valid: it knows nothing but them, so that
+/// it would find the same again. Runs of a suite mostly have equal ones.
+#[derive(Debug, Default)]
+pub struct Valid(Mutex<HashMap<(Mode, String), Vec<Value>>>);
+
+impl Valid {
+    fn all(&self) -> MutexGuard<'_, HashMap<(Mode, String), Vec<Value>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_known(&self, mode: Mode, ty: &str, config: &Value) -> bool {
+        let all = self.all();
+        all.get(&(mode, ty.to_owned()))
+            .is_some_and(|known| known.contains(config))
+    }
+
+    fn add(&self, mode: Mode, ty: &str, config: Value) {
+        let mut all = self.all();
+        let known = all.entry((mode, ty.to_owned())).or_default();
+        if known.len() < REMEMBERED {
+            known.push(config);
+        }
+    }
+}
+
 /// A provider that is not closed by those who use it.
-pub struct Shared(Arc<dyn Provider>);
+pub struct Shared(Arc<dyn Provider>, Option<Arc<Valid>>);
 
 impl Shared {
     /// The same provider.
     #[must_use]
     pub fn new(provider: Arc<dyn Provider>) -> Shared {
-        Shared(provider)
+        Shared(provider, None)
+    }
+
+    /// The same provider, which is not configured, and not asked again about what it has found to be valid.
+    #[must_use]
+    pub fn remembering(provider: Arc<dyn Provider>, valid: Arc<Valid>) -> Shared {
+        Shared(provider, Some(valid))
+    }
+
+    /// Asks about a configuration unless it is known to be valid.
+    async fn checked(
+        &self,
+        mode: Mode,
+        ty: &str,
+        config: Value,
+        ask: impl AsyncFnOnce(Value) -> Result<Answer<()>, Diagnostics>,
+    ) -> Result<Answer<()>, Diagnostics> {
+        let Some(valid) = &self.1 else { return ask(config).await };
+        if valid.is_known(mode, ty, &config) {
+            return Ok(Answer::default());
+        }
+        let answer = ask(config.clone()).await?;
+        if answer.diagnostics.is_empty() {
+            valid.add(mode, ty, config);
+        }
+        Ok(answer)
     }
 }
 
@@ -36,11 +91,13 @@ impl Provider for Shared {
     }
 
     async fn validate_resource(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
-        self.0.validate_resource(ty, config).await
+        let ask = async |config| self.0.validate_resource(ty, config).await;
+        self.checked(Mode::Managed, ty, config, ask).await
     }
 
     async fn validate_data(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
-        self.0.validate_data(ty, config).await
+        let ask = async |config| self.0.validate_data(ty, config).await;
+        self.checked(Mode::Data, ty, config, ask).await
     }
 
     async fn validate_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {

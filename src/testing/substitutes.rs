@@ -238,8 +238,9 @@ impl<'s> FileRun<'s> {
         block: &ProviderConfig,
         schema: &provider::ProviderSchema,
     ) -> Result<Value, Diagnostics> {
-        let scope = FileScope(self);
+        let scope = FileScope::new(self);
         let (value, problems) = lang::body::decode_body(&block.body, &schema.provider.block, Context::new(&scope));
+        self.report_once(scope.into_warnings());
         problems.into_result(value.unmark_deep().0)
     }
 }

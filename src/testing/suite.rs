@@ -11,6 +11,7 @@ use engine::stop::Stop;
 use provider::ProviderSource;
 use syntax::{Diagnostics, SourceMap};
 
+use crate::coverage::Coverage;
 use crate::events::{Event, Status, View};
 use crate::file::FileRun;
 use crate::providers::Pool;
@@ -59,6 +60,8 @@ pub struct Suite<'s> {
     pub run_parallelism: usize,
     /// Whether expected failures are reported, too.
     pub verbose: bool,
+    /// Notes which objects runs have had. What they have evaluated is noted by the witness of the environment.
+    pub coverage: Option<&'s Coverage>,
     /// Where what could not be destroyed is kept.
     pub leftovers: Option<&'s dyn Leftovers>,
 }
@@ -105,6 +108,8 @@ pub struct SuiteResult {
     pub status: Status,
     /// The runs.
     pub counts: Counts,
+    /// The files that were run, and how they went.
+    pub files: Vec<(Arc<str>, Status)>,
     /// Texts that came up on the way, such as values of variables.
     pub sources: SourceMap,
 }
@@ -123,6 +128,7 @@ pub async fn run(suite: Suite<'_>) -> SuiteResult {
         }
         let done = FileRun::new(suite, file, &pool).perform().await;
         out.status = out.status.max(done.status);
+        out.files.push((file.file.name.clone(), done.status));
         for status in done.runs {
             out.counts.add(status);
         }

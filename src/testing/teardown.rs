@@ -1,5 +1,7 @@
-//! The end of a file: what its runs have created is destroyed, what was made last first.
+//! The end of a file: what its runs have created is destroyed: a state before those that it was made after, and the others beside
+//! each other.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use config::{Config, Module, ModuleNode};
@@ -12,8 +14,10 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::events::{Destroyed, Event, objects};
 use crate::file::{FileRun, Kept};
+use crate::order;
 use crate::run::Setting;
 use crate::substitutes::NoProviders;
+use crate::walk::walk;
 
 /// The same configuration in which nothing is protected from being destroyed.
 fn unprotected(config: &Arc<Config>) -> Arc<Config> {
@@ -41,34 +45,52 @@ impl FileRun<'_> {
     /// Destroys what exists in the states of the file. Returns whether something could not be.
     pub(crate) async fn teardown(&self) -> bool {
         let mut states = self.states();
-        // What a run has created may depend on what earlier ones have.
+        states.retain(|(_, kept)| !objects(&kept.state).is_empty());
+        // Where nothing says otherwise, what was made last goes first.
         states.sort_by_key(|(_, kept)| std::cmp::Reverse(kept.run));
-        let mut failed = false;
-        for (key, kept) in states {
-            if objects(&kept.state).is_empty() || self.suite.stop.is_cancelled() {
-                continue;
+        let keys: Vec<Arc<str>> = states.iter().map(|(key, _)| key.clone()).collect();
+        let none = Vec::new();
+        let runs = self.before.get().unwrap_or(&none);
+        let before = order::teardown(&self.of.file, runs, &keys);
+        let failed = AtomicBool::new(false);
+        walk(&before, self.suite.run_parallelism, async |i| {
+            let (key, kept) = &states[i];
+            if self.teardown_of(key, kept).await {
+                failed.store(true, Ordering::Relaxed);
             }
-            let begin = Event::TeardownOfRun(self.of, kept.run, Duration::ZERO);
-            self.suite.view.event(&begin);
-            let (left, diagnostics) = self.destroy(&kept).await;
-            let mut done = Destroyed {
-                left,
-                diagnostics,
-                kept: None,
-            };
-            let remain = !objects(&done.left).is_empty();
-            if remain && let Some(leftovers) = self.suite.leftovers {
-                match leftovers.keep(&self.of.file.name, &key, &done.left) {
-                    Ok(path) => done.kept = Some(path),
-                    Err(problems) => done.diagnostics.extend(problems),
-                }
-            }
-            failed |= remain || done.diagnostics.has_errors();
-            self.suite
-                .view
-                .event(&Event::TeardownOfRunEnds(self.of, kept.run, &done));
-            self.set_state(key, done.left, kept.run);
+        })
+        .await;
+        failed.into_inner()
+    }
+
+    /// Destroys what exists in one state. Returns whether something could not be.
+    async fn teardown_of(&self, key: &Arc<str>, kept: &Kept) -> bool {
+        if self.suite.stop.is_cancelled() {
+            return false;
         }
+        let begin = Event::TeardownOfRun(self.of, kept.run, Duration::ZERO);
+        self.suite.view.event(&begin);
+        let (left, diagnostics) = self.destroy(kept).await;
+        self.set_state(key.clone(), left.clone(), kept.run);
+        if self.suite.stop.is_cancelled() {
+            // What is left of all states is told at once.
+            return true;
+        }
+        let mut done = Destroyed {
+            left,
+            diagnostics,
+            kept: None,
+        };
+        let remain = !objects(&done.left).is_empty();
+        if remain && let Some(leftovers) = self.suite.leftovers {
+            match leftovers.keep(&self.of.file.name, key, &done.left) {
+                Ok(path) => done.kept = Some(path),
+                Err(problems) => done.diagnostics.extend(problems),
+            }
+        }
+        let failed = remain || done.diagnostics.has_errors();
+        let end = Event::TeardownOfRunEnds(self.of, kept.run, &done);
+        self.suite.view.event(&end);
         failed
     }
 

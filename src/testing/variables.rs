@@ -1,17 +1,19 @@
 //! The values of variables: of a run, of its file, and from outside.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use addrs::Referenceable;
 use config::model::Variable;
-use config::{Config, Module};
+use config::{Config, Module, TestRun};
 use cty::Value;
 use lang::eval::{Context, evaluate};
+use lang::refs;
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::file::FileRun;
 use crate::order::Named;
-use crate::scope::FileScope;
+use crate::scope::{FileScope, without_definition};
 
 /// The values of the variables of a run.
 #[derive(Clone, Debug, Default)]
@@ -35,23 +37,21 @@ fn missing(variable: &Variable) -> Diagnostic {
 }
 
 impl FileRun<'_> {
-    /// The value of a variable for an expression of the file: that of the file, or one from outside. `None` if there is none.
-    pub(crate) fn value_of(&self, name: &Arc<str>, at: &Range) -> Result<Option<Value>, Diagnostics> {
+    /// The value of a variable for an expression of the file: that of the file, or one from outside, and whether the file says
+    /// what the variable is. `None` if there is none.
+    pub(crate) fn value_of(&self, name: &Arc<str>, at: &Range) -> Result<Option<(Value, bool)>, Diagnostics> {
         if self.of.file.variables.contains_key(name) || self.of.file.definitions.contains_key(name) {
             // A failure has been reported.
-            return self.file_variable(name).map(Some).map_err(|()| Diagnostics::new());
+            let value = self.file_variable(name);
+            return value.map(|value| Some((value, true))).map_err(|()| Diagnostics::new());
         }
-        let declared = self.suite.root.root.module.variables.get(name);
-        let declared = declared.cloned().map(|mut v| {
-            v.default = None;
-            v
-        });
-        let variable = declared.unwrap_or_else(|| Variable::undeclared(name.clone(), at));
-        let (mut values, problems) = self.outside_values([variable]);
+        // What the module declares does not count here.
+        let (mut values, mut problems) = self.outside_values([Variable::undeclared(name.clone(), at)]);
         if problems.has_errors() {
+            problems.push(without_definition(name, at));
             return Err(problems);
         }
-        Ok(values.remove(name))
+        Ok(values.remove(name).map(|value| (value, false)))
     }
 
     /// The values that these variables have from outside. Those without one have none here.
@@ -105,8 +105,9 @@ impl FileRun<'_> {
 
     fn evaluated_variable(&self, name: &Arc<str>) -> (Option<Value>, Diagnostics) {
         if let Some(expr) = self.of.file.variables.get(name) {
-            let scope = FileScope(self);
-            let (value, problems) = evaluate(expr, Context::new(&scope));
+            let scope = FileScope::new(self);
+            let (value, mut problems) = evaluate(expr, Context::new(&scope));
+            problems.extend(scope.into_warnings());
             let failed = problems.has_errors() || failed_silently(&value, &problems, expr, self);
             return ((!failed).then_some(value), problems);
         }
@@ -132,24 +133,17 @@ impl FileRun<'_> {
         let file = &self.of.file;
         let run = &file.runs[index];
         let declared = &module.root.module.variables;
-        let mut referenced = Named::default();
-        for rule in &run.asserts {
-            referenced.add(&rule.condition);
-            referenced.add(&rule.error_message);
-        }
-        let extra: BTreeSet<&Arc<str>> = referenced
-            .variables
-            .iter()
-            .filter(|name| !declared.contains_key(*name))
-            .collect();
+        let mut extra = referenced(run);
+        extra.retain(|name, _| !declared.contains_key(name));
         let mut out = RunVariables::default();
         let mut problems = Diagnostics::new();
         let mut outside = Vec::new();
-        for name in declared.keys().chain(extra.iter().copied()) {
+        for name in declared.keys().chain(extra.keys()) {
             let variable = declared.get(name);
             let (value, range) = if let Some(expr) = run.variables.get(name) {
-                let scope = FileScope(self);
-                let (value, found) = evaluate(expr, Context::new(&scope));
+                let scope = FileScope::new(self);
+                let (value, mut found) = evaluate(expr, Context::new(&scope));
+                found.extend(scope.into_warnings());
                 let failed = found.has_errors() || failed_silently(&value, &found, expr, self);
                 problems.extend(found);
                 if failed {
@@ -178,10 +172,10 @@ impl FileRun<'_> {
                 },
             }
         }
-        self.add_outside(outside, declared, &mut out, &mut problems);
+        self.add_outside(outside, declared, &extra, &mut out, &mut problems);
         let complete = !problems.has_errors();
         for (name, expr) in run.variables.iter().filter(|_| complete) {
-            if !declared.contains_key(name) && !extra.contains(name) {
+            if !declared.contains_key(name) && !extra.contains_key(name) {
                 problems.push(
                     Diagnostic::warning(
                         "Value for undeclared variable",
@@ -201,6 +195,7 @@ impl FileRun<'_> {
         &self,
         outside: Vec<Variable>,
         declared: &BTreeMap<Arc<str>, Variable>,
+        extra: &BTreeMap<Arc<str>, Range>,
         out: &mut RunVariables,
         problems: &mut Diagnostics,
     ) {
@@ -218,13 +213,35 @@ impl FileRun<'_> {
                     }
                 }
                 (Some(value), None) => {
+                    problems.extend(extra.get(&name).map(|at| without_definition(&name, at)));
                     out.extra.insert(name, value);
                 }
                 (None, Some(variable)) if !failed => problems.push(missing(variable)),
+                // It has a value, which cannot be read.
+                (None, None) if failed => {
+                    let at = extra.get(&name).filter(|at| self.value_of(&name, at).is_err());
+                    problems.extend(at.map(|at| without_definition(&name, at)));
+                }
                 (None, _) => {}
             }
         }
     }
+}
+
+/// The variables that a run's own expressions refer to, and where they do so last.
+fn referenced(run: &TestRun) -> BTreeMap<Arc<str>, Range> {
+    let rules = run
+        .asserts
+        .iter()
+        .flat_map(|rule| [&rule.condition, &rule.error_message]);
+    let traversals = rules.chain(run.variables.values()).flat_map(refs::traversals);
+    let mut out = BTreeMap::new();
+    for reference in traversals.filter_map(|t| refs::whole_reference(t).ok()) {
+        if let Referenceable::Variable(name) = reference.subject {
+            out.insert(name, reference.range);
+        }
+    }
+    out
 }
 
 /// Whether a value is not there because something it refers to has failed, which has been reported.

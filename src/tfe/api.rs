@@ -57,10 +57,49 @@ pub(crate) struct Api {
     pub integration: bool,
 }
 
-/// An answer: its document, and the header that says how often intermediate states are welcome.
+/// An answer: its document, and what its headers say about the server.
 pub(crate) struct Answer {
     pub document: Json,
-    pub api_version: Option<String>,
+    pub server: Server,
+}
+
+/// What a server says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// The version of its API, if it says one.
+    pub api_version: Option<(u64, u64)>,
+    /// What it is called, in sentences.
+    pub name: String,
+    /// Its release, if it is one of Terraform Enterprise: `v202302-1`.
+    pub release: Option<String>,
+}
+
+impl Server {
+    fn of(response: &Response) -> Server {
+        let version = response.header("tfp-api-version").and_then(|text| {
+            let (major, minor) = text.split_once('.')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        });
+        let named = |name: &&str| matches!(*name, "HCP Terraform" | "Terraform Enterprise");
+        Server {
+            api_version: version,
+            name: response
+                .header("tfp-appname")
+                .filter(named)
+                .unwrap_or("HCP Terraform")
+                .to_owned(),
+            release: response
+                .header("x-tfe-version")
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned),
+        }
+    }
+
+    /// Whether the API is of this version, or a later one.
+    #[must_use]
+    pub fn is_at_least(&self, major: u64, minor: u64) -> bool {
+        self.api_version.is_some_and(|version| version >= (major, minor))
+    }
 }
 
 impl Api {
@@ -100,23 +139,32 @@ impl Api {
         }
         let sent = request.retries(RETRIES).timeout(TIMEOUT).send().await;
         let mut response = sent.map_err(|e| ApiError::Failed(e.to_string()))?;
-        let api_version = response.header("tfp-api-version").map(str::to_owned);
+        let server = Server::of(&response);
         let body = accepted(&mut response, LIMIT).await?;
         let document = match body.is_empty() {
             true => Json::Null,
             false => serde_json::from_slice(&body)
                 .map_err(|_| ApiError::Failed(format!("the answer of {} is no JSON document", shown(&response.url))))?,
         };
-        Ok(Answer { document, api_version })
+        Ok(Answer { document, server })
+    }
+
+    /// Gets what is no document.
+    pub async fn text(&self, path: &str) -> Result<Vec<u8>, ApiError> {
+        self.fetch(self.address(path)?, JSON_API).await
     }
 
     /// Gets what is at an address that an answer has: it may be of another host, which gets no token then.
     pub async fn download(&self, address: &str) -> Result<Vec<u8>, ApiError> {
-        let url = self.address(address)?;
+        self.fetch(self.address(address)?, "application/json").await
+    }
+
+    async fn fetch(&self, url: Url, accept: &str) -> Result<Vec<u8>, ApiError> {
         let own = url.origin() == self.base.origin();
         let request = self.net.request(Method::GET, url).token(own.then_some(&self.token));
         let request = request
-            .header("accept", "application/json")
+            .header("accept", accept)
+            .header("terraform-version", &self.net.settings().terraform_version)
             .retries(RETRIES)
             .timeout(TIMEOUT);
         let mut response = request.send().await.map_err(|e| ApiError::Failed(e.to_string()))?;
@@ -199,6 +247,22 @@ pub(crate) fn part(text: &str) -> String {
 /// A document with one object.
 pub(crate) fn object(ty: &str, attributes: Json) -> Json {
     json!({"data": {"type": ty, "attributes": attributes}})
+}
+
+/// The object of a document.
+pub(crate) fn data(document: &Json) -> &Json {
+    document.get("data").unwrap_or(&Json::Null)
+}
+
+/// The objects of a document that is a list.
+pub(crate) fn items(document: &Json) -> impl Iterator<Item = &Json> {
+    document.get("data").and_then(Json::as_array).into_iter().flatten()
+}
+
+/// The page that follows, if there is one.
+pub(crate) fn next_page(document: &Json, page: u64) -> Option<u64> {
+    let next = document.pointer("/meta/pagination/next-page").and_then(Json::as_u64);
+    next.filter(|next| *next > page)
 }
 
 /// The identifier of an object.

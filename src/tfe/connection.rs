@@ -4,7 +4,7 @@ use net::discovery::{DiscoveryError, TFE};
 use net::{Client, Host, Method};
 use serde_json::Value as Json;
 
-use crate::api::{Api, ApiError, part};
+use crate::api::{Api, ApiError, Server, part};
 use crate::settings::DEFAULT_HOST;
 use crate::{Kind, Problem, Settings};
 
@@ -85,6 +85,14 @@ impl Connection {
         Ok(connection)
     }
 
+    /// What the server says about itself.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub async fn server(&self) -> Result<Server, ApiError> {
+        Ok(self.api.send(Method::GET, "ping", None).await?.server)
+    }
+
     /// Below the organization.
     pub(crate) fn path(&self, rest: &str) -> String {
         format!("organizations/{}/{rest}", part(&self.settings.organization))
@@ -139,12 +147,8 @@ async fn check_api(api: &Api) -> Result<(), Problem> {
             ),
         )
     };
-    let answer = api.send(Method::GET, "ping", None).await.map_err(failed)?;
-    let version = answer.api_version.as_deref().and_then(|text| {
-        let (major, minor) = text.split_once('.')?;
-        Some((major.parse::<u64>().ok()?, minor.parse::<u64>().ok()?))
-    });
-    if version.is_none_or(|version| version < API_VERSION) {
+    let server = api.send(Method::GET, "ping", None).await.map_err(failed)?.server;
+    if !server.is_at_least(API_VERSION.0, API_VERSION.1) {
         return Err(Problem::new(
             "Unsupported Terraform Enterprise version",
             "The 'cloud' option is not supported with this version of Terraform Enterprise. Use a backend \"remote\", which works \

@@ -172,7 +172,7 @@ impl Settings {
                 organization = given(arguments.organization);
                 project = None;
                 if organization.is_none() {
-                    let detail = "The \"organization\" attribute value must not be empty.";
+                    let detail = "The argument \"organization\" is empty: it names the organization that the workspaces belong to.";
                     problems.push(Problem::new("Invalid organization value", detail).about("organization"));
                 }
                 mapping = remote_mapping(given(arguments.name), given(arguments.prefix));
@@ -185,8 +185,8 @@ impl Settings {
                     problems.push(
                         Problem::new(
                             "Invalid or missing required argument",
-                            "\"organization\" must be set in the cloud configuration or as an environment variable: \
-                             TF_CLOUD_ORGANIZATION.",
+                            "The organization is not known. Name it with \"organization\" in the block \"cloud\", or with the \
+                             environment variable TF_CLOUD_ORGANIZATION.",
                         )
                         .about("organization"),
                     );
@@ -232,21 +232,27 @@ fn remote_mapping(name: Option<String>, prefix: Option<String>) -> Result<Mappin
     match (name, prefix) {
         (Some(name), None) => Ok(Mapping::Name(name)),
         (None, Some(prefix)) => Ok(Mapping::Prefix(prefix)),
-        (None, None) => Err("Either workspace \"name\" or \"prefix\" is required."),
-        (Some(_), Some(_)) => Err("Only one of workspace \"name\" or \"prefix\" is allowed."),
+        (None, None) => Err(
+            "The block \"workspaces\" says nothing. Its \"name\" names the one workspace, or its \"prefix\" is what the names of \
+             all workspaces begin with.",
+        ),
+        (Some(_), Some(_)) => Err(
+            "The block \"workspaces\" has a \"name\", which means one workspace, and a \"prefix\", which means several. Keep one \
+             of them.",
+        ),
     }
 }
 
 fn cloud_mapping(name: Option<String>, tags: Option<Tags>, selected: Option<String>) -> Result<Mapping, &'static str> {
     match (name, tags.filter(|tags| !tags.is_empty())) {
         (Some(_), Some(_)) => Err(
-            "Only one of workspace \"tags\" or \"name\" is allowed. A name means one workspace, tags mean all workspaces that have \
-             them.",
+            "The block \"workspaces\" has a \"name\", which means one workspace, and \"tags\", which mean all workspaces that have \
+             them. Keep one of them.",
         ),
         (Some(name), None) => match selected {
             Some(selected) if selected != name => Err(
-                "Specified workspace \"name\" conflicts with TF_WORKSPACE environment variable. Unset the variable, or leave the \
-                 name out to have the variable say it.",
+                "The environment variable TF_WORKSPACE selects another workspace than the one that \"name\" means. Unset the \
+                 variable, or leave the name out to have the variable say it.",
             ),
             _ => Ok(Mapping::Name(name)),
         },
@@ -254,8 +260,8 @@ fn cloud_mapping(name: Option<String>, tags: Option<Tags>, selected: Option<Stri
         (None, None) => match selected {
             Some(name) => Ok(Mapping::Name(name)),
             None => Err(
-                "Missing workspace mapping strategy. Either workspace \"tags\" or \"name\" is required, in the block \"workspaces\", \
-                 or the environment variable TF_WORKSPACE with the name of a workspace.",
+                "Nothing says which workspaces are meant. Write the \"name\" of one or the \"tags\" of several into the block \
+                 \"workspaces\", or set the environment variable TF_WORKSPACE to the name of one.",
             ),
         },
     }
@@ -297,15 +303,15 @@ mod tests {
             "mine"
         );
         let other = settings(Kind::Cloud, named.clone(), &[("TF_WORKSPACE", "x")]).unwrap_err();
-        assert!(other.contains("conflicts with TF_WORKSPACE"), "{other}");
+        assert!(other.contains("TF_WORKSPACE selects another"), "{other}");
         let both = Arguments {
             tags: Some(Tags::Names(vec!["t".into()])),
             ..named
         };
-        assert!(settings(Kind::Cloud, both, &[]).unwrap_err().contains("Only one of"));
+        assert!(settings(Kind::Cloud, both, &[]).unwrap_err().contains("Keep one"));
         let nothing = settings(Kind::Cloud, Arguments::default(), &[]).unwrap_err();
         assert!(
-            nothing.contains("TF_CLOUD_ORGANIZATION") && nothing.contains("Missing workspace"),
+            nothing.contains("TF_CLOUD_ORGANIZATION") && nothing.contains("which workspaces are meant"),
             "{nothing}"
         );
     }
@@ -315,7 +321,7 @@ mod tests {
         let variables = [("TF_CLOUD_ORGANIZATION", "o"), ("TF_WORKSPACE", "w")];
         let error = settings(Kind::Remote, Arguments::default(), &variables).unwrap_err();
         assert!(
-            error.contains("organization") && error.contains("\"prefix\" is required"),
+            error.contains("organization") && error.contains("\"prefix\""),
             "{error}"
         );
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::api::{self, ApiError, object, part};
+use crate::api::{self, ApiError, data, items, object, part};
+use crate::runs::{related, truth};
 use crate::{Connection, Kind, Mapping, Tags};
 
 /// How long to wait before a lock is released again while a state is still being processed: at first, and at most.
@@ -29,6 +30,24 @@ pub struct Workspace {
     pub tags: Vec<String>,
     /// Whether the server can delete it only if it has no objects.
     pub can_be_deleted_safely: bool,
+    /// Whether it is locked.
+    pub locked: bool,
+    /// Whether plans are applied without confirmation.
+    pub auto_apply: bool,
+    /// The directory of the configuration below the root of what is uploaded.
+    pub working_directory: String,
+    /// Whether its configuration comes from a repository.
+    pub has_repository: bool,
+    /// Whether logs are events in JSON, and plans are shown from JSON.
+    pub structured_output: bool,
+    /// The run that the workspace is busy with.
+    pub current_run: Option<String>,
+    /// Whether the token may start plans.
+    pub can_queue_run: bool,
+    /// Whether the token may start applies.
+    pub can_queue_apply: bool,
+    /// Whether the token may change the workspace.
+    pub can_update: bool,
 }
 
 impl Workspace {
@@ -38,7 +57,7 @@ impl Workspace {
         self.execution_mode == "local"
     }
 
-    fn read(data: &Json) -> Result<Workspace, ApiError> {
+    pub(crate) fn read(data: &Json) -> Result<Workspace, ApiError> {
         let text = |name: &str| api::text(data, name).unwrap_or_default().to_owned();
         let tags = data.pointer("/attributes/tag-names").and_then(Json::as_array);
         let tags = tags.into_iter().flatten().filter_map(Json::as_str);
@@ -50,6 +69,17 @@ impl Workspace {
             terraform_version: text("terraform-version"),
             tags: tags.map(str::to_owned).collect(),
             can_be_deleted_safely: force_delete.is_some_and(|can| !can.is_null()),
+            locked: truth(data, "/attributes/locked"),
+            auto_apply: truth(data, "/attributes/auto-apply"),
+            working_directory: text("working-directory"),
+            has_repository: data
+                .pointer("/attributes/vcs-repo")
+                .is_some_and(|repository| !repository.is_null()),
+            structured_output: truth(data, "/attributes/structured-run-output-enabled"),
+            current_run: related(data, "current-run"),
+            can_queue_run: truth(data, "/attributes/permissions/can-queue-run"),
+            can_queue_apply: truth(data, "/attributes/permissions/can-queue-apply"),
+            can_update: truth(data, "/attributes/permissions/can-update"),
         })
     }
 }
@@ -61,14 +91,6 @@ pub enum LockProblem {
     Held(String),
     /// Something else went wrong.
     Failed(ApiError),
-}
-
-fn data(document: &Json) -> &Json {
-    document.get("data").unwrap_or(&Json::Null)
-}
-
-fn items(document: &Json) -> impl Iterator<Item = &Json> {
-    document.get("data").and_then(Json::as_array).into_iter().flatten()
 }
 
 fn tag_bindings(tags: &Tags) -> Json {
@@ -245,10 +267,9 @@ impl Connection {
             ));
             let document = self.api.get(&path).await?;
             names.extend(items(&document).filter_map(|data| self.name_here(api::text(data, "name")?)));
-            let next = document.pointer("/meta/pagination/next-page").and_then(Json::as_u64);
-            match next {
-                Some(next) if next > page => page = next,
-                _ => break,
+            match api::next_page(&document, page) {
+                Some(next) => page = next,
+                None => break,
             }
         }
         names.sort();

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use support::server::{Reply, Request, Server, decoded};
 use support::{Workspace, which};
 
+use crate::hcp_runs::{self, Runs};
 use crate::lab::{Lab, RESOURCE, Tool, run};
 
 pub const TESTS: &[(&str, fn())] = &[
@@ -23,11 +24,12 @@ pub const TESTS: &[(&str, fn())] = &[
         refused,
     ),
     ("tokens_come_from_where_terraform_has_them", tokens),
+    ("a_relative_cli_configuration_is_found_with_chdir", chdir),
     ("a_version_that_does_not_fit_is_refused_or_ignored", version_check),
-    ("operations_of_remote_workspaces_are_refused", remote_operations),
     ("cloud::a_local_state_is_brought_to_the_named_workspace", cloud_by_name),
     ("cloud::workspaces_with_tags_are_the_same_to_both", cloud_by_tags),
     ("cloud::what_the_environment_adds", cloud_environment),
+    ("cloud::outputs_are_read_without_the_state", cloud_outputs),
     ("cloud::options_and_changes", cloud_options),
     ("cloud::several_workspaces_are_renamed_by_a_pattern", cloud_pattern),
 ];
@@ -41,14 +43,21 @@ const PAGE: usize = 2;
 /// A workspace of the organization `org`.
 #[derive(Default)]
 pub struct Remote {
-    id: String,
+    pub id: String,
     pub version: String,
     pub mode: String,
     pub tags: BTreeMap<String, String>,
     pub project: Option<String>,
     pub locked: bool,
+    pub auto_apply: bool,
+    pub structured: bool,
+    pub repository: bool,
+    pub working_directory: String,
+    pub current_run: Option<String>,
+    /// Variables: documents of their attributes.
+    pub variables: Vec<Value>,
     /// Versions of the state: their documents, and their texts once they are there.
-    states: Vec<(Value, Option<Vec<u8>>)>,
+    pub states: Vec<(Value, Option<Vec<u8>>)>,
 }
 
 /// What the fake keeps.
@@ -63,15 +72,19 @@ pub struct World {
     pub disturbance: Vec<u16>,
     /// Whether new states are refused.
     pub refuses: bool,
+    /// Runs and what belongs to them.
+    pub runs: Runs,
+    /// The name by which it was asked last.
+    pub host: String,
 }
 
 impl World {
-    fn id(&mut self, kind: &str) -> String {
+    pub fn id(&mut self, kind: &str) -> String {
         self.count += 1;
         format!("{kind}-{:016}", self.count)
     }
 
-    fn by_id(&mut self, id: &str) -> Option<(&String, &mut Remote)> {
+    pub fn by_id(&mut self, id: &str) -> Option<(&String, &mut Remote)> {
         self.workspaces.iter_mut().find(|(_, w)| w.id == id)
     }
 }
@@ -102,27 +115,40 @@ impl Hcp {
     }
 
     /// The requests so far, without those that only find the way.
-    fn log(&self) -> Vec<String> {
+    pub fn log(&self) -> Vec<String> {
         std::mem::take(&mut self.world().log)
     }
 }
 
-fn problem(status: u16, title: &str) -> Reply {
+pub fn problem(status: u16, title: &str) -> Reply {
     let document = json!({"errors": [{"status": status.to_string(), "title": title}]});
     Reply::new(status, document.to_string()).with("Content-Type", JSON_API)
 }
 
-fn document(value: &Value) -> Reply {
+pub fn document(value: &Value) -> Reply {
     Reply::ok(value.to_string()).with("Content-Type", JSON_API)
 }
 
-fn workspace_data(name: &str, workspace: &Remote) -> Value {
+pub fn workspace_data(name: &str, workspace: &Remote) -> Value {
+    let current = workspace
+        .current_run
+        .as_ref()
+        .map(|id| json!({"type": "runs", "id": id}));
+    let repository = workspace.repository.then(|| json!({"identifier": "a/b"}));
     json!({
         "id": workspace.id, "type": "workspaces",
         "attributes": {
             "name": name, "execution-mode": workspace.mode, "terraform-version": workspace.version,
             "tag-names": workspace.tags.keys().collect::<Vec<_>>(), "locked": workspace.locked, "operations": true,
-            "permissions": {"can-update": true, "can-force-delete": true, "can-queue-run": true, "can-unlock": true},
+            "auto-apply": workspace.auto_apply, "structured-run-output-enabled": workspace.structured,
+            "working-directory": workspace.working_directory, "vcs-repo": repository,
+            "permissions": {
+                "can-update": true, "can-force-delete": true, "can-queue-run": true, "can-queue-apply": true, "can-unlock": true,
+            },
+        },
+        "relationships": {
+            "current-run": {"data": current},
+            "organization": {"data": {"type": "organizations", "id": "org"}},
         },
     })
 }
@@ -154,13 +180,23 @@ fn answer(world: &mut World, request: &Request) -> Reply {
     if let Some(id) = path.strip_prefix("/files/") {
         return file(world, request, id);
     }
+    if let Some(id) = path.strip_prefix("/logs/") {
+        return hcp_runs::log(world, id, &query(request));
+    }
+    if let Some(id) = path.strip_prefix("/slugs/") {
+        return hcp_runs::slug(world, request, id);
+    }
     let Some(path) = path.strip_prefix("/api/v2/") else {
         return Reply::status(404);
     };
     if request.header("authorization") != format!("Bearer {TOKEN}") {
         return problem(401, "unauthorized");
     }
-    assert_eq!(request.header("accept"), JSON_API, "{}", request.line);
+    let accepted = match path.ends_with("/json-output-redacted") {
+        true => "application/json",
+        false => JSON_API,
+    };
+    assert_eq!(request.header("accept"), accepted, "{}", request.line);
     assert!(!request.header("terraform-version").is_empty(), "{}", request.line);
     if let Some(status) = world.disturbance.pop() {
         return problem(status, "disturbed");
@@ -172,13 +208,42 @@ fn answer(world: &mut World, request: &Request) -> Reply {
             serde_json::from_slice(body).expect("JSON")
         }
     };
+    request.header("host").clone_into(&mut world.host);
     note(world, request, path, &sent);
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method(), parts.as_slice()) {
+        (method, ["organizations", "org", "runs" | "capacity", ..]) => hcp_runs::queue(world, method, &parts),
         (method, ["organizations", "org", rest @ ..]) => organization(world, method, rest, &query(request), &sent),
         (method, ["workspaces", id, rest @ ..]) => {
             let request = (method, rest, &sent, request.header("host"));
             workspace(world, id, request)
+        }
+        (
+            method,
+            [
+                "runs"
+                | "plans"
+                | "applies"
+                | "configuration-versions"
+                | "policy-checks"
+                | "cost-estimates"
+                | "task-stages"
+                | "policy-evaluations",
+                ..,
+            ],
+        ) => hcp_runs::answer(world, method, &parts, &query(request), &sent),
+        ("GET", ["state-version-outputs", id]) => {
+            let name = id.trim_start_matches("wsout-");
+            let mut texts = world
+                .workspaces
+                .values()
+                .flat_map(|w| &w.states)
+                .filter_map(|(_, text)| text.as_ref());
+            let state: Option<Value> = texts.next_back().and_then(|text| serde_json::from_slice(text).ok());
+            let value = state.map(|state| state["outputs"][name]["value"].clone());
+            document(
+                &json!({"data": {"id": id, "type": "state-version-outputs", "attributes": {"name": name, "value": value}}}),
+            )
         }
         ("GET", ["state-versions", id]) => {
             let states = world.workspaces.values().flat_map(|w| &w.states);
@@ -379,6 +444,14 @@ fn workspace(world: &mut World, id: &str, (method, rest, sent, host): (&str, &[&
             None => problem(404, "not found"),
         },
         ("GET", ["current-state-version-outputs"]) => outputs(workspace),
+        ("GET", ["all-vars" | "vars"]) => {
+            let all = workspace.variables.iter().enumerate();
+            let all: Vec<Value> = all
+                .map(|(i, v)| json!({"id": format!("var-{i}"), "type": "vars", "attributes": v}))
+                .collect();
+            document(&json!({ "data": all }))
+        }
+        (method, ["configuration-versions" | "runs"]) => hcp_runs::of_workspace(world, method, id, rest, sent, host),
         ("POST", ["state-versions"]) if refuses => {
             assert_eq!(sent["data"]["type"], "state-versions");
             problem(422, "the state is refused")
@@ -418,7 +491,8 @@ fn outputs(workspace: &Remote) -> Reply {
     let state: Value = serde_json::from_slice(text).expect("a state");
     let output = |(name, output): (&String, &Value)| {
         json!({"id": format!("wsout-{name}"), "type": "state-version-outputs", "attributes": {
-            "name": name, "sensitive": false, "type": "string", "detailed-type": output["type"], "value": output["value"],
+            "name": name, "sensitive": output["sensitive"] == true, "type": "string", "detailed-type": output["type"],
+            "value": if output["sensitive"] == true { Value::Null } else { output["value"].clone() },
         }})
     };
     let all: Vec<Value> = state["outputs"].as_object().into_iter().flatten().map(output).collect();
@@ -468,7 +542,7 @@ fn file(world: &mut World, request: &Request, id: &str) -> Reply {
 }
 
 /// A lab whose block says this about workspaces.
-fn made(ty: &'static str, workspaces: &str) -> (Lab, Arc<Hcp>) {
+pub fn made(ty: &'static str, workspaces: &str) -> (Lab, Arc<Hcp>) {
     let hcp = Arc::new(Hcp::start());
     let files = tempfile::tempdir().expect("a directory");
     let certificate = files.path().join("ca.pem");
@@ -600,12 +674,12 @@ fn errors() {
         init(
             "name = \"only\"",
             "",
-            &["Invalid workspaces configuration", "\"prefix\" is required"],
+            &["Invalid workspaces configuration", "\"prefix\""],
         );
         init(
             "name = \"only\"",
             "name = \"only\"\nprefix = \"x\"",
-            &["Invalid workspaces configuration", "Only one of"],
+            &["Invalid workspaces configuration"],
         );
         init("\"org\"", "\"\"", &["Invalid organization value"]);
     }
@@ -673,6 +747,24 @@ fn tokens() {
     }
 }
 
+fn chdir() {
+    let (lab, hcp) = made("remote", "name = \"only\"");
+    for tool in tools() {
+        let w = lab.without().env("TF_CLI_CONFIG_FILE", "rc");
+        let block = lab.block("").replace(&format!("token = \"{TOKEN}\""), "");
+        w.write("sub/backend.tf", &block);
+        w.write("sub/main.tf", RESOURCE);
+        w.write(
+            "rc",
+            &format!("credentials \"{}\" {{\n  token = \"{TOKEN}\"\n}}\n", hcp.host()),
+        );
+        for command in [&["init", "-input=false"][..], &["apply", "-auto-approve"], &["output"]] {
+            let args = [&["-chdir=sub"], command].concat();
+            w.run_program(tool.path(), &args).ok();
+        }
+    }
+}
+
 fn version_check() {
     for tool in tools() {
         for ty in ["remote", "cloud"] {
@@ -716,20 +808,8 @@ fn version_check() {
     }
 }
 
-fn remote_operations() {
-    let (lab, hcp) = made("remote", "name = \"only\"");
-    let w = lab.directory(Tool::Monoform);
-    run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
-    hcp.world().workspaces.get_mut("only").expect("it is there").mode = "agent".to_owned();
-    for command in ["plan", "apply", "destroy", "refresh"] {
-        run(&w, Tool::Monoform, &[command]).fails_with(&["Remote operations not supported", "\"agent\""]);
-    }
-    let w = w.env("TF_FORCE_LOCAL_BACKEND", "1");
-    run(&w, Tool::Monoform, &["plan"]).ok();
-}
-
 /// A directory with a `cloud` block that says this, and perhaps more about workspaces.
-fn cloud(lab: &Lab, hcp: &Hcp, workspaces: &str) -> Workspace {
+pub fn cloud(lab: &Lab, hcp: &Hcp, workspaces: &str) -> Workspace {
     let w = lab.without();
     cloud_block(&w, hcp, workspaces);
     w
@@ -745,7 +825,7 @@ fn cloud_block(w: &Workspace, hcp: &Hcp, workspaces: &str) {
 }
 
 /// Runs a program that asks; each line answers one question.
-fn asked(w: &Workspace, tool: Tool, args: &[&str], answers: &[&str]) -> support::Ran {
+pub fn asked(w: &Workspace, tool: Tool, args: &[&str], answers: &[&str]) -> support::Ran {
     use std::io::{Read as _, Write as _};
     use std::process::Stdio;
     let mut command = w.command(tool.path());
@@ -864,7 +944,7 @@ fn cloud_environment() {
         let w = lab.without();
         w.write("cloud.tf", "terraform {\n  cloud {}\n}\n");
         run(&w, tool, &["init", "-input=false"])
-            .fails_with(&["TF_CLOUD_ORGANIZATION", "Missing workspace mapping strategy"]);
+            .fails_with(&["TF_CLOUD_ORGANIZATION", "Invalid workspaces configuration"]);
         let w = w
             .env("TF_CLOUD_HOSTNAME", hcp.host())
             .env("TF_CLOUD_ORGANIZATION", "org")
@@ -880,6 +960,34 @@ fn cloud_environment() {
         );
     }
     assert_eq!(hcp.world().workspaces["from-env"].states.len(), applied_by_all());
+}
+
+fn cloud_outputs() {
+    for tool in tools() {
+        let (lab, hcp) = made("cloud", "");
+        let w = cloud(&lab, &hcp, "name = \"only\"");
+        w.write(
+            "more.tf",
+            "output \"secret\" {\n  value     = \"s\"\n  sensitive = true\n}\noutput \"list\" {\n  value = [1, \"b\", true]\n}\n",
+        );
+        run(&w, tool, &["init", "-input=false"]).ok();
+        run(&w, tool, &["apply", "-auto-approve"]).ok();
+        hcp.log();
+        assert_eq!(
+            run(&w, tool, &["output", "-raw", "secret"]).ok().stdout,
+            "s",
+            "{tool:?}"
+        );
+        let all = run(&w, tool, &["output", "-json"]).ok().json();
+        assert_eq!(all["list"]["value"], json!([1, "b", true]), "{tool:?}");
+        assert_eq!(all["secret"]["sensitive"], true, "{tool:?}");
+        assert_eq!(all["word"]["value"], "x", "{tool:?}");
+        let log = hcp.log();
+        assert!(
+            log.iter().all(|line| !line.ends_with("/current-state-version")),
+            "{tool:?}: {log:#?}"
+        );
+    }
 }
 
 fn cloud_options() {
@@ -914,7 +1022,7 @@ fn cloud_options() {
             .join(" ");
         assert!(words.contains(text), "{}", left.all());
         cloud_block(&w, &hcp, "name = \"two\"\ntags = [\"x\"]");
-        run(&w, tool, &["init"]).fails_with(&["Only one of workspace \"tags\" or \"name\" is allowed."]);
+        run(&w, tool, &["init"]).fails_with(&["Invalid workspaces configuration"]);
         w.write("cloud.tf", "terraform {\n  backend \"cloud\" {}\n}\n");
         run(&w, tool, &["init"]).fails_with(&["Unsupported backend type"]);
     }

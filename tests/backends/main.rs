@@ -22,6 +22,8 @@ mod cos;
 mod crashes;
 mod gcs;
 mod hcp;
+mod hcp_runs;
+mod hcp_runs_tests;
 mod http;
 mod kubernetes;
 mod lab;
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
             trials.push(needing(Trial::test(format!("{store}::{name}"), run), programs));
         }
     }
+    trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {
         trials.push(Trial::test(format!("http::{name}"), move || {
             test();

@@ -8,6 +8,7 @@ use support::{Ran, Workspace, monoform};
 /// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("own::exclude", exclude),
+    ("own::cycles_are_drawn", cycles_are_drawn),
     ("own::addresses_from_files", addresses_from_files),
     (
         "own::a_write_that_fails_changes_nothing",
@@ -282,6 +283,26 @@ fn a_state_beside_the_configuration() {
         "{}",
         destroyed.all()
     );
+}
+
+/// A circle is an error, and can be looked at.
+fn cycles_are_drawn() {
+    let text = "locals {\n  a = local.b\n  b = local.a\n}\nresource \"terraform_data\" \"x\" {\n  input = local.a\n}\n";
+    let w = Workspace::with(&[("main.tf", text)]);
+    w.run(&["graph"]).fails_with(&["Cycle: local.a, local.b"]);
+    w.run(&["graph", "-type=plan"]).fails_with(&["Cycle: local.a, local.b"]);
+    let drawn = w.run(&["graph", "-type=plan", "-draw-cycles"]).ok();
+    let red = |from: &str, to: &str| format!("\"[root] {from}\" -> \"[root] {to}\" [color = \"red\"");
+    let (a, b) = ("local.a (expand)", "local.b (expand)");
+    drawn.shows(&[
+        &red(a, b),
+        &red(b, a),
+        "\"[root] terraform_data.x (expand)\" -> \"[root] local.a (expand)\"\n",
+    ]);
+    let mermaid = w.run(&["graph", "-type=plan", "-draw-cycles", "-format=mermaid"]).ok();
+    mermaid.shows(&["flowchart LR", "linkStyle 0,1 stroke:red"]);
+    w.run(&["graph", "-format=svg"])
+        .fails_with(&["Unsupported graph format"]);
 }
 
 /// What Terraform 1.16 has of machine-readable output and of `console -scope`.

@@ -21,7 +21,7 @@ fn left(w: &Workspace) -> Vec<String> {
 }
 
 /// The processes of a workspace whose command lines have this text.
-fn ids(w: &Workspace, text: &str) -> Vec<u32> {
+pub fn ids(w: &Workspace, text: &str) -> Vec<u32> {
     let mark = format!("HOME={}", w.home().display()).into_bytes();
     let entries = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
     let of = |entry: std::fs::DirEntry| {
@@ -34,7 +34,7 @@ fn ids(w: &Workspace, text: &str) -> Vec<u32> {
     entries.filter_map(of).collect()
 }
 
-fn signal(ids: &[u32], signal: &str) {
+pub fn signal(ids: &[u32], signal: &str) {
     for id in ids {
         // It may be gone already.
         let _ = Command::new("kill").args(["-s", signal, &id.to_string()]).output();

@@ -24,7 +24,7 @@ fn local_modules_are_written_down_once() {
     );
     assert_eq!(w.run(&["get"]).ok().stdout, "");
     assert_eq!(
-        w.run(&["get", "-update", "-test-directory=x"]).ok().stdout,
+        w.run(&["get", "-update"]).ok().stdout,
         "- a in a\n- a.in in b\n- b in b\n"
     );
     let init = w.run(&["init", "-no-color"]).ok();

@@ -15,6 +15,7 @@ mod git;
 mod local;
 mod mirror;
 mod registry;
+mod tests;
 
 use std::io::Write;
 

@@ -2,7 +2,8 @@
 //!
 //! [`login`]: every way to log in, and whom to believe. [`ways`]: bastions, proxies, servers that come late or go away. [`copies`]:
 //! files and trees, with and without SFTP. [`life`]: what the engine makes of provisioners; interruption. [`beside`]: the same
-//! under Terraform. [`others`]: provisioners of somebody else in place of ours. The servers are in [`sshd`].
+//! under Terraform. [`others`]: provisioners of somebody else in place of ours. [`alone`]: the static executable in an empty directory.
+//! The servers are in [`sshd`].
 
 #![allow(
     clippy::expect_used,
@@ -13,6 +14,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod alone;
 mod beside;
 mod copies;
 mod life;
@@ -136,6 +138,7 @@ fn main() {
         ),
     ];
     let large: &[(&str, fn())] = &[
+        ("alone::in_an_empty_directory", alone::in_an_empty_directory),
         ("copies::a_gigabyte", copies::a_gigabyte),
         ("beside::timed", beside::timed),
     ];

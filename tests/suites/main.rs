@@ -22,6 +22,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod own;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -236,7 +238,7 @@ fn main() {
         record(&cases, Some(&*which).filter(|which| *which != "1"));
     }
     let recorded = recorded();
-    let trials = cases
+    let trials: Vec<Trial> = cases
         .into_iter()
         .map(|case| {
             let expected = recorded.get(&case.name).cloned();
@@ -244,6 +246,7 @@ fn main() {
                 check(&case, expected.as_ref()).map_err(Into::into)
             })
         })
+        .chain(own::trials())
         .collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -68,15 +68,6 @@ pub fn platforms(flags: &mut Flags<'_>) -> Vec<String> {
     )
 }
 
-/// `-test-directory` of a command that does not read test files.
-pub fn unused_test_directory(flags: &mut Flags<'_>) {
-    flags.value(
-        "test-directory",
-        "DIR",
-        "Where test files are, \"tests\" by default. None of this release's commands reads them.",
-    );
-}
-
 /// The kind of a plan.
 #[derive(Debug, Default)]
 pub struct ModeFlags {

@@ -1,11 +1,19 @@
 //! States in HCP Terraform: what the workspaces there say about operations and versions.
 //!
 //! The states themselves come through the stores `remote` and `cloud`, as those of every other backend. What is asked here, of the
-//! same API, concerns commands: whether an operation may run on this machine, and whether this version may write the state.
+//! same API, concerns commands: which workspace is meant, so that it can be found out where its operations run, and whether this
+//! version may write the state.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use config::Config;
+use cty::Type;
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tfe::{Arguments, Compatibility, Connection, Kind, Problem, Settings, Workspace, compatible};
 
+use super::record::Record;
 use super::store::Store;
 use crate::session::{RemoteVersion, Session};
 use crate::{TERRAFORM_VERSION, program};
@@ -18,6 +26,81 @@ const REMOTE: &str = "remote";
 
 fn diagnostics(problem: Problem) -> Diagnostics {
     Diagnostic::error(problem.summary, problem.detail).into()
+}
+
+/// Whether the last `init` has recorded one of these backends.
+#[must_use]
+pub fn is_recorded(session: &Session) -> bool {
+    let record = Record::read(session.env.data_dir());
+    record.is_ok_and(|record| record.backend.is_some_and(|saved| matches!(&*saved.ty, CLOUD | REMOTE)))
+}
+
+/// Where the workspaces are that the last `init` has recorded, if the block says the same since then: no store is started for it.
+/// `None` for all other backends, and where `init` must be run again, which whoever starts the store says.
+///
+/// # Errors
+/// The settings contradict each other.
+pub fn recorded(session: &Session, config: &Config) -> Result<Option<Settings>, Diagnostics> {
+    let (Some(block), Some(saved)) = (
+        super::settings::block(Some(config)),
+        Record::read(session.env.data_dir())?.backend,
+    ) else {
+        return Ok(None);
+    };
+    let kind = match &*saved.ty {
+        ty if ty != &*block.ty => return Ok(None),
+        CLOUD => Kind::Cloud,
+        REMOTE => Kind::Remote,
+        _ => return Ok(None),
+    };
+    let schema = schema(kind);
+    let config = super::settings::decode(&block.body, &schema)?;
+    if saved.hash != super::settings::hash(&block.ty, &config) && saved.value(&schema)? != config {
+        return Ok(None);
+    }
+    let arguments = Arguments::of_json(&saved.config);
+    Settings::new(kind, arguments, &session.env)
+        .map(Some)
+        .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
+}
+
+/// The schema of a block, as its store announces it.
+fn schema(kind: Kind) -> Schema {
+    let texts = |names: &[&str]| {
+        let text = AttributeSchema {
+            ty: AttributeType::Plain(Type::String),
+            optional: true,
+            ..AttributeSchema::default()
+        };
+        names
+            .iter()
+            .map(|name| (Arc::from(*name), text.clone()))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let mut workspaces = BlockSchema::default();
+    match kind {
+        Kind::Remote => workspaces.attributes = texts(&["name", "prefix"]),
+        Kind::Cloud => {
+            let any = AttributeSchema {
+                optional: true,
+                ..AttributeSchema::default()
+            };
+            workspaces.attributes = texts(&["name", "project"]);
+            workspaces.attributes.insert("tags".into(), any);
+        }
+    }
+    let nested = NestedBlock {
+        block: workspaces,
+        nesting: Nesting::Single,
+        min_items: 0,
+        max_items: 0,
+    };
+    let block = BlockSchema {
+        attributes: texts(&["hostname", "organization", "token"]),
+        blocks: BTreeMap::from([("workspaces".into(), nested)]),
+        ..BlockSchema::default()
+    };
+    Schema::new(0, block)
 }
 
 /// Where the workspaces of a store are; `None` for all other stores.
@@ -39,17 +122,13 @@ pub fn settings(session: &Session, store: &Store) -> Result<Option<Settings>, Di
         .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
 }
 
-/// Checks whether an operation of this program may use the state of a workspace: whether it may run here, and for commands that
-/// change the state without an operation, whether the version is one for this workspace.
+/// Checks whether a command that changes the state of a workspace without an operation may do so: whether the version is one for
+/// this workspace.
 ///
 /// # Errors
-/// It may not, or the workspace cannot be read.
-pub fn check(session: &Session, store: &Store, workspace: &str, operation: &str) -> Result<(), Diagnostics> {
-    let runs = matches!(
-        operation,
-        "OperationTypePlan" | "OperationTypeApply" | "OperationTypeRefresh"
-    );
-    if !runs && session.remote_version == RemoteVersion::Unimportant {
+/// It is not, or the workspace cannot be read.
+pub fn check(session: &Session, store: &Store, workspace: &str) -> Result<(), Diagnostics> {
+    if session.remote_version == RemoteVersion::Unimportant {
         return Ok(());
     }
     let Some(settings) = settings(session, store)? else {
@@ -59,9 +138,6 @@ pub fn check(session: &Session, store: &Store, workspace: &str, operation: &str)
         // The store says what is wrong with it.
         return Ok(());
     };
-    if runs && settings.forced_local {
-        return Ok(());
-    }
     let (net, login) = (session.net(), program::command());
     let asked = session.runtime()?.block_on(async {
         let connection = Connection::open(net, settings, login).await.map_err(diagnostics)?;
@@ -73,29 +149,10 @@ pub fn check(session: &Session, store: &Store, workspace: &str, operation: &str)
         })?;
         Ok::<_, Diagnostics>((connection, workspace))
     });
-    let (connection, found) = asked?;
-    let Some(found) = found else {
-        return Ok(());
-    };
-    if !runs {
-        return version(session, &connection, &found);
+    match asked? {
+        (connection, Some(found)) => version(session, &connection, &found),
+        (_, None) => Ok(()),
     }
-    if connection.forced_local || found.is_local() {
-        return Ok(());
-    }
-    Err(Diagnostic::error(
-        "Remote operations not supported",
-        format!(
-            "The execution mode of the workspace \"{name}\" is \"{}\": its plans and applies run at {}, and this version of {} runs \
-             them on this machine only. Set the execution mode of the workspace to \"local\", start the run there, or set the \
-             environment variable TF_FORCE_LOCAL_BACKEND to have this operation run here; the variables of the workspace are not \
-             known here.",
-            found.execution_mode,
-            connection.settings.hostname,
-            program::tool()
-        ),
-    )
-    .into())
 }
 
 fn version(session: &Session, connection: &Connection, workspace: &Workspace) -> Result<(), Diagnostics> {

@@ -15,6 +15,7 @@ use crate::commands::plan::finish;
 use crate::commands::{Command, confirmed, is_file, output};
 use crate::operation::{Applied, Operation, OperationArguments, plan_options};
 use crate::program;
+use crate::runs::{self, bookmark::Bookmark};
 use crate::session::{Session, Status};
 use crate::verb::Verb;
 use crate::views;
@@ -107,6 +108,16 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Status {
             "There is no such file. To apply the configuration of another directory, use the global -chdir flag.",
         );
     }
+    if let Some(status) = remote(session, work, &PlanOptions::default(), Some(Path::new(path))) {
+        return status;
+    }
+    if Bookmark::is(Path::new(path)) {
+        return session.fail(
+            "Saved plan is not a local plan",
+            "The file leads to a plan that is kept on a server, and the operations of this working directory run here. Such a plan \
+             is applied where the \"cloud\" block leads to its workspace.",
+        );
+    }
     let (operation, saved) = match Operation::saved(session, &work.arguments, Path::new(path)) {
         Ok(found) => found,
         Err(status) => return status,
@@ -123,8 +134,26 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Status {
     perform(session, work, operation, &saved.plan, Diagnostics::new())
 }
 
+/// Has it done on a server, if the workspace is one whose operations run there.
+fn remote(session: &Session, work: &Work<'_>, options: &PlanOptions, saved: Option<&Path>) -> Option<Status> {
+    let request = runs::Request {
+        verb: work.verb,
+        arguments: &work.arguments,
+        options,
+        auto_approve: work.auto_approve,
+        out: None,
+        generate: None,
+        detailed_exitcode: false,
+        saved,
+    };
+    runs::perform(session, &request)
+}
+
 /// Plans, asks for approval, and applies.
 pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Status {
+    if let Some(status) = remote(session, work, options, None) {
+        return status;
+    }
     let operation = match Operation::begin(session, &work.arguments, options.mode, work.verb) {
         Ok(operation) => operation,
         Err(status) => return status,

@@ -34,6 +34,7 @@ use crate::args::groups::{LockFlags, StateFlags, VariableFlags, state_to_read};
 use crate::commands::Command;
 use crate::commands::plan::finish;
 use crate::operation::{Operation, OperationArguments};
+use crate::runs;
 use crate::session::{Session, Status};
 use crate::verb::Verb;
 use crate::workdir::{self, Project};
@@ -137,7 +138,9 @@ fn variables(
         flags: &arguments.variables.0,
     };
     let root = project.config.root.module.clone();
-    let collected = values::collect(&root, &inputs);
+    let mut collected = values::collect(&root, &inputs);
+    let stored = runs::variables::stored(session, &project.config)?;
+    values::complete(&root, &stored, &mut collected);
     project.sources.extend(collected.sources);
     let mut out: BTreeMap<Arc<str>, Value> = collected.values.into_iter().map(|(name, v)| (name, v.value)).collect();
     for name in collected.missing {

@@ -1,23 +1,27 @@
 //! `get`: the modules of the configuration are installed, and nothing else is done.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use config::TestFile;
 use config::manifest::Manifest;
 use modules::{Event, Install, Mirror};
 use syntax::{Diagnostics, SourceMap};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{VariableFlags, unused_test_directory};
+use crate::args::groups::VariableFlags;
 use crate::commands::{Command, no_positional};
 use crate::session::{Session, Status};
+use crate::tested;
 use crate::workdir::{self, Project};
 
 pub const COMMAND: Command = Command {
     path: "get",
     about: "Install or upgrade remote modules",
     positional: "",
-    details: "Installs the modules that the configuration calls from elsewhere. Those that are installed already stay as they are, \
+    details: "Installs the modules that the configuration calls from elsewhere, and those that test files \
+      name. Those that are installed already stay as they are, \
       unless their source or their version no longer fits.",
     declare: flags::declare::<Arguments>,
     refused: &[("json", "Terraform has it for other commands only.")],
@@ -28,6 +32,7 @@ struct Arguments {
     positional: Vec<String>,
     update: bool,
     mirror: Option<String>,
+    test_directory: Option<String>,
 }
 
 impl FromFlags for Arguments {
@@ -39,24 +44,29 @@ impl FromFlags for Arguments {
             "Install all of them again, in the newest versions that are allowed.",
         );
         let mirror = mirror_flag(flags);
-        unused_test_directory(flags);
+        let test_directory = tested::directory_flag(flags);
         VariableFlags::read(flags);
         Arguments {
             positional,
             update,
             mirror,
+            test_directory,
         }
     }
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     no_positional(&arguments.positional, "get")?;
+    let tests = match tested::read(arguments.test_directory.as_deref()) {
+        Ok(tests) => tests,
+        Err(problem) => return Ok(u8::from(session.show(&problem.into(), &SourceMap::default()))),
+    };
+    if session.show(&tests.diagnostics, &tests.sources) {
+        return Ok(1);
+    }
+    let mirror = mirror(session, arguments.mirror.as_deref());
     Ok(
-        match install(
-            session,
-            arguments.update,
-            mirror(session, arguments.mirror.as_deref()).as_deref(),
-        ) {
+        match install(session, arguments.update, mirror.as_deref(), &tests.files) {
             Ok((project, problems)) => u8::from(session.show(&problems, &project.sources)),
             Err(status) => status,
         },
@@ -79,9 +89,14 @@ pub fn mirror(session: &Session, flag: Option<&str>) -> Option<String> {
     named.filter(|dir| !dir.is_empty()).map(str::to_owned)
 }
 
-/// Installs modules, and reports each. Returns the whole configuration with its warnings; where it cannot be loaded, the problems
-/// have been shown.
-pub fn install(session: &Session, upgrade: bool, mirror: Option<&str>) -> Result<(Project, Diagnostics), Status> {
+/// Installs modules, those that runs of these test files name too, and reports each. Returns the whole configuration with its
+/// warnings; where it cannot be loaded, or a module of a run cannot, the problems have been shown.
+pub fn install(
+    session: &Session,
+    upgrade: bool,
+    mirror: Option<&str>,
+    tests: &[Arc<TestFile>],
+) -> Result<(Project, Diagnostics), Status> {
     let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();
     let mirror = mirror.map_err(|why| session.fail("Cannot install from the mirror", why.to_string()))?;
     let (nothing, environment) = (Manifest::default(), session.env.variables());
@@ -91,6 +106,7 @@ pub fn install(session: &Session, upgrade: bool, mirror: Option<&str>) -> Result
         upgrade,
         load: workdir::load_options(session, &nothing, &environment),
         mirror,
+        tests,
     };
     let runtime = session.runtime().map_err(|problems| {
         session.show(&problems, &SourceMap::default());
@@ -127,5 +143,11 @@ pub fn install(session: &Session, upgrade: bool, mirror: Option<&str>) -> Result
         config: loaded.config,
         sources,
     };
+    let root = Arc::new(project.config.clone());
+    let tested = tested::modules_of(session, &root, tests.to_vec(), true);
+    if tested.problems.has_errors() {
+        session.show(&tested.problems, &tested.sources);
+        return Err(1);
+    }
     Ok((project, problems))
 }

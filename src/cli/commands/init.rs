@@ -3,19 +3,12 @@
 mod report;
 mod state_store;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use addrs::Provider;
-use config::TestFile;
-use config::files::Disk;
-use config::test_files::{self, TestFiles};
 use packages::Catalog;
 use packages::install::{InstallOptions, Installation};
-use state::State;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
-use versions::Constraints;
 
 use crate::TERRAFORM_VERSION;
 use crate::args::UsageError;
@@ -23,12 +16,12 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
 use crate::backend;
 use crate::backend::configure::{BackendOptions, configure};
-use crate::commands::test::modules_of;
 use crate::commands::{Command, get, no_positional};
 use crate::plugin_source::{origins, requirements};
 use crate::program;
 use crate::session::{Session, Status};
 use crate::state_session;
+use crate::tested;
 use crate::workdir::{self, Project};
 use report::{suggest, tell, told};
 
@@ -39,10 +32,7 @@ pub const COMMAND: Command = Command {
     details: "Prepares a working directory: installs what is neither local nor built in. A configuration whose modules are local \
       and whose plugins are built in needs no init.",
     declare: flags::declare::<Arguments>,
-    refused: &[
-        ("test-directory", "test files are not read yet."),
-        ("target", "it has no meaning for init."),
-    ],
+    refused: &[("target", "it has no meaning for init.")],
     run: |session, matches| run(session, &flags::read(matches)),
 };
 
@@ -115,11 +105,7 @@ impl FromFlags for Arguments {
             "Look for plugins only in this directory. May be given many times.",
         );
         let mirror = get::mirror_flag(flags);
-        let test_directory = flags.value(
-            "test-directory",
-            "PATH",
-            "The directory of test files, \"tests\" if it is not given.",
-        );
+        let test_directory = tested::directory_flag(flags);
         let lockfile = flags.value(
             "lockfile",
             "MODE",
@@ -144,37 +130,6 @@ impl FromFlags for Arguments {
             lockfile,
         }
     }
-}
-
-/// The test files: what is wrong with them is wrong with the configuration.
-fn read_tests(dir: Option<&str>) -> Result<TestFiles, Diagnostic> {
-    let path = test_files::directory(dir)?;
-    Ok(test_files::read(&Disk, ".", path, dir.is_some()))
-}
-
-/// The needed providers with those of the modules that tests run. What is wrong with these modules is told by `test`.
-fn with_tests(
-    session: &Session,
-    project: &Project,
-    files: Vec<Arc<TestFile>>,
-    mut needed: BTreeMap<Provider, Constraints>,
-) -> BTreeMap<Provider, Constraints> {
-    let root = Arc::new(project.config.clone());
-    let mut seen = BTreeSet::from([Arc::as_ptr(&root) as usize]);
-    for module in modules_of(session, &root, files, false)
-        .files
-        .iter()
-        .flat_map(|f| &f.modules)
-    {
-        if !seen.insert(Arc::as_ptr(module) as usize) {
-            continue;
-        }
-        for (provider, constraints) in requirements(module, &State::new()).unwrap_or_default() {
-            let all = needed.remove(&provider).unwrap_or_else(Constraints::any);
-            needed.insert(provider, all.and(constraints));
-        }
-    }
-    needed
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
@@ -228,7 +183,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         session.show(&problems, &SourceMap::default());
         return Ok(1);
     }
-    if !workdir::has_configuration() {
+    if !tested::is_anything_there(arguments.test_directory.as_deref()) {
         let title = style.bold(format!("{} initialized in an empty directory!", program::tool()));
         let text = format!(
             "{title}\n\nThere are no configuration files here yet, so there was nothing to install. As soon as \
@@ -253,7 +208,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         config: loaded.config,
         sources: loaded.sources,
     };
-    let tests = match read_tests(arguments.test_directory.as_deref()) {
+    let tests = match tested::read(arguments.test_directory.as_deref()) {
         Ok(tests) => tests,
         Err(problem) => {
             session.show(&problem.into(), &project.sources);
@@ -320,14 +275,15 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             return Ok(1);
         }
     };
-    if arguments.get && !project.config.root.module.module_calls.is_empty() {
+    let calls = !project.config.root.module.module_calls.is_empty() || modules::name_modules(&tests.files);
+    if arguments.get && calls {
         let (code, text) = if arguments.upgrade {
             ("upgrading_modules_message", "Upgrading modules...")
         } else {
             ("initializing_modules_message", "Initializing modules...")
         };
         say(session, code, style.bold(text));
-        match get::install(session, arguments.upgrade, mirror.as_deref()) {
+        match get::install(session, arguments.upgrade, mirror.as_deref(), &tests.files) {
             Ok((installed, found)) => {
                 project = installed;
                 problems = found;
@@ -350,8 +306,17 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Err(problems) => return fail(problems),
     };
     let needed = match requirements(&project.config, &state) {
-        Ok(needed) => with_tests(session, &project, tests.files, needed),
+        Ok(needed) => needed,
         Err(problems) => return fail(problems),
+    };
+    let root = Arc::new(project.config.clone());
+    let tested = tested::modules_of(session, &root, tests.files, false);
+    let needed = match tested::add_requirements(&tested, &root, needed) {
+        Ok(needed) => needed,
+        Err(problems) => {
+            session.show(&problems, &tested.sources);
+            return Ok(1);
+        }
     };
     let install = || -> Result<Installation, Diagnostics> {
         let catalog = catalog(session, plugin_dirs, mirror.as_deref())?;

@@ -7,6 +7,7 @@ mod destroy;
 mod fmt;
 mod force_unlock;
 mod get;
+mod graph;
 mod import;
 mod init;
 mod login;
@@ -15,7 +16,7 @@ mod metadata;
 mod modules;
 mod output;
 mod overview;
-mod plan;
+pub(crate) mod plan;
 mod providers;
 mod query;
 mod refresh;
@@ -103,6 +104,7 @@ const COMMANDS: &[&Command] = &[
     &fmt::COMMAND,
     &force_unlock::COMMAND,
     &get::COMMAND,
+    &graph::COMMAND,
     &login::COMMAND,
     &logout::COMMAND,
     &metadata::FUNCTIONS,
@@ -138,9 +140,6 @@ const COMMANDS: &[&Command] = &[
     &workspace::ENV_NEW,
     &workspace::ENV_SELECT,
 ];
-
-/// Commands of Terraform that are still to come.
-const TO_COME: &[&str] = &["graph"];
 
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {

@@ -10,8 +10,9 @@ use crate::args::groups::state_to_read;
 use crate::commands::Command;
 use crate::json;
 use crate::program;
+use crate::runs;
 use crate::session::{Session, Status};
-use crate::state_session;
+use crate::{state_session, workdir};
 
 pub const COMMAND: Command = Command {
     path: "output",
@@ -172,7 +173,35 @@ pub fn listing(state: &State) -> String {
     out
 }
 
+/// A state with nothing but outputs, from a server that tells them by themselves.
+fn outputs_alone(session: &Session) -> Result<Option<State>, Status> {
+    if !runs::hosted::may_be(session) {
+        return Ok(None);
+    }
+    let (project, problems) = workdir::read(session);
+    if problems.has_errors() {
+        // Whoever reads the state reports them.
+        return Ok(None);
+    }
+    match runs::outputs::current(session, &project.config) {
+        Ok(outputs) => Ok(outputs.map(|outputs| {
+            let mut state = State::new();
+            state.outputs = outputs;
+            state
+        })),
+        Err(problems) => {
+            session.show(&problems, &project.sources);
+            Err(1)
+        }
+    }
+}
+
 /// The state of the selected workspace, or that of the file a flag names; empty if there is none.
 pub fn current_state(session: &Session, path: Option<&str>) -> Result<State, Status> {
+    if path.is_none()
+        && let Some(state) = outputs_alone(session)?
+    {
+        return Ok(state);
+    }
     state_session::read(session, path).map(Option::unwrap_or_default)
 }

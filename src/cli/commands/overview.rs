@@ -2,7 +2,7 @@
 
 use syntax::content::{did_you_mean, suggest};
 
-use super::{COMMANDS, Command, TO_COME};
+use super::{COMMANDS, Command};
 use crate::program;
 use crate::session::{Session, Status};
 use crate::{TERRAFORM_VERSION, VERSION};
@@ -124,18 +124,7 @@ pub fn unknown(session: &Session, path: &str, arguments: &[String], help: bool) 
         session.ui.out(text);
         return 1;
     }
-    if TO_COME.contains(&path) {
-        let text = format!("The command \"{path}\" is not supported by this version of Monoform.\n");
-        if help {
-            session.ui.out(format!(
-                "Usage: {command} [global options] {path} [options]\n\n  {text}"
-            ));
-            return 0;
-        }
-        session.ui.err(text);
-        return 1;
-    }
-    let names = top().into_iter().map(|(name, _)| name).chain(TO_COME.iter().copied());
+    let names = top().into_iter().map(|(name, _)| name);
     let hint = did_you_mean(suggest(path, names));
     session.ui.err(format!(
         "{tool} has no command named \"{path}\".{hint}\n\nTo see all of {tool}'s top-level commands, run:\n  {command} -help\n\n",

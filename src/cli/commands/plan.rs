@@ -12,6 +12,7 @@ use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags, 
 use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, OperationArguments, plan_options};
 use crate::program;
+use crate::runs;
 use crate::session::{Session, Status};
 use crate::verb::Verb;
 use crate::views;
@@ -90,6 +91,19 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         ..StateFlags::default()
     };
     let operation_arguments = OperationArguments::new(files, &arguments.operation, &arguments.variables);
+    let remote = runs::Request {
+        verb: Verb::Plan,
+        arguments: &operation_arguments,
+        options: &options,
+        auto_approve: false,
+        out: arguments.out.as_deref(),
+        generate,
+        detailed_exitcode: arguments.detailed_exitcode,
+        saved: None,
+    };
+    if let Some(status) = runs::perform(session, &remote) {
+        return Ok(status);
+    }
     let operation = match Operation::begin(session, &operation_arguments, options.mode, Verb::Plan) {
         Ok(operation) => operation,
         Err(status) => return Ok(status),

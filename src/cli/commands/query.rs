@@ -13,6 +13,7 @@ use crate::commands::plan::{target_exists, write_new};
 use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, OperationArguments};
 use crate::program;
+use crate::runs;
 use crate::session::{Session, Status};
 use crate::views;
 use crate::workdir;
@@ -90,6 +91,23 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             "No resources to query",
             "The configuration has no list block: the query files (.tfquery.hcl) say what to look for.",
         ));
+    }
+    match runs::hosted::of_operation(session, &project.config) {
+        Ok(None) => {}
+        Ok(Some(hosted)) => {
+            return Ok(session.fail(
+                "Remote operations not supported",
+                format!(
+                    "The execution mode of the workspace \"{}\" is \"{}\", and queries run on this machine only. Set the environment \
+                     variable TF_FORCE_LOCAL_BACKEND to have this one run here.",
+                    hosted.workspace.name, hosted.workspace.execution_mode
+                ),
+            ));
+        }
+        Err(problems) => {
+            session.show(&problems, &project.sources);
+            return Ok(1);
+        }
     }
     let operation = match Operation::for_query(session, &operation_arguments, project, problems) {
         Ok(operation) => operation,

@@ -11,6 +11,7 @@ use crate::commands::apply::outputs;
 use crate::commands::plan::finish;
 use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, OperationArguments, targeted};
+use crate::runs;
 use crate::session::{Session, Status};
 use crate::verb::Verb;
 
@@ -49,6 +50,19 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let options = targeted(Mode::RefreshOnly, true, &arguments.targets)?;
     let operation_arguments =
         OperationArguments::new(arguments.state.clone(), &arguments.operation, &arguments.variables);
+    let remote = runs::Request {
+        verb: Verb::Refresh,
+        arguments: &operation_arguments,
+        options: &options,
+        auto_approve: true,
+        out: None,
+        generate: None,
+        detailed_exitcode: false,
+        saved: None,
+    };
+    if let Some(status) = runs::perform(session, &remote) {
+        return Ok(status);
+    }
     let operation = match Operation::begin(session, &operation_arguments, options.mode, Verb::Refresh) {
         Ok(operation) => operation,
         Err(status) => return Ok(status),

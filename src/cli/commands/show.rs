@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use config::Config;
 use provider::Schemas;
 use state::State;
 use syntax::{Diagnostics, SourceMap};
@@ -10,6 +11,7 @@ use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
+use crate::runs::{self, bookmark::Bookmark};
 use crate::session::{Session, Status};
 use crate::state_session;
 use crate::{TERRAFORM_VERSION, VERSION, json, planfile, views, workdir};
@@ -59,6 +61,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         };
         return Ok(show_state(session, state, as_json));
     };
+    if Bookmark::is(path) {
+        return Ok(runs::show::show(session, path, as_json));
+    }
     if planfile::looks_like_plan(path) {
         return Ok(show_plan(session, path, as_json));
     }
@@ -108,6 +113,14 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status 
     0
 }
 
+/// What the providers of a configuration and of a state say about themselves.
+pub fn all_schemas(session: &Session, config: &Config, state: &State) -> Result<Schemas, Diagnostics> {
+    let plugins = session.plugins()?;
+    plugins.resolve(config, state)?;
+    let failed = session.runtime()?.block_on(plugins.ask_all(Some(config), state));
+    failed.into_result(plugins.schemas())
+}
+
 /// What the providers of a state's objects say about themselves.
 pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Diagnostics> {
     let (project, _) = workdir::read(session);
@@ -135,15 +148,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
     if loaded.diagnostics.has_errors() {
         return problems(loaded.diagnostics, &loaded.sources);
     }
-    let schemas = || -> Result<Schemas, Diagnostics> {
-        let plugins = session.plugins()?;
-        plugins.resolve(&loaded.config, &saved.plan.prior_state)?;
-        let failed = session
-            .runtime()?
-            .block_on(plugins.ask_all(Some(&loaded.config), &saved.plan.prior_state));
-        failed.into_result(plugins.schemas())
-    };
-    let schemas = match schemas() {
+    let schemas = match all_schemas(session, &loaded.config, &saved.plan.prior_state) {
         Ok(schemas) => schemas,
         Err(e) => return problems(e, &loaded.sources),
     };

@@ -18,8 +18,8 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::backend;
 use crate::commands::Command;
-use crate::commands::test::modules_of;
 use crate::session::{Session, Status};
+use crate::tested::modules_of;
 use crate::workdir::{self, Project};
 use crate::{interrupt, json, process};
 

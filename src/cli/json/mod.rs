@@ -11,6 +11,7 @@ pub mod diagnostics;
 mod expressions;
 pub mod plan;
 mod provider_configs;
+pub mod read;
 pub mod schemas;
 pub mod state;
 pub mod values;

@@ -4,6 +4,7 @@ pub mod completion;
 pub mod diagnostics;
 pub mod diff;
 pub mod downloads;
+pub mod graph;
 pub mod plan;
 pub mod progress;
 pub mod query;

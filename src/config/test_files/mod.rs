@@ -6,6 +6,7 @@
 //! conditions with it, and the commands that never run a test check them too.
 
 mod decode;
+mod mocks;
 
 use std::sync::Arc;
 

@@ -153,7 +153,12 @@ impl<'a> Edges<'a> {
         self.exprs(config, node, called.count.iter().chain(&called.for_each));
         let mut waits = inherited.to_vec();
         for reference in &called.depends_on {
-            waits.extend(self.resolve(config, reference, true));
+            let first = self.resolve(config, reference, true);
+            self.note_module(config, node, reference);
+            self.blocks
+                .waiting_calls
+                .extend(first.iter().map(|first| (*first, node)));
+            waits.extend(first);
         }
         let Some(child) = config.children.get(&called.name) else {
             return;
@@ -333,7 +338,14 @@ impl<'a> Edges<'a> {
         self.diagnostics.extend(problem);
     }
 
+    /// Notes that `depends_on` of a block names a whole module.
+    fn note_module(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
+        let module = whole_module(config, reference).map(|module| (module.path.clone(), node));
+        self.blocks.whole_modules.extend(module);
+    }
+
     fn depends_on(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
+        self.note_module(config, node, reference);
         for first in self.resolve(config, reference, true) {
             if first != node {
                 self.blocks.connect(first, node);

@@ -93,6 +93,10 @@ pub struct Blocks {
     /// The edges, to find duplicates: a provider configuration has an edge to each of its resources.
     connected: HashSet<(NodeIndex, NodeIndex)>,
     resources_below: BTreeMap<Module, Vec<NodeIndex>>,
+    /// The modules that are referred to as a whole, and the blocks that do.
+    pub(crate) whole_modules: BTreeSet<(Module, NodeIndex)>,
+    /// What `depends_on` of module calls names, and the calls. Everything in these modules depends on it.
+    pub(crate) waiting_calls: Vec<(NodeIndex, NodeIndex)>,
 }
 
 /// A resource of the state, with the provider configuration that manages it.
@@ -140,6 +144,7 @@ impl Blocks {
         if !diagnostics.has_errors() {
             blocks.connect_whole(config, &whole);
         }
+        blocks.whole_modules.extend(whole);
         (blocks, diagnostics)
     }
 

@@ -7,7 +7,7 @@ use config::ModuleNode;
 use cty::{Marks, Value};
 use lang::functions::CallError;
 use lang::functions::provider::Signature;
-use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope};
+use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope, Witness};
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -266,6 +266,11 @@ impl Scope for ModuleScope<'_> {
 
     fn functions(&self) -> Option<&FunctionSettings> {
         Some(&self.evaluator.environment.functions)
+    }
+
+    fn witness(&self) -> Option<&dyn Witness> {
+        let witness = self.evaluator.environment.witness.as_deref();
+        witness.filter(|_| !self.evaluator.is_static())
     }
 
     fn check_result(&self, function: &str, arguments: &[Value], result: &Value) -> Result<(), CallError> {

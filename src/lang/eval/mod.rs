@@ -93,8 +93,16 @@ impl<'a> Context<'a> {
 /// The value of an expression. Where it has errors, the value (or a part of it) is unknown.
 #[must_use]
 pub fn evaluate(expr: &Expr, context: Context<'_>) -> (Value, Diagnostics) {
+    if let Some(witness) = context.scope.witness() {
+        witness.evaluated(expr.range());
+    }
     let mut evaluator = Evaluator::default();
     let value = evaluator.expr(expr, &context);
+    if let Some(witness) = context.scope.witness() {
+        for (at, yes) in std::mem::take(&mut evaluator.chosen) {
+            witness.chosen(&at, yes);
+        }
+    }
     (value, evaluator.finish())
 }
 
@@ -150,6 +158,8 @@ struct Evaluator {
     depth: usize,
     /// Whether errors are only counted, so that describing the values involved would be a waste.
     quiet: bool,
+    /// Which way conditionals went, if somebody wants to know.
+    chosen: Vec<(Range, bool)>,
     /// Whether this is inside a template file.
     in_template: bool,
 }

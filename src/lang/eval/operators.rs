@@ -181,9 +181,23 @@ impl Evaluator {
         whole: &Expr,
         context: &Context<'_>,
     ) -> Value {
+        let before = self.chosen.len();
         let yes_result = self.apart(false, |e| e.expr(yes, context));
+        let between = self.chosen.len();
         let no_result = self.apart(false, |e| e.expr(no, context));
-        self.choose(condition, (yes, yes_result), (no, no_result), whole, context)
+        let after = self.chosen.len();
+        let value = self.choose(condition, (yes, yes_result), (no, no_result), whole, context);
+        // What was chosen inside a result that was not taken counts for nothing.
+        if self.chosen.len() > before {
+            let last = self.chosen.last().filter(|(at, _)| at == whole.range());
+            let not_taken = match last {
+                Some((_, true)) => between..after,
+                Some((_, false)) => before..between,
+                None => before..after,
+            };
+            self.chosen.drain(not_taken);
+        }
+        value
     }
 
     /// Chooses between two results, each with the errors of its evaluation and the expression that they are reported for.
@@ -202,10 +216,15 @@ impl Evaluator {
         }
         let outcome = ops::conditional(&condition_value, &yes_value, &no_value);
         if !matches!(outcome, Err(ConditionalError::InconsistentTypes(_))) {
-            match cty::convert(&condition_value, &Type::Bool)
+            let chosen = cty::convert(&condition_value, &Type::Bool)
                 .ok()
-                .and_then(|c| c.as_bool())
+                .and_then(|c| c.as_bool());
+            if let (Some(yes), Expr::Conditional { range, .. }) = (chosen, whole)
+                && context.scope.witness().is_some()
             {
+                self.chosen.push((range.clone(), yes));
+            }
+            match chosen {
                 Some(true) => self.dynamic.extend(yes_problems),
                 Some(false) => self.dynamic.extend(no_problems),
                 None => {}

@@ -23,6 +23,7 @@ fn launch(program: PathBuf) -> Launch {
         tls: true,
         timeout: Duration::from_secs(20),
         own: false,
+        environment: std::collections::BTreeMap::new(),
     }
 }
 

@@ -28,10 +28,10 @@ use super::{Answers, Base, Intent, IntentKey, Outcome};
 use crate::StateError;
 
 /// How long a record waits for others, as long as other operations are running: most of them begin or end soon, and one
-/// `fdatasync` is enough for all. An intent waits only where many operations run, as its own waits for it.
-const WINDOW: Duration = Duration::from_micros(500);
+/// `fdatasync` is enough for all. An intent waits only while many operations run, as its own waits for it.
+const WINDOW: Duration = Duration::from_millis(2);
 
-/// How many operations are many: with that many running, the time of one that waits is used by others.
+/// How many operations are many: while more than that run, the time of one that waits is used by others.
 const MANY: usize = 5;
 
 /// A smaller file is not worth replacing.
@@ -60,10 +60,12 @@ struct Queue {
     outcomes: u64,
     /// How many operations have begun and not ended.
     running: usize,
+    /// How many of the items are intents: their operations wait.
+    intents: usize,
     /// How many of the items must be written at once.
     urgent: usize,
-    /// How many of them are to be written soon.
-    syncs: usize,
+    /// For how many of them somebody waits.
+    awaited: usize,
     /// Whether items that were taken out are not durable yet, or could not be written.
     unwritten: bool,
     ended: bool,
@@ -107,19 +109,45 @@ impl Slot {
 
 /// Something that will be durable, or will have failed. It can be waited for as a future or by a thread.
 #[derive(Debug)]
-pub struct Ticket(Arc<Slot>);
+pub struct Ticket {
+    slot: Arc<Slot>,
+    patience: Patience,
+}
+
+/// Whether it is time to write what a ticket is for.
+#[derive(Debug)]
+enum Patience {
+    /// Whatever else can go on now has its turn first: it may have something to write as well.
+    OthersFirst(Arc<Shared>),
+    /// They had it.
+    OthersHadTheirTurn(Arc<Shared>),
+    /// The thread knows when.
+    Told,
+}
 
 impl Ticket {
+    fn answered(result: Result<(), String>) -> Ticket {
+        let slot = Arc::new(Slot::default());
+        slot.answer(result);
+        Ticket {
+            slot,
+            patience: Patience::Told,
+        }
+    }
+
     /// Waits, and blocks the thread.
     ///
     /// # Errors
     /// What could not be written, and why.
     pub fn wait(self) -> Result<(), String> {
-        let mut answer = self.0.lock();
+        if let Patience::OthersFirst(shared) | Patience::OthersHadTheirTurn(shared) = &self.patience {
+            shared.hurry(&mut shared.queue());
+        }
+        let mut answer = self.slot.lock();
         loop {
             match answer.0.take() {
                 Some(result) => return result,
-                None => answer = self.0.given.wait(answer).unwrap_or_else(PoisonError::into_inner),
+                None => answer = self.slot.given.wait(answer).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
@@ -128,14 +156,60 @@ impl Ticket {
 impl Future for Ticket {
     type Output = Result<(), String>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut answer = self.0.lock();
-        match answer.0.take() {
-            Some(result) => Poll::Ready(result),
-            None => {
-                answer.1 = Some(context.waker().clone());
-                Poll::Pending
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut answer = self.slot.lock();
+        if let Some(result) = answer.0.take() {
+            return Poll::Ready(result);
+        }
+        answer.1 = Some(context.waker().clone());
+        drop(answer);
+        self.patience = match std::mem::replace(&mut self.patience, Patience::Told) {
+            Patience::OthersFirst(shared) => {
+                context.waker().wake_by_ref();
+                Patience::OthersHadTheirTurn(shared)
             }
+            Patience::OthersHadTheirTurn(shared) => {
+                shared.hurry_unless_many_run();
+                Patience::Told
+            }
+            Patience::Told => Patience::Told,
+        };
+        Poll::Pending
+    }
+}
+
+impl Queue {
+    /// An operation has ended.
+    fn ended(&mut self) {
+        self.running = self.running.saturating_sub(1);
+    }
+
+    /// How many operations run, without those that wait for their intents to be durable.
+    fn under_way(&self) -> usize {
+        self.running.saturating_sub(self.intents)
+    }
+
+    /// Whether somebody waits whose time nobody else uses.
+    fn is_idle(&self) -> bool {
+        self.running == 0 || (self.intents > 0 && self.under_way() <= MANY)
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is there is written at once.
+    fn hurry(&self, queue: &mut Queue) {
+        queue.urgent += 1;
+        self.work.notify_one();
+    }
+
+    fn hurry_unless_many_run(&self) {
+        let mut queue = self.queue();
+        if queue.awaited > 0 && queue.is_idle() {
+            self.hurry(&mut queue);
         }
     }
 }
@@ -212,7 +286,6 @@ impl Writer {
     #[must_use]
     pub fn begin(&self, intent: &Intent) -> Ticket {
         let intent = InFlight::new(intent, jiff::Timestamp::now().to_string());
-        self.queue().running += 1;
         self.send_waiting(|slot| Item::Begin(intent, slot))
     }
 
@@ -220,20 +293,29 @@ impl Writer {
     pub fn outcome(&self, outcome: Outcome) -> u64 {
         let mut queue = self.queue();
         queue.outcomes += 1;
-        if outcome.answers != Answers::Nothing {
-            queue.running = queue.running.saturating_sub(1);
-        }
+        let ends = outcome.answers != Answers::Nothing;
         let number = queue.outcomes;
-        queue.items.push(Item::Outcome(number, Box::new(outcome)));
         // Nobody waits for it yet: who does will send for it.
+        queue.items.push(Item::Outcome(number, Box::new(outcome)));
+        if ends {
+            self.one_has_ended(&mut queue);
+        }
         number
     }
 
     /// An operation has ended, and changed nothing.
     pub fn end(&self, key: IntentKey) {
         let mut queue = self.queue();
-        queue.running = queue.running.saturating_sub(1);
         queue.items.push(Item::End(key));
+        self.one_has_ended(&mut queue);
+    }
+
+    /// Intents that could wait while many operations ran can not any more.
+    fn one_has_ended(&self, queue: &mut Queue) {
+        queue.ended();
+        if queue.intents > 0 && queue.under_way() == MANY {
+            self.0.hurry(queue);
+        }
     }
 
     /// Everything that was sent is to be durable.
@@ -241,9 +323,7 @@ impl Writer {
     pub fn sync(&self) -> Ticket {
         let queue = self.queue();
         if queue.items.is_empty() && !queue.unwritten && !queue.ended {
-            let slot = Arc::new(Slot::default());
-            slot.answer(Ok(()));
-            return Ticket(slot);
+            return Ticket::answered(Ok(()));
         }
         drop(queue);
         self.send_waiting(Item::Sync)
@@ -294,32 +374,33 @@ impl Writer {
         let slot = Arc::new(Slot::default());
         let mut queue = self.queue();
         if queue.ended {
-            slot.answer(Err("the journal has ended".into()));
-        } else {
-            let item = item(slot.clone());
-            // Where one waits for others already, the thread knows.
-            let waits = match item {
-                Item::Sync(_) => true,
-                Item::Begin(..) => queue.running > MANY,
-                _ => false,
-            };
-            let known = if waits {
-                queue.syncs += 1;
-                queue.syncs > 1 && queue.running > 0
-            } else {
-                queue.urgent += 1;
-                false
-            };
-            queue.items.push(item);
-            if !known {
-                self.0.work.notify_one();
-            }
+            return Ticket::answered(Err("the journal has ended".into()));
         }
-        Ticket(slot)
+        let item = item(slot.clone());
+        let begins = matches!(item, Item::Begin(..));
+        let patient = begins || matches!(item, Item::Sync(_));
+        queue.items.push(item);
+        queue.awaited += 1;
+        queue.running += usize::from(begins);
+        queue.intents += usize::from(begins);
+        if !patient {
+            self.0.hurry(&mut queue);
+        } else if queue.awaited == 1 {
+            // From now on it may wait for so long.
+            self.0.work.notify_one();
+        }
+        Ticket {
+            slot,
+            patience: if patient {
+                Patience::OthersFirst(self.0.clone())
+            } else {
+                Patience::Told
+            },
+        }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.queue()
     }
 }
 
@@ -363,11 +444,11 @@ impl Appender {
         loop {
             let mut queue = Appender::wait(&shared);
             let (items, ended) = (std::mem::take(&mut queue.items), queue.ended);
-            (queue.urgent, queue.syncs) = (0, 0);
+            (queue.urgent, queue.awaited, queue.intents) = (0, 0, 0);
             queue.unwritten = true;
             drop(queue);
             self.write(items);
-            shared.queue.lock().unwrap_or_else(PoisonError::into_inner).unwritten = !self.backlog.is_empty();
+            shared.queue().unwritten = !self.backlog.is_empty();
             if ended {
                 return;
             }
@@ -376,13 +457,13 @@ impl Appender {
 
     /// Waits until there is something to write. Records for which nobody waits stay until there is one for which somebody does.
     fn wait(shared: &Shared) -> MutexGuard<'_, Queue> {
-        let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = shared.queue();
         let mut until: Option<Instant> = None;
         loop {
-            if queue.ended || queue.urgent > 0 || (queue.syncs > 0 && queue.running == 0) {
+            if queue.ended || queue.urgent > 0 {
                 return queue;
             }
-            if queue.syncs == 0 {
+            if queue.awaited == 0 {
                 queue = shared.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }

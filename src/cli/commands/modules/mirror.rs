@@ -11,13 +11,14 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::session::{Session, Status};
+use crate::tested;
 use crate::workdir;
 
 pub const COMMAND: Command = Command {
     path: "modules mirror",
     about: "Save local copies of all modules from elsewhere",
     positional: "DIR",
-    details: "Fetches every module that the configuration calls from elsewhere, and puts it into a directory. Where nothing can be \
+    details: "Fetches every module that the configuration calls from elsewhere, or a test file names, and puts it into a directory. Where nothing can be \
       fetched, \"init -mirror=DIR\" installs from there. Of a registry module it takes the newest version that is allowed; \
       an earlier one that is in the directory already stays. \"providers mirror\" does the same for providers, and the \
       directory can be the same.",
@@ -28,6 +29,7 @@ pub const COMMAND: Command = Command {
 
 struct Arguments {
     positional: Vec<String>,
+    test_directory: Option<String>,
 }
 
 impl FromFlags for Arguments {
@@ -35,6 +37,7 @@ impl FromFlags for Arguments {
         VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
+            test_directory: tested::directory_flag(flags),
         }
     }
 }
@@ -68,6 +71,13 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
     };
     let data_dir = scratch.path().to_string_lossy();
+    let tests = match tested::read(arguments.test_directory.as_deref()) {
+        Ok(tests) => tests,
+        Err(problem) => return Ok(u8::from(session.show(&problem.into(), &SourceMap::default()))),
+    };
+    if session.show(&tests.diagnostics, &tests.sources) {
+        return Ok(1);
+    }
     let (nothing, environment) = (Manifest::default(), session.env.variables());
     let install = Install {
         client: session.net(),
@@ -75,6 +85,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         upgrade: false,
         load: workdir::load_options(session, &nothing, &environment),
         mirror: None,
+        tests: &tests.files,
     };
     let mut tell = |event| match event {
         Event::Downloading { key, package, version } => {
@@ -97,7 +108,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if session.show(&problems, &sources) {
         return Ok(1);
     }
-    let manifest: Manifest = outcome.loaded.config.manifest();
+    let manifest: Manifest = outcome.manifest;
     Ok(match modules::mirror::fill(to, scratch.path(), &manifest) {
         Ok(added) if added.is_empty() => {
             session

@@ -6,14 +6,15 @@ use packages::cross_platform::{Request, Step, Tracked};
 use packages::sources::PackageSource;
 use syntax::SourceMap;
 
-use super::{asked, configured, fetching, requested_platforms};
+use super::{asked, configured_with_tests, fetching, requested_platforms, required};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{VariableFlags, platforms, unused_test_directory};
+use crate::args::groups::{VariableFlags, platforms};
 use crate::commands::Command;
 use crate::plugin_source::origins;
 use crate::program;
 use crate::session::{Session, Status};
+use crate::tested;
 use crate::views::downloads;
 
 pub const COMMAND: Command = Command {
@@ -34,6 +35,7 @@ struct Arguments {
     net_mirror: Option<String>,
     platforms: Vec<String>,
     enable_plugin_cache: bool,
+    test_directory: Option<String>,
 }
 
 impl FromFlags for Arguments {
@@ -56,13 +58,14 @@ impl FromFlags for Arguments {
             false,
             "Take packages from the plugin cache where they are there.",
         );
-        unused_test_directory(flags);
+        let test_directory = tested::directory_flag(flags);
         Arguments {
             positional,
             fs_mirror,
             net_mirror,
             platforms,
             enable_plugin_cache,
+            test_directory,
         }
     }
 }
@@ -97,10 +100,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Ok(platforms) => platforms,
         Err(status) => return Ok(status),
     };
-    let Some(project) = configured(session) else {
+    let Some((project, tested)) = configured_with_tests(session, arguments.test_directory.as_deref()) else {
         return Ok(1);
     };
-    let asked = match asked(session, &project, &arguments.positional) {
+    let required = required(&project, Some(&tested));
+    let asked = match required.and_then(|required| asked(session, required, &arguments.positional)) {
         Ok(asked) => asked,
         Err(problems) => {
             session.show(&problems, &SourceMap::default());

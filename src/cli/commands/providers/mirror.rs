@@ -7,7 +7,7 @@ use packages::lock_file::LockFile;
 use packages::sources::PackageSource;
 use syntax::SourceMap;
 
-use super::{asked, configured, fetching, requested_platforms};
+use super::{asked, configured, fetching, requested_platforms, required};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{VariableFlags, platforms};
@@ -71,13 +71,15 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             format!("The directory {dir} cannot be made: {}.", files::io_reason(&e)),
         ));
     }
-    let prepared = asked(session, &project, &[]).and_then(|asked| {
-        let lock = match arguments.lock_file {
-            true => LockFile::load(&session.working_dir)?.0,
-            false => LockFile::default(),
-        };
-        Ok((asked, lock))
-    });
+    let prepared = required(&project, None)
+        .and_then(|required| asked(session, required, &[]))
+        .and_then(|asked| {
+            let lock = match arguments.lock_file {
+                true => LockFile::load(&session.working_dir)?.0,
+                false => LockFile::default(),
+            };
+            Ok((asked, lock))
+        });
     let (asked, lock) = match prepared {
         Ok(prepared) => prepared,
         Err(problems) => {

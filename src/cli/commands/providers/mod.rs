@@ -6,20 +6,23 @@ mod mirror;
 mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use addrs::Provider;
 use addrs::platform::Platform;
-use config::model::ModuleNode;
+use config::{Config, ModuleNode};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use testing::SuiteFile;
 use versions::Constraints;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{VariableFlags, unused_test_directory};
+use crate::args::groups::VariableFlags;
 use crate::commands::output::current_state;
 use crate::commands::{Command, no_positional};
 use crate::plugin_source::requirements;
 use crate::session::{Session, Status};
+use crate::tested::{self, Tested, modules_of};
 use crate::views::tree::{Tree, draw};
 use crate::workdir::{self, Project};
 
@@ -31,7 +34,8 @@ pub const COMMAND: Command = Command {
     path: "providers",
     about: "Show the providers required for this configuration",
     positional: "",
-    details: "Shows which providers each module of the configuration needs, in which versions, and which ones the state needs.",
+    details: "Shows which providers each module of the configuration needs, in which versions, those that test \
+      files name too, and which ones the state needs.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -39,29 +43,56 @@ pub const COMMAND: Command = Command {
 
 struct Arguments {
     positional: Vec<String>,
+    test_directory: Option<String>,
 }
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         VariableFlags::read(flags);
         let positional = flags.positional();
-        unused_test_directory(flags);
-        Arguments { positional }
+        let test_directory = tested::directory_flag(flags);
+        Arguments {
+            positional,
+            test_directory,
+        }
     }
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     no_positional(&arguments.positional, "providers command")?;
-    let Some(project) = configured(session) else {
+    let Some((project, tested)) = configured_with_tests(session, arguments.test_directory.as_deref()) else {
         return Ok(1);
     };
     let state = match current_state(session, None) {
         Ok(state) => state,
         Err(status) => return Ok(status),
     };
-    let mut needs: BTreeMap<addrs::Module, BTreeMap<Provider, Constraints>> = BTreeMap::new();
     let mut problems = Diagnostics::new();
-    for (provider, requirements) in project.config.provider_requirements() {
+    let mut tree = module(&project.config.root, &needs_of(&project.config, &mut problems));
+    tree.extend(tested.files.iter().map(|file| of_file(file, &mut problems)));
+    if session.show(&problems, &project.sources) {
+        return Ok(1);
+    }
+    let mut out = "\nProviders required by configuration:\n.\n".to_owned();
+    draw(&tree, &mut out);
+    out.push('\n');
+    let stored: BTreeSet<&Provider> = state.resources.values().map(|r| &r.provider.provider).collect();
+    if !stored.is_empty() {
+        out.push_str("Providers required by state:\n\n");
+        for provider in stored {
+            out.push_str(&format!("    provider[{provider}]\n\n"));
+        }
+    }
+    session.ui.out(out);
+    Ok(0)
+}
+
+/// What each module needs.
+type Needs = BTreeMap<addrs::Module, BTreeMap<Provider, Constraints>>;
+
+fn needs_of(config: &Config, problems: &mut Diagnostics) -> Needs {
+    let mut needs = Needs::new();
+    for (provider, requirements) in config.provider_requirements() {
         for requirement in requirements {
             let of_module = needs.entry(requirement.module).or_default();
             let all = of_module.entry(provider.clone()).or_insert_with(Constraints::any);
@@ -75,24 +106,27 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             }
         }
     }
-    if session.show(&problems, &project.sources) {
-        return Ok(1);
-    }
-    let mut out = "\nProviders required by configuration:\n.\n".to_owned();
-    draw(&module(&project.config.root, &needs), &mut out);
-    out.push('\n');
-    let stored: BTreeSet<&Provider> = state.resources.values().map(|r| &r.provider.provider).collect();
-    if !stored.is_empty() {
-        out.push_str("Providers required by state:\n\n");
-        for provider in stored {
-            out.push_str(&format!("    provider[{provider}]\n\n"));
-        }
-    }
-    session.ui.out(out);
-    Ok(0)
+    needs
 }
 
-fn module(node: &ModuleNode, needs: &BTreeMap<addrs::Module, BTreeMap<Provider, Constraints>>) -> Vec<Tree> {
+/// A test file with the modules of its runs.
+fn of_file(file: &SuiteFile, problems: &mut Diagnostics) -> Tree {
+    let name = file.file.name.strip_suffix(".tftest.hcl").unwrap_or(&file.file.name);
+    let runs = file.file.runs.iter().zip(&file.modules);
+    let below = runs
+        .filter(|(run, _)| run.module.is_some())
+        .map(|(run, config)| Tree {
+            text: format!("run.{}", run.name),
+            below: module(&config.root, &needs_of(config, problems)),
+        })
+        .collect();
+    Tree {
+        text: format!("test.{}", name.replace('/', ".")),
+        below,
+    }
+}
+
+fn module(node: &ModuleNode, needs: &Needs) -> Vec<Tree> {
     let own = needs.get(&node.path).into_iter().flatten();
     let mut out: Vec<Tree> = own
         .map(|(provider, constraints)| Tree {
@@ -120,6 +154,41 @@ fn configured(session: &Session) -> Option<Project> {
         return None;
     }
     workdir::load(session)
+}
+
+/// The configuration and the test files with the modules of their runs, one of which must be there; problems have been shown.
+fn configured_with_tests(session: &Session, dir: Option<&str>) -> Option<(Project, Tested)> {
+    let tests = match tested::read(dir) {
+        Ok(tests) => tests,
+        Err(problem) => {
+            session.show(&problem.into(), &SourceMap::default());
+            return None;
+        }
+    };
+    if session.show(&tests.diagnostics, &tests.sources) {
+        return None;
+    }
+    let mut project = if tests.files.is_empty() {
+        configured(session)?
+    } else {
+        workdir::load(session)?
+    };
+    let root = Arc::new(project.config.clone());
+    let mut tested = modules_of(session, &root, tests.files, true);
+    project.sources.extend(std::mem::take(&mut tested.sources));
+    if session.show(&tested.problems, &project.sources) {
+        return None;
+    }
+    Some((project, tested))
+}
+
+/// The providers that the configuration needs, and the modules that tests run.
+fn required(project: &Project, tested: Option<&Tested>) -> Result<BTreeMap<Provider, Constraints>, Diagnostics> {
+    let required = requirements(&project.config, &state::State::default())?;
+    match tested {
+        None => Ok(required),
+        Some(tested) => tested::add_requirements(tested, &Arc::new(project.config.clone()), required),
+    }
 }
 
 /// The platforms that packages are fetched for: this one unless flags name others.
@@ -151,10 +220,9 @@ struct Asked {
     built_in: Vec<Provider>,
 }
 
-/// The providers of the configuration, without those that are part of the executable. A built-in one counts all the same if
+/// The required providers, without those that are part of the executable. A built-in one counts all the same if
 /// it is named, or if the lock file has it: then others use it, too.
-fn asked(session: &Session, project: &Project, named: &[String]) -> Result<Asked, Diagnostics> {
-    let required = requirements(&project.config, &state::State::default())?;
+fn asked(session: &Session, required: BTreeMap<Provider, Constraints>, named: &[String]) -> Result<Asked, Diagnostics> {
     let mut names = BTreeSet::new();
     for text in named {
         let invalid = |why: String| Diagnostics::from(Diagnostic::error("Invalid provider argument", why));

@@ -1,9 +1,12 @@
 //! A suite on the terminal.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use addrs::AbsResourceInstance;
 use syntax::{Diagnostics, SourceMap};
-use testing::events::{Outcome, objects};
+use testing::events::{Left, Outcome, objects};
 use testing::suite::SuiteResult;
 use testing::{Event, Performed, Status, View};
 
@@ -19,7 +22,25 @@ pub struct Human {
     verbose: bool,
     compact: bool,
     /// One event is written after the other, each whole.
-    writing: Mutex<()>,
+    writing: Mutex<Live>,
+}
+
+/// What is shown on a terminal only.
+#[derive(Default)]
+struct Live {
+    /// The runs that are going on, with the time that they have taken.
+    going: BTreeMap<usize, (String, Duration)>,
+    /// The time of each run.
+    times: Vec<(Duration, String)>,
+}
+
+/// How many of the slowest runs are named in the end.
+const SLOWEST: usize = 5;
+/// How many of the runs that are going on are named.
+const NAMED: usize = 3;
+
+fn seconds(time: Duration) -> String {
+    format!("{:.2}s", time.as_secs_f64())
 }
 
 fn word(status: Status, style: Style) -> String {
@@ -52,9 +73,50 @@ impl Human {
         self.ui.flush();
     }
 
+    /// Whether somebody watches on a terminal, beside which nothing else sees what is shown.
+    fn is_live(&self) -> bool {
+        self.ui.is_terminal() && !self.ui.plain
+    }
+
+    /// Says which runs are going on, until something else is written.
+    fn going(&self, live: &Live) {
+        if !self.is_live() || live.going.is_empty() {
+            return;
+        }
+        let one = |(name, time): &(String, Duration)| match time.as_secs() {
+            0 => name.clone(),
+            s => format!("{name} ({s}s)"),
+        };
+        let named: Vec<String> = live.going.values().take(NAMED).map(one).collect();
+        let more = match live.going.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        // An empty text takes away what was there.
+        self.ui.out("");
+        self.ui.passing(&format!("  running {}{more}", named.join(", ")));
+    }
+
+    fn slowest(&self, live: &mut Live) {
+        if !self.is_live() || live.times.len() < 2 {
+            return;
+        }
+        live.times.sort();
+        self.ui.line("\nSlowest runs:");
+        let first = live.times.len().saturating_sub(SLOWEST);
+        for (time, name) in &live.times[first..] {
+            self.ui.line(format!("  {:>8} {name}", seconds(*time)));
+        }
+    }
+
     fn run_ends(&self, name: &str, done: &Performed) {
         let style = self.ui.style();
-        self.ui.line(format!("  run {name:?}... {}", word(done.status, style)));
+        let time = match done.time {
+            Some((_, time)) if self.is_live() => style.dim(format!(" {}", seconds(time))),
+            _ => String::new(),
+        };
+        self.ui
+            .line(format!("  run {name:?}... {}{time}", word(done.status, style)));
         if self.verbose {
             self.outcome(done);
         }
@@ -81,6 +143,32 @@ impl Human {
         }
     }
 
+    fn interrupted(&self, file: &str, states: &[Left], planned: &[AbsResourceInstance]) {
+        let mut text = format!("\nThe tests in {file} were interrupted while they ran.\n");
+        for left in states {
+            let of = match &*left.key {
+                "" => "the main state".to_owned(),
+                key => format!("the state {key:?}"),
+            };
+            text.push_str(&format!("\nThese objects are in {of} and were not destroyed:\n"));
+            for (address, _) in objects(&left.state) {
+                text.push_str(&format!("  - {address}\n"));
+            }
+            if let Some(path) = &left.kept {
+                text.push_str(&format!("They are recorded in the state file {}.\n", path.display()));
+            }
+        }
+        if !planned.is_empty() {
+            text.push_str("\nThese objects were about to be created, and may exist:\n");
+            for address in planned {
+                text.push_str(&format!("  - {address}\n"));
+            }
+        }
+        self.ui.err(text);
+        self.ui.flush();
+        states.iter().for_each(|left| self.show(&left.diagnostics));
+    }
+
     /// Writes the line at the end.
     pub fn ends(&self, result: &SuiteResult) {
         let style = self.ui.style();
@@ -89,6 +177,7 @@ impl Human {
         } else {
             style.red("Failure!")
         };
+        self.slowest(&mut self.writing.lock().unwrap_or_else(PoisonError::into_inner));
         self.ui.line(format!("\n{word} {}", totals(result.counts)));
         self.ui.flush();
     }
@@ -96,15 +185,31 @@ impl Human {
 
 impl View for Human {
     fn event(&self, event: &Event<'_>) {
-        let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut live = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (ui, style) = (&self.ui, self.ui.style());
         match event {
-            Event::SuiteBegins(_) | Event::RunBegins(..) | Event::RunGoesOn(..) | Event::TeardownOfRun(..) => {}
+            Event::SuiteBegins(_) | Event::TeardownOfRun(..) => {}
+            Event::RunBegins(file, run) => {
+                let name = format!("{:?}", file.run_name(*run));
+                live.going.insert(*run, (name, Duration::ZERO));
+            }
+            Event::RunGoesOn(_, run, time) => {
+                if let Some(going) = live.going.get_mut(run) {
+                    going.1 = *time;
+                }
+            }
             Event::FileBegins(file) => {
                 ui.line(format!("{}... {}", file.file.name, style.light("in progress")));
                 ui.flush();
             }
-            Event::RunEnds(file, run, done) => self.run_ends(file.run_name(*run), done),
+            Event::RunEnds(file, run, done) => {
+                live.going.remove(run);
+                if let Some((_, time)) = done.time {
+                    let name = format!("{}/{}", file.file.name, file.run_name(*run));
+                    live.times.push((time, name));
+                }
+                self.run_ends(file.run_name(*run), done);
+            }
             Event::TeardownBegins(file) => {
                 ui.line(format!("{}... {}", file.file.name, style.light("tearing down")));
                 ui.flush();
@@ -140,32 +245,8 @@ impl View for Human {
                 ui.flush();
                 self.show(problems);
             }
-            Event::Interrupted(file, states, planned) => {
-                let mut text = format!("\nThe tests in {} were interrupted while they ran.\n", file.file.name);
-                for (key, state) in *states {
-                    let left = objects(state);
-                    if left.is_empty() {
-                        continue;
-                    }
-                    let of = if key.is_empty() {
-                        "the main state".to_owned()
-                    } else {
-                        format!("the state {key:?}")
-                    };
-                    text.push_str(&format!("\nThese objects are in {of} and were not destroyed:\n"));
-                    for (address, _) in left {
-                        text.push_str(&format!("  - {address}\n"));
-                    }
-                }
-                if !planned.is_empty() {
-                    text.push_str("\nThese objects were about to be created, and may exist:\n");
-                    for address in *planned {
-                        text.push_str(&format!("  - {address}\n"));
-                    }
-                }
-                ui.err(text);
-                ui.flush();
-            }
+            Event::Interrupted(file, states, planned) => self.interrupted(&file.file.name, states, planned),
         }
+        self.going(&live);
     }
 }

@@ -1,5 +1,6 @@
 //! Suites of tests, as people see them, as a stream of JSON objects, and as a JUnit report.
 
+mod coverage;
 mod human;
 mod junit;
 mod stream;
@@ -9,6 +10,7 @@ use testing::Counts;
 
 use crate::ui::Style;
 
+pub use coverage::{document, lcov, text as coverage_text};
 pub use human::Human;
 pub use junit::Report;
 pub use stream::Machine;

@@ -142,6 +142,12 @@ impl Machine {
         self.send("info", &message, "test_abstract", Vec::new(), Some(listed.into()));
     }
 
+    /// Writes what of the module the runs have come upon.
+    pub fn coverage(stream: &Stream, document: Json) {
+        let payload = vec![("test_coverage", document)];
+        stream.object("info", "Coverage of the module by its tests", "test_coverage", payload);
+    }
+
     /// Writes the last object.
     pub fn ends(&self, result: &SuiteResult) {
         let word = if result.status <= Status::Pass {
@@ -204,16 +210,19 @@ impl View for Machine {
             Event::Interrupted(file, states, planned) => {
                 let mut body = Map::new();
                 let mut others = Map::new();
-                for (key, state) in *states {
-                    let left = listed(state);
-                    if left.is_empty() {
-                        continue;
+                let mut files = Map::new();
+                for left in *states {
+                    if let Some(path) = &left.kept {
+                        files.insert(left.key.to_string(), path.display().to_string().into());
                     }
-                    if key.is_empty() {
-                        body.insert("state".into(), left.into());
+                    if left.key.is_empty() {
+                        body.insert("state".into(), listed(&left.state).into());
                     } else {
-                        others.insert(key.to_string(), left.into());
+                        others.insert(left.key.to_string(), listed(&left.state).into());
                     }
+                }
+                if !files.is_empty() {
+                    body.insert("state_files".into(), files.into());
                 }
                 if !others.is_empty() {
                     body.insert("states".into(), others.into());

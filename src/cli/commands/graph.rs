@@ -1,0 +1,235 @@
+//! `graph`: what depends on what.
+
+use std::path::Path;
+
+use config::Config;
+use config::files::Disk;
+use config::values::{self, ValueInputs, VariableFlag};
+use engine::graph::{self, Operation};
+use engine::plan::{Mode, Plan};
+use provider::Schemas;
+use state::State;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
+use crate::commands::show::all_schemas;
+use crate::commands::{Command, no_positional};
+use crate::session::{Session, Status};
+use crate::views::graph::{self as view, Format};
+use crate::workdir::{self, Project};
+use crate::{VERSION, planfile, state_session};
+
+pub const COMMAND: Command = Command {
+    path: "graph",
+    about: "Generate a graph of what depends on what",
+    positional: "",
+    details: "Writes the dependency graph in the language of a program that draws it. By default, it has the resources of the \
+      configuration and the order among them. With -type, it has everything that an operation evaluates.",
+    declare: flags::declare::<Arguments>,
+    refused: &[("json", "Terraform has it for other commands only.")],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    variables: VariableFlags,
+    positional: Vec<String>,
+    plan: Option<String>,
+    kind: Option<String>,
+    format: String,
+    draw_cycles: bool,
+    verbose: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.value(
+            "module-depth",
+            "N",
+            "Has no effect: older versions left out what was deeper.",
+        );
+        Arguments {
+            variables: VariableFlags::read(flags),
+            positional: flags.positional(),
+            plan: flags.value(
+                "plan",
+                "FILE",
+                "Show the graph of applying this saved plan: -type=apply.",
+            ),
+            kind: flags.value(
+                "type",
+                "TYPE",
+                "Show everything that an operation evaluates: plan, plan-refresh-only, plan-destroy or apply.",
+            ),
+            format: flags.value_or("format", "FORMAT", "dot", "The language of the graph: dot or mermaid."),
+            draw_cycles: flags.switch(
+                "draw-cycles",
+                false,
+                "With -type, draw cycles in red, where they would be errors otherwise.",
+            ),
+            verbose: flags.switch(
+                "verbose",
+                false,
+                "With -type, also draw the nodes that only end the use of a provider.",
+            ),
+        }
+    }
+}
+
+/// What the graph is of: the resources if no operation is named.
+enum Kind {
+    Resources,
+    Plan(Mode),
+    Apply,
+}
+
+impl Kind {
+    fn of(arguments: &Arguments) -> Result<Kind, Diagnostic> {
+        Ok(match arguments.kind.as_deref() {
+            None | Some("") if arguments.plan.is_none() => Kind::Resources,
+            None | Some("" | "apply") => Kind::Apply,
+            Some("plan") => Kind::Plan(Mode::Normal),
+            Some("plan-refresh-only") => Kind::Plan(Mode::RefreshOnly),
+            Some("plan-destroy") => Kind::Plan(Mode::Destroy),
+            Some(old @ ("eval" | "validate")) => {
+                return Err(Diagnostic::error(
+                    "Graph type no longer available",
+                    format!(
+                        "Terraform had the type \"{old}\" before version 1.1. The type \"plan\" shows nearly the same."
+                    ),
+                ));
+            }
+            Some(other) => {
+                return Err(Diagnostic::error(
+                    "Unsupported graph type",
+                    format!("The types are plan, plan-refresh-only, plan-destroy and apply, and not \"{other}\"."),
+                ));
+            }
+        })
+    }
+}
+
+/// What a graph is made of.
+struct Subject {
+    project: Project,
+    state: State,
+    plan: Option<Plan>,
+    schemas: Schemas,
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    no_positional(&arguments.positional, "graph")?;
+    let format = match arguments.format.as_str() {
+        "dot" => Format::Dot,
+        "mermaid" => Format::Mermaid,
+        other => {
+            return Ok(session.fail(
+                "Unsupported graph format",
+                format!("The formats are dot and mermaid, and not \"{other}\"."),
+            ));
+        }
+    };
+    let kind = match Kind::of(arguments) {
+        Ok(kind) => kind,
+        Err(problem) => {
+            session.show(&problem.into(), &SourceMap::default());
+            return Ok(1);
+        }
+    };
+    let subject = match &arguments.plan {
+        Some(path) => of_saved_plan(session, Path::new(path)),
+        None => of_directory(session, &arguments.variables.0),
+    };
+    let subject = match subject {
+        Ok(subject) => subject,
+        Err(status) => return Ok(status),
+    };
+    let text = draw(&subject, arguments, &kind, format);
+    Ok(match text {
+        // Warnings are not shown: whoever reads the graph from a pipe may take both together.
+        Ok(text) => {
+            session.ui.out(text);
+            0
+        }
+        Err(problems) => {
+            session.show(&problems, &subject.project.sources);
+            1
+        }
+    })
+}
+
+fn draw(subject: &Subject, arguments: &Arguments, kind: &Kind, format: Format) -> Result<String, Diagnostics> {
+    let Subject {
+        project,
+        state,
+        plan,
+        schemas,
+    } = subject;
+    let config: &Config = &project.config;
+    let operation = match kind {
+        Kind::Resources => return Ok(view::resources(&graph::resources(config, schemas, state)?, format)),
+        Kind::Plan(mode) => Operation::Plan(*mode),
+        Kind::Apply => Operation::Apply(plan.as_ref()),
+    };
+    let drawn = graph::operation(config, schemas, state, operation, arguments.draw_cycles)?;
+    Ok(view::operation(&drawn, format, arguments.verbose))
+}
+
+/// The configuration of the working directory, with the state of the workspace.
+fn of_directory(session: &Session, variables: &[VariableFlag]) -> Result<Subject, Status> {
+    let mut project = workdir::load(session).ok_or(1)?;
+    let environment = session.env.variables();
+    let inputs = ValueInputs {
+        files: &Disk,
+        environment: &environment,
+        flags: variables,
+    };
+    // Those that are not set need no value here.
+    let collected = values::collect(&project.config.root.module.clone(), &inputs);
+    project.sources.extend(collected.sources);
+    let state = workdir::state_place(session, Some(&project.config))
+        .and_then(|place| state_session::read_source(&place.source()))
+        .map(Option::unwrap_or_default);
+    let known = match (collected.diagnostics.has_errors(), state) {
+        (true, _) => Err(collected.diagnostics),
+        (false, state) => state.and_then(|state| Ok((all_schemas(session, &project.config, &state)?, state))),
+    };
+    let (schemas, state) = known.map_err(|problems| {
+        session.show(&problems, &project.sources);
+        1
+    })?;
+    Ok(Subject {
+        project,
+        state,
+        plan: None,
+        schemas,
+    })
+}
+
+/// What a saved plan was made of.
+fn of_saved_plan(session: &Session, path: &Path) -> Result<Subject, Status> {
+    let saved = planfile::read(path, VERSION).map_err(|problem| {
+        session.show(&problem.into(), &SourceMap::default());
+        1
+    })?;
+    let loaded = workdir::load_planned(session, &saved);
+    let state = saved.plan.prior_state.clone();
+    let schemas = match loaded.diagnostics.has_errors() {
+        true => Err(loaded.diagnostics),
+        false => all_schemas(session, &loaded.config, &state),
+    };
+    let schemas = schemas.map_err(|problems| {
+        session.show(&problems, &loaded.sources);
+        1
+    })?;
+    Ok(Subject {
+        project: Project {
+            config: loaded.config,
+            sources: loaded.sources,
+        },
+        state,
+        plan: Some(saved.plan),
+        schemas,
+    })
+}

@@ -1,0 +1,366 @@
+//! `test`: the suites of modules.
+
+mod failed;
+mod leftovers;
+mod reports;
+mod watch;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use config::files::{Disk, FileSource};
+use config::values::{ValueInputs, VariableFlag};
+use config::{Config, test_files};
+use engine::stop::Stop;
+use lang::scope::Witness;
+use state::State;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+use testing::coverage::Coverage;
+use testing::suite::{self, SuiteResult};
+use testing::{Status as TestStatus, Suite, SuiteFile, View};
+
+use self::leftovers::Beside;
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::{Parallelism, VariableFlags};
+use crate::commands::Command;
+use crate::session::{Session, Status};
+use crate::tested::{self, modules_of};
+use crate::views::tests::{Human, Machine, Report};
+use crate::workdir;
+use crate::{interrupt, process};
+
+pub const COMMAND: Command = Command {
+    path: "test",
+    about: "Execute integration tests for modules",
+    positional: "",
+    details: "Runs the test files (.tftest.hcl and .tftest.json) of the working directory and of its directory for tests: each run \
+              plans or applies a module in a state of its own and checks what comes of it. In the end, what was created is \
+              destroyed. The state of the working directory is neither read nor changed. With -watch, files are run again when \
+              something changes that they depend on; with -rerun-failed, only those that did not pass the last time; -coverage \
+              says what of the module the runs have come upon.",
+    declare: flags::declare::<Arguments>,
+    refused: &[("cloud-run", "tests run on this machine only.")],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    variables: VariableFlags,
+    filter: Vec<String>,
+    test_directory: Option<String>,
+    verbose: bool,
+    junit_xml: Option<String>,
+    parallelism: Parallelism,
+    run_parallelism: usize,
+    rerun_failed: bool,
+    watch: bool,
+    coverage: bool,
+    coverage_json: Option<String>,
+    coverage_lcov: Option<String>,
+}
+
+impl Arguments {
+    fn measures(&self) -> bool {
+        self.coverage || self.coverage_json.is_some() || self.coverage_lcov.is_some()
+    }
+}
+
+/// How many runs of a file may go on at a time.
+const RUNS_AT_A_TIME: usize = 10;
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_stream();
+        flags.positional();
+        let run_parallelism = flags.value_or(
+            "run-parallelism",
+            "N",
+            "10",
+            "How many runs of a file may go on at a time, if they are parallel.",
+        );
+        Arguments {
+            variables: VariableFlags::read(flags),
+            filter: flags.values("filter", "FILE", "Run only this test file. May be given many times."),
+            test_directory: tested::directory_flag(flags),
+            verbose: flags.switch("verbose", false, "Show the plan or the state of each run."),
+            junit_xml: flags.value(
+                "junit-xml",
+                "PATH",
+                "Write a report in the form of JUnit to this file, too.",
+            ),
+            parallelism: Parallelism::read(flags),
+            rerun_failed: flags.switch(
+                "rerun-failed",
+                false,
+                "Run only the test files that did not pass when they were run the last time.",
+            ),
+            watch: flags.switch(
+                "watch",
+                false,
+                "Go on after the tests: when files change, run the test files again that depend on them.",
+            ),
+            coverage: flags.switch(
+                "coverage",
+                false,
+                "Say which resources, outputs, local values, conditions and results of conditionals no run has come upon.",
+            ),
+            coverage_json: flags.value("coverage-json", "PATH", "Write the coverage to this file, as JSON."),
+            coverage_lcov: flags.value("coverage-lcov", "PATH", "Write the coverage to this file, in the form of lcov."),
+            run_parallelism: run_parallelism
+                .parse()
+                .ok()
+                .filter(|n: &usize| *n > 0)
+                .unwrap_or(RUNS_AT_A_TIME),
+        }
+    }
+}
+
+/// Everything that was loaded.
+struct Loaded {
+    root: Arc<Config>,
+    files: Vec<SuiteFile>,
+    /// All test files, those that are not run too.
+    all: Vec<SuiteFile>,
+    sources: SourceMap,
+    warnings: Diagnostics,
+}
+
+/// What running the test files once has come to.
+struct Ran {
+    status: Status,
+    /// What was loaded, unless it could not be.
+    loaded: Option<Loaded>,
+    interrupted: bool,
+}
+
+impl Ran {
+    fn failed() -> Ran {
+        Ran {
+            status: 1,
+            loaded: None,
+            interrupted: false,
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    if arguments.watch && (session.stream.is_some() || arguments.junit_xml.is_some()) {
+        return Err(UsageError::new(
+            "Incompatible command-line flags",
+            "With -watch the tests have no end, so that there is nothing for -json or -junit-xml to report: use it without them.",
+        ));
+    }
+    let only = match arguments.rerun_failed.then(|| failed::read(session)).transpose() {
+        Ok(only) => only,
+        Err(problem) => return Ok(u8::from(session.show(&problem.into(), &SourceMap::default()))),
+    };
+    if only.as_ref().is_some_and(BTreeSet::is_empty) && session.stream.is_none() {
+        session
+            .ui
+            .line("No test file is known to have failed: there is nothing to run again.");
+    }
+    if arguments.watch {
+        return Ok(watch::watch(session, arguments, only));
+    }
+    Ok(once(session, arguments, only.as_ref()).status)
+}
+
+/// Runs the test files, or only these.
+fn once(session: &Session, arguments: &Arguments, only: Option<&BTreeSet<String>>) -> Ran {
+    let given = arguments.test_directory.as_deref();
+    let dir = match test_files::directory(given) {
+        Ok(dir) => dir,
+        Err(problem) => {
+            session.show(&problem.into(), &SourceMap::default());
+            return Ran::failed();
+        }
+    };
+    let (mut loaded, mut problems) = load(session, arguments, dir);
+    if problems.has_errors() {
+        problems.sort();
+        session.show(&problems, &loaded.sources);
+        return Ran::failed();
+    }
+    if let Some(only) = only {
+        loaded.files.retain(|file| only.contains(&*file.file.name));
+    }
+    session.show(&loaded.warnings, &loaded.sources);
+    match execute(session, arguments, dir, &loaded) {
+        Ok((status, interrupted)) => Ran {
+            status,
+            loaded: Some(loaded),
+            interrupted,
+        },
+        Err(problems) => {
+            session.show(&problems, &loaded.sources);
+            Ran::failed()
+        }
+    }
+}
+
+/// Loads the configuration, the test files, and the modules that these name.
+fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Loaded, Diagnostics) {
+    let (root, mut problems) = workdir::load_for_tests(session);
+    problems.extend(root.diagnostics);
+    let tests = test_files::read(&Disk, ".", dir, arguments.test_directory.is_some());
+    problems.extend(tests.diagnostics);
+    let mut sources = root.sources;
+    sources.extend(tests.sources);
+    let root = Arc::new(root.config);
+    let tested = modules_of(session, &root, tests.files, true);
+    problems.extend(tested.problems);
+    sources.extend(tested.sources);
+    let all = tested.files.clone();
+    let wanted =
+        |file: &SuiteFile| arguments.filter.is_empty() || arguments.filter.iter().any(|name| **name == *file.file.name);
+    let files = tested.files.into_iter().filter(wanted).collect();
+    let (errors, warnings): (Vec<_>, Vec<_>) = problems.into_iter().partition(Diagnostic::is_error);
+    let failed = !errors.is_empty();
+    let loaded = Loaded {
+        root,
+        files,
+        all,
+        sources,
+        warnings: Diagnostics(warnings),
+    };
+    let problems = if failed {
+        errors.into_iter().chain(loaded.warnings.0.clone()).collect()
+    } else {
+        Diagnostics::new()
+    };
+    (loaded, problems)
+}
+
+/// The variable files of the directory for tests.
+fn files_of_tests(dir: &str) -> Vec<VariableFlag> {
+    let mut names = Disk.list(dir).unwrap_or_default();
+    names.sort();
+    let first = ["terraform.tfvars", "terraform.tfvars.json"];
+    let mut out: Vec<&str> = first.into_iter().filter(|f| names.iter().any(|n| n == f)).collect();
+    let automatic = |n: &&str| n.ends_with(".auto.tfvars") || n.ends_with(".auto.tfvars.json");
+    out.extend(names.iter().map(String::as_str).filter(automatic));
+    out.into_iter()
+        .map(|name| VariableFlag::File(config::files::join(dir, name)))
+        .collect()
+}
+
+/// Runs what was loaded. Returns the exit status, and whether an interrupt has ended it.
+fn execute(
+    session: &Session,
+    arguments: &Arguments,
+    dir: &str,
+    loaded: &Loaded,
+) -> Result<(Status, bool), Diagnostics> {
+    let plugins = session.plugins()?;
+    let nothing = State::new();
+    let mut seen = BTreeSet::new();
+    let modules = loaded.files.iter().flat_map(|file| &file.modules);
+    for config in modules.filter(|config| seen.insert(Arc::as_ptr(config) as usize)) {
+        let warnings = plugins.resolve(config, &nothing)?;
+        session.show(&warnings, &loaded.sources);
+    }
+    let runtime = session.runtime()?;
+    let stop = Stop::new();
+    let mut environment = workdir::environment(session, &workdir::workspace(session)?);
+    let coverage = arguments.measures().then(Arc::<Coverage>::default);
+    environment.witness = coverage.clone().map(|c| c as Arc<dyn Witness>);
+    let variables = session.env.variables();
+    let flags = &arguments.variables.0;
+    let in_tests: Vec<VariableFlag> = flags.iter().cloned().chain(files_of_tests(dir)).collect();
+    let outside = |flags| ValueInputs {
+        files: &Disk,
+        environment: &variables,
+        flags,
+    };
+    let views = Views::new(session, arguments, &loaded.sources);
+    let report = Report::new(views.view(), loaded.sources.clone());
+    let result = runtime.block_on(async {
+        interrupt::listen_telling(session.ui.clone(), session.stream.clone(), stop.clone(), Arc::default());
+        suite::run(Suite {
+            files: &loaded.files,
+            root: &loaded.root,
+            outside: outside(flags),
+            outside_in_tests: outside(&in_tests),
+            providers: &plugins,
+            environment: &environment,
+            clock: || process::now().into(),
+            view: if arguments.junit_xml.is_some() {
+                &report
+            } else {
+                views.view()
+            },
+            stop: &stop,
+            parallelism: arguments.parallelism.0,
+            run_parallelism: arguments.run_parallelism,
+            verbose: arguments.verbose,
+            coverage: coverage.as_deref(),
+            leftovers: Some(&Beside),
+        })
+        .await
+    });
+    failed::note(session, &result.files);
+    if stop.is_cancelled() {
+        runtime.shutdown_background();
+        return Ok((1, true));
+    }
+    views.ends(&result);
+    let mut status = u8::from(result.status > TestStatus::Pass);
+    if let Some(path) = &arguments.junit_xml {
+        let written = reports::write(session, path, "JUnit report", report.document(stop.is_requested()));
+        status = status.max(written);
+    }
+    if let Some(coverage) = coverage {
+        status = status.max(reports::coverage(session, arguments, &coverage.measured(&loaded.root)));
+    }
+    unknown_files(session, arguments, loaded);
+    Ok((status, stop.is_requested()))
+}
+
+/// Warns of names that `-filter` gives and no test file has.
+fn unknown_files(session: &Session, arguments: &Arguments, loaded: &Loaded) {
+    let known = |name: &String| loaded.all.iter().any(|file| *file.file.name == **name);
+    for name in arguments.filter.iter().filter(|name| !known(name)) {
+        let warning = Diagnostic::warning(
+            "Unknown test file",
+            format!("The option -filter names \"{name}\", and there is no such test file."),
+        );
+        session.show(&warning.into(), &SourceMap::default());
+    }
+}
+
+/// Who watches: people, or a program.
+struct Views {
+    human: Human,
+    machine: Option<Machine>,
+}
+
+impl Views {
+    fn new(session: &Session, arguments: &Arguments, sources: &SourceMap) -> Views {
+        Views {
+            human: Human::new(
+                session.ui.clone(),
+                sources.clone(),
+                arguments.verbose,
+                session.compact_warnings,
+            ),
+            machine: session
+                .stream
+                .as_ref()
+                .map(|stream| Machine::new(stream.clone(), sources.clone())),
+        }
+    }
+
+    fn view(&self) -> &dyn View {
+        match &self.machine {
+            Some(machine) => machine,
+            None => &self.human,
+        }
+    }
+
+    fn ends(&self, result: &SuiteResult) {
+        match &self.machine {
+            Some(machine) => machine.ends(result),
+            None => self.human.ends(result),
+        }
+    }
+}

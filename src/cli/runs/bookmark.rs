@@ -1,0 +1,147 @@
+//! The file that `plan -out` writes for a plan that is kept on the server: which run it is, and on which host.
+
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+use syntax::Diagnostic;
+use tfe::{Run, RunStatus};
+
+/// How large such a file may be: larger ones are something else.
+const LIMIT: u64 = 64 * 1024;
+
+/// What is in such a file. Its form is Terraform's, so that either program applies what the other one has planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bookmark {
+    /// The run.
+    pub run_id: String,
+    /// The host.
+    pub hostname: String,
+}
+
+impl Bookmark {
+    /// One for a run.
+    #[must_use]
+    pub fn new(run: &str, hostname: &str) -> Bookmark {
+        Bookmark {
+            run_id: run.to_owned(),
+            hostname: hostname.to_owned(),
+        }
+    }
+
+    /// Whether a file is meant to be one, well made or not.
+    #[must_use]
+    pub fn is(path: &Path) -> bool {
+        document(path).is_some_and(|document| document.get("remote_plan_format").is_some())
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// It is damaged, or of another version.
+    pub fn read(path: &Path) -> Result<Bookmark, Diagnostic> {
+        let failed = |why: &str| {
+            Diagnostic::error(
+                format!("Failed to load \"{}\" as a plan file", path.display()),
+                format!("The file does not lead to a plan on a server: {why}."),
+            )
+        };
+        let document = document(path).ok_or_else(|| failed("it is no JSON document"))?;
+        if document.get("remote_plan_format").and_then(Json::as_u64) != Some(1) {
+            return Err(failed("its format is not 1"));
+        }
+        let text = |name: &str| document.get(name).and_then(Json::as_str).unwrap_or_default();
+        let (run, hostname) = (text("run_id"), text("hostname"));
+        if hostname.is_empty() {
+            return Err(failed("it names no host"));
+        }
+        if !run.starts_with("run-") {
+            return Err(failed("it names no run"));
+        }
+        Ok(Bookmark::new(run, hostname))
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Diagnostic> {
+        let document = json!({"remote_plan_format": 1, "run_id": self.run_id, "hostname": self.hostname});
+        files::replace(path, document.to_string().as_bytes(), files::Policy::SHARED).map_err(|e| {
+            Diagnostic::error(
+                "Failed to write the plan file",
+                format!(
+                    "The plan is kept on the server, but the file {} that leads to it cannot be written: {}.",
+                    path.display(),
+                    files::io_reason(&e)
+                ),
+            )
+        })
+    }
+}
+
+fn document(path: &Path) -> Option<Json> {
+    let is_small = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= LIMIT);
+    serde_json::from_slice(&is_small.then(|| std::fs::read(path).ok())??).ok()
+}
+
+/// Why the plan of a run cannot be applied any more.
+#[must_use]
+pub fn unusable(run: &Run, url: &str) -> Diagnostic {
+    let (summary, why) = match &run.status {
+        RunStatus::Applied => (
+            "Saved plan is already applied",
+            "It was applied, and a plan is applied once.",
+        ),
+        RunStatus::Applying | RunStatus::ApplyQueued | RunStatus::Confirmed => {
+            ("Saved plan is already confirmed", "It is being applied already.")
+        }
+        RunStatus::Canceled => ("Saved plan is canceled", "Somebody has cancelled its run."),
+        RunStatus::Discarded => (
+            "Saved plan is discarded",
+            "Somebody has discarded its run, or another run was applied since then.",
+        ),
+        RunStatus::Errored => ("Saved plan is errored", "Planning ended with errors."),
+        RunStatus::PlannedAndFinished => ("Saved plan has no changes", "There is nothing to apply."),
+        RunStatus::PolicyOverride => (
+            "Saved plan requires policy override",
+            "A policy has failed, and has to be overridden by somebody who may do so.",
+        ),
+        _ => (
+            "Saved plan cannot be applied",
+            "The server does not take it: its plan or its checks may not have ended yet.",
+        ),
+    };
+    Diagnostic::error(summary, format!("{why} The page of the run tells more:\n{url}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p");
+        let bookmark = Bookmark::new("run-1", "h");
+        bookmark.write(&path).unwrap();
+        assert!(Bookmark::is(&path));
+        assert_eq!(Bookmark::read(&path).unwrap(), bookmark);
+    }
+
+    #[test]
+    fn damaged_files_are_errors_and_others_are_not_bookmarks() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p");
+        for (text, why) in [
+            (r#"{"remote_plan_format":2,"run_id":"run-1","hostname":"h"}"#, "format"),
+            (r#"{"remote_plan_format":1,"run_id":"x","hostname":"h"}"#, "no run"),
+            (r#"{"remote_plan_format":1,"run_id":"run-1"}"#, "no host"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            assert!(Bookmark::is(&path));
+            assert!(Bookmark::read(&path).unwrap_err().detail.contains(why), "{text}");
+        }
+        std::fs::write(&path, "{}").unwrap();
+        assert!(!Bookmark::is(&path) && !Bookmark::is(dir.path()));
+    }
+}

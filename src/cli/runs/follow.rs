@@ -1,0 +1,245 @@
+//! A run from its start to its end.
+
+use engine::plan::Mode;
+use tfe::{Run, RunOptions, RunStatus};
+
+use super::bookmark::{self, Bookmark};
+use super::confirm::Keyword;
+use super::logs::Phase;
+use super::{Ended, Remote, Step};
+use crate::program;
+use crate::verb::Verb;
+
+impl Remote<'_> {
+    /// Plans, and keeps the plan if that is asked for.
+    pub(super) async fn plan_only(&self, options: RunOptions) -> Step<()> {
+        let run = self.plan(options).await?;
+        if let Some(path) = self.request.out {
+            let saved = Bookmark::new(&run.id, &self.hosted.connection.settings.hostname).write(path.as_ref());
+            saved.map_err(Ended::from)?;
+        }
+        self.next_step(&run);
+        Ok(())
+    }
+
+    /// Says what may be done with a plan.
+    fn next_step(&self, run: &Run) {
+        let ended = matches!(
+            run.status,
+            RunStatus::Errored | RunStatus::Canceled | RunStatus::Discarded
+        );
+        if self.session.stream.is_some() || self.session.env.in_automation() || ended {
+            return;
+        }
+        let (tool, command) = (program::tool(), program::command());
+        self.output.line(format!("\n{}", super::output::RULE));
+        match self.request.out {
+            Some(out) => self.output.line(format!(
+                "\nSaved the plan to: {out}\n\nTo perform exactly these actions, run the following command to apply:\n    {command} \
+                 apply \"{out}\"\n"
+            )),
+            None => self.output.line(format!(
+                "\nNote: You didn't use the -out option to save this plan, so {tool} can't\nguarantee to take exactly these \
+                 actions if you run \"{command} apply\" now.\n"
+            )),
+        }
+    }
+
+    /// Plans, has the plan confirmed, and applies it; or applies a saved plan.
+    pub(super) async fn apply(&self, options: RunOptions) -> Step<()> {
+        let mut approved = self.is_auto_approved();
+        let run = match self.request.saved {
+            Some(path) => {
+                approved = false;
+                self.saved_run(path).await?
+            }
+            None => {
+                if self.request.verb == Verb::Refresh {
+                    self.output.yellow(&format!(
+                        "Proceeding with '{} apply -refresh-only -auto-approve'.\n",
+                        program::command()
+                    ));
+                }
+                let run = self.plan(options).await?;
+                if !run.has_changes || matches!(run.status, RunStatus::Canceled | RunStatus::Errored) {
+                    return Ok(());
+                }
+                let run = self.read_run(&run.id).await?;
+                approved |= !self.hosted.is_cloud() && self.hosted.workspace.auto_apply;
+                if !approved && !run.is_confirmable {
+                    return Ok(());
+                }
+                if !approved || !self.hosted.is_cloud() {
+                    self.check_right_to_apply(&run).await?;
+                }
+                if approved {
+                    self.output.line("");
+                    // The server goes on by itself, unless the backend cannot tell it so beforehand.
+                    approved = self.hosted.is_cloud() || self.hosted.workspace.auto_apply;
+                } else {
+                    approved = self.confirm_apply(&run).await?;
+                }
+                run
+            }
+        };
+        if !approved {
+            let applied = self.hosted.connection.apply_run(&run.id);
+            self.ask("Failed to approve the apply command", applied).await?;
+        }
+        self.carried_out(&run).await
+    }
+
+    /// Follows an apply that is confirmed.
+    async fn carried_out(&self, run: &Run) -> Step<()> {
+        if self.hosted.is_cloud() {
+            self.tasks_of(run, "pre_apply", "Pre-apply Tasks").await?;
+        }
+        let run = self.wait_for(run, "apply").await?;
+        self.show_log(Phase::Apply, run.apply.as_deref()).await?;
+        Ok(())
+    }
+
+    /// Asks for approval; says whether the run was confirmed elsewhere meanwhile.
+    async fn confirm_apply(&self, run: &Run) -> Step<bool> {
+        if !self.has_input() {
+            return Err(Ended::said(
+                "Cannot confirm apply due to -input=false. Please handle run confirmation in the UI.",
+            ));
+        }
+        let (tool, workspace) = (program::tool(), &self.hosted.workspace.name);
+        let (question, explanation) = if self.mode == Mode::Destroy {
+            (
+                format!("Do you really want to destroy all resources in workspace \"{workspace}\"?"),
+                format!(
+                    "  {tool} will destroy all your managed infrastructure, as shown above.\n  There is no undo. Only 'yes' will be \
+                     accepted to confirm."
+                ),
+            )
+        } else {
+            (
+                format!("Do you want to perform these actions in workspace \"{workspace}\"?"),
+                format!(
+                    "  {tool} will perform the actions described above.\n  Only 'yes' will be accepted to approve."
+                ),
+            )
+        };
+        self.confirm(run, &question, &explanation, Keyword::Yes).await
+    }
+
+    /// A run of somebody who may not apply it is not left behind in the queue.
+    async fn check_right_to_apply(&self, run: &Run) -> Step<()> {
+        if self.hosted.is_cloud() || self.hosted.workspace.auto_apply || run.can_apply {
+            return Ok(());
+        }
+        self.discard(run).await?;
+        Err(syntax::Diagnostic::error(
+            "Insufficient rights to approve the pending changes",
+            format!(
+                "The token may not have the changes applied, so the run was discarded: it would keep others waiting. To have somebody \
+                 else approve it, start the run from the page of the workspace: {}",
+                self.hosted.run_url(&run.id)
+            ),
+        )
+        .into())
+    }
+
+    /// Starts a run and follows it until its plan and what is checked with it have ended.
+    async fn plan(&self, mut options: RunOptions) -> Step<Run> {
+        self.header(if self.request.verb == Verb::Plan {
+            "plan"
+        } else {
+            "apply"
+        });
+        options.configuration = self.upload().await?.id;
+        let (connection, workspace) = (&self.hosted.connection, &self.hosted.workspace);
+        let created = connection.create_run(workspace, &options);
+        let run = self.ask("Failed to create run", created).await?;
+        self.set_run(&run);
+        self.address(&run);
+        let cloud = self.hosted.is_cloud();
+        if cloud {
+            let warnings = connection.run_warnings(&run.id);
+            for warning in self.ask("Failed to retrieve run events", warnings).await? {
+                self.output
+                    .line(format!("{} {warning}\n", self.output.style().yellow("Warning:")));
+            }
+            self.tasks_of(&run, "pre_plan", "Pre-plan Tasks").await?;
+        }
+        let run = self.wait_for(&run, "plan").await?;
+        self.show_log(Phase::Plan, run.plan.as_deref()).await?;
+        if cloud {
+            self.show_plan(&run).await?;
+        }
+        let run = self.read_run(&run.id).await?;
+        // What was checked of a run that has failed is shown, too: that may be the reason.
+        self.tasks_of(&run, "post_plan", "Post-plan Tasks").await?;
+        if let Some(estimate) = &run.cost_estimate {
+            self.costs(&run, estimate).await?;
+        }
+        if !run.policy_checks.is_empty() {
+            self.policies(&run).await?;
+        }
+        Ok(run)
+    }
+
+    /// Says that the output of a run follows.
+    fn header(&self, what: &str) {
+        let place = match self.hosted.is_cloud() {
+            true => &*self.server.name,
+            false => "the remote backend",
+        };
+        let more = match what {
+            "plan" => "Pressing Ctrl-C ends the output here;\nwhether the plan goes on there is asked then.",
+            _ => {
+                "Pressing Ctrl-C ends the output here;\nwhether the run goes on there is asked then, as long as it can be cancelled."
+            }
+        };
+        self.output
+            .yellow(&format!("Running {what} in {place}. Its output is shown here. {more}"));
+        self.output.line(format!("\nPreparing the remote {what}...\n"));
+    }
+
+    /// Says where a run can be seen.
+    fn address(&self, run: &Run) {
+        self.output.yellow("To view this run in a browser, visit:");
+        self.output.yellow(&self.hosted.run_url(&run.id));
+        self.output.line("");
+    }
+
+    /// The run of a saved plan, if it can be applied.
+    async fn saved_run(&self, path: &std::path::Path) -> Step<Run> {
+        let saved = Bookmark::read(path).map_err(Ended::from)?;
+        let settings = &self.hosted.connection.settings;
+        if saved.hostname != settings.hostname {
+            return Err(syntax::Diagnostic::error(
+                "Saved plan is for a different hostname",
+                format!(
+                    "The plan is a run on {}, and the configuration names {}.",
+                    saved.hostname, settings.hostname
+                ),
+            )
+            .into());
+        }
+        let read = self.hosted.connection.run_with(&saved.run_id, "workspace");
+        let (run, included) = self.ask("Failed to retrieve run", read).await?;
+        let workspace = included.workspace();
+        if run.workspace.as_deref() != Some(&self.hosted.workspace.id) {
+            let name = workspace.map_or_else(String::new, |workspace| format!(" \"{}\"", workspace.name));
+            return Err(syntax::Diagnostic::error(
+                "Saved plan is for a different workspace",
+                format!(
+                    "The plan is a run of the workspace{name}, and \"{}\" of the organization \"{}\" is selected.",
+                    self.hosted.workspace.name, settings.organization
+                ),
+            )
+            .into());
+        }
+        if !run.is_confirmable {
+            return Err(bookmark::unusable(&run, &self.hosted.run_url(&run.id)).into());
+        }
+        self.set_run(&run);
+        self.header("apply");
+        self.address(&run);
+        Ok(run)
+    }
+}

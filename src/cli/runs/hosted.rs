@@ -1,0 +1,115 @@
+//! Whether an operation runs on a server: by the record of the last `init`, and by what the workspace says.
+
+use config::Config;
+use syntax::{Diagnostic, Diagnostics};
+use tfe::{ApiError, Connection, Kind, Mapping, Workspace};
+
+use crate::backend::remote;
+use crate::session::Session;
+use crate::{program, workdir};
+
+/// A workspace on a server.
+pub struct Hosted {
+    /// The way to the server.
+    pub connection: Connection,
+    /// The workspace.
+    pub workspace: Workspace,
+}
+
+impl Hosted {
+    /// The address of a run, for a browser.
+    #[must_use]
+    pub fn run_url(&self, run: &str) -> String {
+        let settings = &self.connection.settings;
+        format!(
+            "https://{}/app/{}/{}/runs/{run}",
+            settings.hostname, settings.organization, self.workspace.name
+        )
+    }
+
+    /// Whether it is reached by a `cloud` block.
+    #[must_use]
+    pub fn is_cloud(&self) -> bool {
+        self.connection.settings.kind == Kind::Cloud
+    }
+}
+
+/// Whether the working directory was initialized with a backend that may have such workspaces. Nothing is asked of anybody.
+#[must_use]
+pub fn may_be(session: &Session) -> bool {
+    remote::is_recorded(session)
+}
+
+/// The workspace that is selected, if the last `init` has recorded where it is and nothing has changed since then; whatever its
+/// operations do.
+///
+/// # Errors
+/// The settings are wrong, or the server cannot be reached.
+pub fn selected(session: &Session, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
+    let Some(settings) = remote::recorded(session, config)? else {
+        return Ok(None);
+    };
+    let Some(name) = settings.remote_name(&workdir::workspace(session)?) else {
+        // The store says what is wrong with it.
+        return Ok(None);
+    };
+    let (net, login) = (session.net(), program::command());
+    session.runtime()?.block_on(async {
+        let connection = Connection::open(net, settings, login)
+            .await
+            .map_err(|problem| Diagnostics::from(Diagnostic::error(problem.summary, problem.detail)))?;
+        match connection.workspace(&name).await {
+            Ok(Some(workspace)) => Ok(Some(Hosted { connection, workspace })),
+            // The first operation makes the one that a backend names: whether it runs here is what the server says then.
+            Ok(None)
+                if matches!(
+                    (connection.settings.kind, &connection.settings.mapping),
+                    (Kind::Remote, Mapping::Name(_))
+                ) =>
+            {
+                let made = connection.ensure(&name).await;
+                let workspace = made.map_err(|why| {
+                    Diagnostics::from(Diagnostic::error(
+                        "Failed to open the workspace",
+                        format!("It is not there, and {why}."),
+                    ))
+                })?;
+                Ok(Some(Hosted { connection, workspace }))
+            }
+            Ok(None) => Err(not_found(&name)),
+            Err(e) => Err(unreadable(&name, &e)),
+        }
+    })
+}
+
+/// The workspace that is selected, if its operations run on the server.
+///
+/// # Errors
+/// The settings are wrong, the server cannot be reached, or there is no such workspace.
+pub fn of_operation(session: &Session, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
+    if session.env.get("TF_FORCE_LOCAL_BACKEND").is_some() {
+        return Ok(None);
+    }
+    let hosted = selected(session, config)?;
+    Ok(hosted.filter(|hosted| !hosted.connection.forced_local && !hosted.workspace.is_local()))
+}
+
+fn not_found(name: &str) -> Diagnostics {
+    Diagnostic::error(
+        format!("workspace {name} not found"),
+        format!(
+            "There is no workspace \"{name}\" in the organization, or the token may not see it: the server gives the same answer \
+             to both. Check the name and the rights of the token, or create the workspace with \"{} workspace new\".",
+            program::command()
+        ),
+    )
+    .into()
+}
+
+fn unreadable(name: &str, error: &ApiError) -> Diagnostics {
+    Diagnostic::error(
+        "Error looking up workspace",
+        format!("The workspace \"{name}\" cannot be read: {error}."),
+    )
+    .into()
+}

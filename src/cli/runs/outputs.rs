@@ -1,0 +1,52 @@
+//! The outputs of a workspace by themselves: who may not see its state may see these.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use config::Config;
+use state::OutputValue;
+use syntax::{Diagnostic, Diagnostics};
+
+use super::hosted::{self, Hosted};
+use crate::session::Session;
+
+/// The outputs of the selected workspace of a `cloud` block. `None` where the state has to be read for them.
+///
+/// # Errors
+/// They cannot be read.
+pub fn current(session: &Session, config: &Config) -> Result<Option<BTreeMap<Arc<str>, OutputValue>>, Diagnostics> {
+    if !hosted::may_be(session) {
+        return Ok(None);
+    }
+    let Some(hosted) = hosted::selected(session, config)?.filter(Hosted::is_cloud) else {
+        return Ok(None);
+    };
+    let failed = |why: String| {
+        Diagnostics::from(Diagnostic::error(
+            "Failed to read outputs",
+            format!(
+                "The outputs of the workspace \"{}\" cannot be read: {why}.",
+                hosted.workspace.name
+            ),
+        ))
+    };
+    let runtime = session.runtime()?;
+    let outputs = runtime.block_on(hosted.connection.outputs(&hosted.workspace));
+    let Some(outputs) = outputs.map_err(|e| failed(e.to_string()))? else {
+        return Ok(None);
+    };
+    let mut out = BTreeMap::new();
+    for output in outputs {
+        let wrong = |e: String| {
+            failed(format!(
+                "the server gives \"{}\" no value of its type: {e}",
+                output.name
+            ))
+        };
+        let ty = cty::json::type_from_json(&output.ty).map_err(wrong)?;
+        let value = cty::json::from_json(&output.value, &ty).map_err(|e| wrong(e.to_string()))?;
+        let sensitive = output.sensitive;
+        out.insert(Arc::from(&*output.name), OutputValue { value, sensitive });
+    }
+    Ok(Some(out))
+}

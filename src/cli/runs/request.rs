@@ -1,0 +1,208 @@
+//! What a run is asked for, and what cannot be asked of one.
+
+use std::collections::BTreeMap;
+
+use config::files::Disk;
+use config::values::{self, ValueInputs, ValueSource, VariableFlag};
+use engine::plan::Mode;
+use syntax::{Diagnostic, Diagnostics};
+use tfe::RunOptions;
+
+use super::{Remote, useless_flags};
+use crate::args::groups::Parallelism;
+use crate::commands::plan::target_exists;
+use crate::verb::Verb;
+use crate::workdir::Project;
+
+/// Checks whether a run can do what is asked for, and says it in its words.
+///
+/// # Errors
+/// It cannot, or the token has too few rights.
+pub(super) fn check(remote: &Remote<'_>, project: &mut Project) -> Result<RunOptions, Diagnostics> {
+    rights(remote)?;
+    let mut problems = Diagnostics::new();
+    let arguments = remote.request.arguments;
+    problems.extend(useless_flags(&arguments.files, arguments.lock.timeout.is_some()));
+    if arguments.parallelism != Parallelism::default() && arguments.parallelism.0 != 0 {
+        problems.push(Diagnostic::error(
+            "Custom parallelism values are currently not supported",
+            "How many operations of a run happen at the same time is a setting of the server. Leave the option -parallelism out.",
+        ));
+    }
+    if !remote.request.options.excludes.is_empty() {
+        problems.push(Diagnostic::error(
+            "Excluding resources is not supported",
+            "A run on the server can be limited to resources with -target, but has no such option as -exclude.",
+        ));
+    }
+    if remote.request.saved.is_none() {
+        problems.extend(remote.request.generate.and_then(target_exists));
+    }
+    let variables = variables(remote, project, &mut problems);
+    if remote.hosted.is_cloud() {
+        remote_plan_file(remote, &mut problems);
+    } else {
+        of_backend(remote, &mut problems, !variables.is_empty());
+    }
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    remote.session.show(&problems, &project.sources);
+    Ok(options(remote, variables))
+}
+
+fn rights(remote: &Remote<'_>) -> Result<(), Diagnostics> {
+    let workspace = &remote.hosted.workspace;
+    let refused = |summary: &str, detail: &str| Err(Diagnostic::error(summary, detail).into());
+    if remote.request.verb == Verb::Plan {
+        if !workspace.can_queue_run {
+            return refused(
+                "Insufficient rights to generate a plan",
+                "The token may not start plans in this workspace: it needs at least the right to plan.",
+            );
+        }
+        if workspace.has_repository && remote.request.out.is_some() && remote.hosted.is_cloud() {
+            return refused(
+                "Saved plans not allowed for workspaces with a VCS connection",
+                "The configuration of this workspace comes from a repository, so only runs that are started from there are applied.",
+            );
+        }
+        return Ok(());
+    }
+    if !workspace.can_update && !workspace.can_queue_apply {
+        return refused(
+            "Insufficient rights to apply changes",
+            "The token may not apply changes in this workspace: it needs at least the right to write.",
+        );
+    }
+    if workspace.has_repository {
+        return refused(
+            "Apply not allowed for workspaces with a VCS connection",
+            "The configuration of this workspace comes from a repository, so only runs that are started from there are applied.",
+        );
+    }
+    Ok(())
+}
+
+/// A saved plan must be one of the server.
+fn remote_plan_file(remote: &Remote<'_>, problems: &mut Diagnostics) {
+    let Some(path) = remote.request.saved else { return };
+    if crate::planfile::looks_like_plan(path) {
+        problems.push(Diagnostic::error(
+            "Applying a saved local plan is not supported",
+            "The file is a plan that was made on a machine, and applies of this workspace run on the server. Make the plan with \
+             \"plan -out\" while the workspace is selected, or apply without a plan.",
+        ));
+    }
+}
+
+/// What the backend `remote` does not have, and what its servers may be too old for.
+fn of_backend(remote: &Remote<'_>, problems: &mut Diagnostics, has_variables: bool) {
+    let (request, settings) = (remote.request, &remote.hosted.connection.settings);
+    let mut refuse = |given: bool, summary: &str, detail: String| {
+        if given {
+            problems.push(Diagnostic::error(summary, detail));
+        }
+    };
+    let use_cloud = "The backend \"remote\" cannot do it. A \"cloud\" block in place of the backend can.";
+    refuse(
+        request.saved.is_some(),
+        "Applying a saved plan is currently not supported",
+        use_cloud.to_owned(),
+    );
+    refuse(
+        request.out.is_some(),
+        "Saving a generated plan is currently not supported",
+        use_cloud.to_owned(),
+    );
+    refuse(
+        request.generate.is_some(),
+        "Generating configuration is not currently supported",
+        use_cloud.to_owned(),
+    );
+    refuse(
+        has_variables,
+        "Run variables are currently not supported",
+        format!(
+            "The backend \"remote\" does not pass -var and -var-file on. Put the values into a file whose name ends with \
+             .auto.tfvars, which is uploaded with the configuration, or into the variables of the workspace: \
+             https://{}/app/{}/{}/variables",
+            settings.hostname, settings.organization, remote.hosted.workspace.name
+        ),
+    );
+    let too_old = |option: &str| format!("The host {} is too old for the option {option}.", settings.hostname);
+    let (server, options) = (&remote.server, request.options);
+    refuse(
+        !options.targets.is_empty() && !server.is_at_least(2, 3),
+        "Resource targeting is not supported",
+        too_old("-target"),
+    );
+    refuse(
+        !options.refresh && !server.is_at_least(2, 4),
+        "Planning without refresh is not supported",
+        too_old("-refresh=false"),
+    );
+    refuse(
+        !options.force_replace.is_empty() && !server.is_at_least(2, 4),
+        "Planning resource replacements is not supported",
+        too_old("-replace"),
+    );
+    refuse(
+        remote.mode == Mode::RefreshOnly && !server.is_at_least(2, 4),
+        "Refresh-only mode is not supported",
+        too_old("-refresh-only"),
+    );
+    refuse(
+        request.verb == Verb::Refresh,
+        "The \"refresh\" operation is not supported when using the \"remote\" backend",
+        "Use \"apply -refresh-only\", which shows the changes before it writes them.".to_owned(),
+    );
+}
+
+/// The values that were set for this command: by flags, by files that flags name, and, for a `cloud` block, by the environment.
+/// What is uploaded with the configuration has its values there.
+fn variables(remote: &Remote<'_>, project: &mut Project, problems: &mut Diagnostics) -> BTreeMap<String, String> {
+    let (environment, flags) = (remote.session.env.variables(), remote.request.arguments.variables);
+    let inputs = ValueInputs {
+        files: &Disk,
+        environment: &environment,
+        flags,
+    };
+    let collected = values::collect(&project.config.root.module, &inputs);
+    project.sources.extend(collected.sources);
+    if remote.hosted.is_cloud() {
+        problems.extend(collected.diagnostics);
+    }
+    let named = |file: &str| flags.iter().any(|flag| *flag == VariableFlag::File(file.to_owned()));
+    let mut out = BTreeMap::new();
+    for (name, value) in collected.values {
+        let sent = match &value.source {
+            ValueSource::Environment => remote.hosted.is_cloud(),
+            ValueSource::Flag => true,
+            ValueSource::File(range) => named(&range.file),
+            _ => false,
+        };
+        if let Some(given) = value.given.filter(|_| sent) {
+            out.insert(name.to_string(), syntax::write::expression(&given));
+        }
+    }
+    out
+}
+
+fn options(remote: &Remote<'_>, variables: BTreeMap<String, String>) -> RunOptions {
+    let (request, options, cloud) = (remote.request, remote.request.options, remote.hosted.is_cloud());
+    RunOptions {
+        configuration: String::new(),
+        refresh: options.refresh,
+        // An invocation of an action is planned like this here, and is no kind of plan there.
+        refresh_only: remote.mode == Mode::RefreshOnly && options.invoke.is_none(),
+        destroy: remote.mode == Mode::Destroy,
+        auto_apply: cloud.then(|| remote.is_auto_approved()),
+        save_plan: cloud.then_some(request.out.is_some()),
+        generate_configuration: request.generate.is_some(),
+        targets: options.targets.iter().map(ToString::to_string).collect(),
+        replace: options.force_replace.iter().map(ToString::to_string).collect(),
+        invoke: options.invoke.iter().map(ToString::to_string).collect(),
+        variables: if cloud { variables } else { BTreeMap::new() },
+    }
+}

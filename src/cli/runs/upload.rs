@@ -1,0 +1,91 @@
+//! The configuration on its way to the server.
+
+use std::path::{Path, PathBuf};
+
+use syntax::{Diagnostic, SourceMap};
+use tfe::{Configuration, Purpose, Slug};
+
+use super::{Ended, Remote, Step};
+use crate::verb::Verb;
+
+impl Remote<'_> {
+    /// Uploads the configuration for a run.
+    pub(super) async fn upload(&self) -> Step<Configuration> {
+        let purpose = match (self.request.verb, self.request.out) {
+            (Verb::Plan, None) => Purpose::Speculative,
+            (Verb::Plan, Some(_)) => Purpose::SavedPlan,
+            _ => Purpose::Apply,
+        };
+        let (connection, workspace) = (&self.hosted.connection, &self.hosted.workspace);
+        let created = connection.create_configuration(workspace, purpose);
+        let configuration = self.ask("Failed to create configuration version", created).await?;
+        let root = root(&self.session.working_dir, &workspace.working_directory);
+        self.announce(&root);
+        let packed = tokio::task::spawn_blocking(move || Slug::of(&root));
+        let slug = self.unless_stopped(packed).await?;
+        let slug = slug.map_err(|e| Ended::said(format!("Failed to upload configuration files: {e}")))?;
+        let slug = slug.map_err(|e| {
+            Ended::from(Diagnostic::error(
+                "Failed to upload configuration files",
+                format!("{} cannot be packed: {}.", e.path.display(), files::io_reason(&e.error)),
+            ))
+        })?;
+        if !slug.invalid_rules.is_empty() {
+            let warning = Diagnostic::warning(
+                "Invalid rules in .terraformignore",
+                format!(
+                    "These lines are no patterns, and are ignored:\n  {}",
+                    slug.invalid_rules.join("\n  ")
+                ),
+            );
+            self.session.show(&warning.into(), &SourceMap::default());
+        }
+        let uploaded = connection.upload_configuration(&configuration, slug.archive);
+        self.ask("Failed to upload configuration files", uploaded).await?;
+        Ok(configuration)
+    }
+
+    /// Says which directory is uploaded, where that is not the one the command runs in.
+    fn announce(&self, root: &Path) {
+        let inside = &self.hosted.workspace.working_directory;
+        if inside.is_empty() {
+            return;
+        }
+        self.output.line(format!(
+            "The workspace expects its configuration in the directory {inside} of what is uploaded. Therefore\nthis directory is \
+             uploaded, without what a file .terraformignore in it leaves out:\n    {}\n",
+            root.display()
+        ));
+    }
+}
+
+/// The directory that is uploaded: the one in which the workspace's working directory is the current one.
+fn root(current: &Path, working_directory: &str) -> PathBuf {
+    let inside = Path::new(working_directory.trim_matches('/'));
+    let inside: PathBuf = inside
+        .components()
+        .filter(|c| !matches!(c, std::path::Component::CurDir))
+        .collect();
+    let mut root = current;
+    if current.ends_with(&inside) {
+        for _ in inside.components() {
+            root = root.parent().unwrap_or(root);
+        }
+    }
+    root.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_is_above_the_working_directory_of_the_workspace() {
+        let of = |current: &str, inside: &str| root(Path::new(current), inside).display().to_string();
+        assert_eq!(of("/a/b/c", ""), "/a/b/c");
+        assert_eq!(of("/a/b/c", "b/c"), "/a");
+        assert_eq!(of("/a/b/c", "./c/"), "/a/b");
+        assert_eq!(of("/a/xc", "c"), "/a/xc");
+        assert_eq!(of("/c", "c"), "/");
+    }
+}

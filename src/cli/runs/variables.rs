@@ -1,0 +1,46 @@
+//! The values that a workspace keeps for the variables of its runs, for the commands that run here in any case: `console` and
+//! `import`.
+
+use std::collections::BTreeMap;
+
+use config::Config;
+use config::values::StoredValue;
+use syntax::{Diagnostic, Diagnostics};
+
+use super::hosted;
+use crate::session::Session;
+
+/// The values that the selected workspace keeps; none where its operations run here, and where states are elsewhere.
+///
+/// # Errors
+/// They cannot be read.
+pub fn stored(session: &Session, config: &Config) -> Result<BTreeMap<String, StoredValue>, Diagnostics> {
+    if !hosted::may_be(session) {
+        return Ok(BTreeMap::new());
+    }
+    let Some(hosted) = hosted::selected(session, config)?.filter(|hosted| !hosted.workspace.is_local()) else {
+        return Ok(BTreeMap::new());
+    };
+    let runtime = session.runtime()?;
+    let variables = runtime.block_on(hosted.connection.variables(&hosted.workspace));
+    let variables = variables.map_err(|e| {
+        Diagnostics::from(Diagnostic::error(
+            "Error loading variables",
+            format!(
+                "The variables of the workspace \"{}\" cannot be read: {e}.",
+                hosted.workspace.name
+            ),
+        ))
+    })?;
+    let stored = variables.into_iter().map(|variable| {
+        let value = match (variable.value, variable.is_expression) {
+            (Some(text), false) => StoredValue::Text(text),
+            (Some(text), true) => StoredValue::Expression(text),
+            (None, is_expression) => StoredValue::Secret {
+                is_text: !is_expression,
+            },
+        };
+        (variable.name, value)
+    });
+    Ok(stored.collect())
+}

@@ -1,0 +1,143 @@
+//! Waiting for a run to get its turn.
+
+use std::time::{Duration, Instant};
+
+use tfe::{Run, RunStatus};
+
+use super::{Remote, Step};
+use crate::verb::Verb;
+
+/// After how long it is said again what is waited for.
+const REMINDER: Duration = Duration::from_secs(30);
+
+/// The pause before something is asked for the n-th time again: it grows from the first to the longest.
+pub(super) fn pause(first: Duration, longest: Duration, n: u32) -> Duration {
+    first.mul_f64(2_f64.powf(f64::from(n.min(50)) / 5.0)).min(longest)
+}
+
+/// The pauses of most waits.
+pub(super) fn usual_pause(n: u32) -> Duration {
+    pause(Duration::from_secs(1), Duration::from_secs(3), n)
+}
+
+/// How long something is waited for, and when that was said last.
+pub(super) struct Patience {
+    started: Instant,
+    said: Instant,
+    first: bool,
+}
+
+impl Patience {
+    pub fn new() -> Patience {
+        let now = Instant::now();
+        Patience {
+            started: now,
+            said: now,
+            first: true,
+        }
+    }
+
+    /// What to add to what is waited for, if it is time to say it.
+    pub fn remind(&mut self) -> Option<String> {
+        if std::mem::take(&mut self.first) {
+            return Some(String::new());
+        }
+        if self.said.elapsed() <= REMINDER {
+            return None;
+        }
+        self.said = Instant::now();
+        let seconds = self.started.elapsed().as_secs() / REMINDER.as_secs() * REMINDER.as_secs();
+        Some(format!(" ({} elapsed)", elapsed(seconds)))
+    }
+}
+
+/// Seconds as durations are written: `1m30s`.
+pub(super) fn elapsed(seconds: u64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s}s"),
+        (0, m, s) => format!("{m}m{s}s"),
+        (h, m, s) => format!("{h}h{m}m{s}s"),
+    }
+}
+
+impl Remote<'_> {
+    /// Waits until a run is neither pending nor only confirmed. `what` is `plan` or `apply`.
+    pub(super) async fn wait_for(&self, run: &Run, what: &str) -> Step<Run> {
+        let mut patience = Patience::new();
+        for n in 0.. {
+            self.pause(usual_pause(n)).await?;
+            let run = self.read_run(&run.id).await?;
+            if !matches!(run.status, RunStatus::Pending | RunStatus::Confirmed) {
+                if n == 0 && what == "plan" {
+                    self.output.line(format!("Waiting for the {what} to start...\n"));
+                }
+                if n > 0 {
+                    self.output.line("");
+                }
+                return Ok(run);
+            }
+            if let Some(elapsed) = patience.remind() {
+                let text = self.obstacle(&run, what).await?;
+                self.output.line(format!("{text}{elapsed}"));
+            }
+        }
+        Ok(run.clone())
+    }
+
+    /// What a run waits for.
+    async fn obstacle(&self, run: &Run, what: &str) -> Step<String> {
+        let connection = &self.hosted.connection;
+        let name = &self.hosted.workspace.name;
+        let workspace = self
+            .ask("Failed to retrieve workspace", connection.workspace(name))
+            .await?;
+        let workspace = workspace.unwrap_or_else(|| self.hosted.workspace.clone());
+        if let Some(current) = workspace.current_run.as_deref().filter(|_| workspace.locked) {
+            let current = self
+                .ask("Failed to retrieve current run", connection.run(current))
+                .await?;
+            if current.status == RunStatus::Pending {
+                return Ok("Waiting for the manually locked workspace to be unlocked...".to_owned());
+            }
+        }
+        if workspace.current_run.as_deref() != Some(&run.id) {
+            let plan_only = self.request.verb == Verb::Plan;
+            let before = connection.runs_before(run, &workspace, plan_only);
+            let before = self.ask("Failed to retrieve run list", before).await?;
+            if before > 0 {
+                return Ok(format!("Waiting for {before} run(s) to finish before being queued..."));
+            }
+        }
+        let before = self
+            .ask("Failed to retrieve queue", connection.queued_before(run))
+            .await?;
+        if before > 0 {
+            return Ok(format!(
+                "Waiting for {before} queued run(s) to finish before starting..."
+            ));
+        }
+        Ok(format!("Waiting for the {what} to start..."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_from_one_to_three_seconds() {
+        assert_eq!(usual_pause(0), Duration::from_secs(1));
+        assert!(usual_pause(5) == Duration::from_secs(2));
+        assert_eq!(usual_pause(u32::MAX), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn times_are_written_as_durations() {
+        assert_eq!(elapsed(30), "30s");
+        assert_eq!(elapsed(90), "1m30s");
+        assert_eq!(elapsed(3600), "1h0m0s");
+        let mut patience = Patience::new();
+        assert_eq!(patience.remind().as_deref(), Some(""));
+        assert_eq!(patience.remind(), None);
+    }
+}

@@ -1,0 +1,181 @@
+//! The test files of the working directory with the modules that their runs are about, as every command that knows them reads
+//! them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use addrs::Provider;
+use config::files::{Disk, FileSource, clean};
+use config::manifest::Manifest;
+use config::source_address::ModuleSource;
+use config::test_files::{self, TestFiles};
+use config::{Config, LoadOptions, TestFile, TestRun};
+use files::io_reason;
+use state::State;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+use testing::SuiteFile;
+use testing::provider_types::check_provider_types;
+use versions::Constraints;
+
+use crate::TERRAFORM_VERSION;
+use crate::args::flags::Flags;
+use crate::plugin_source::requirements;
+use crate::session::Session;
+
+/// The flag that names the directory of test files.
+pub fn directory_flag(flags: &mut Flags<'_>) -> Option<String> {
+    flags.value(
+        "test-directory",
+        "PATH",
+        "The directory of test files, \"tests\" if it is not given.",
+    )
+}
+
+/// The test files. `dir` is the directory that the user names for them, if one is named.
+///
+/// # Errors
+/// The directory may not be used.
+pub fn read(dir: Option<&str>) -> Result<TestFiles, Diagnostic> {
+    let path = test_files::directory(dir)?;
+    Ok(test_files::read(&Disk, ".", path, dir.is_some()))
+}
+
+/// Whether there is something to install for: configuration, or test files.
+#[must_use]
+pub fn is_anything_there(dir: Option<&str>) -> bool {
+    crate::workdir::has_configuration()
+        || read(dir).is_ok_and(|tests| !tests.files.is_empty() || tests.diagnostics.has_errors())
+}
+
+/// The providers that the modules need which tests run, in addition to those that are needed already.
+///
+/// # Errors
+/// A version constraint is none.
+pub fn add_requirements(
+    tested: &Tested,
+    root: &Arc<Config>,
+    mut needed: BTreeMap<Provider, Constraints>,
+) -> Result<BTreeMap<Provider, Constraints>, Diagnostics> {
+    let mut seen = BTreeSet::from([Arc::as_ptr(root) as usize]);
+    let modules = tested.files.iter().flat_map(|f| &f.modules);
+    for module in modules.filter(|module| seen.insert(Arc::as_ptr(module) as usize)) {
+        for (provider, constraints) in requirements(module, &State::new())? {
+            let all = needed.remove(&provider).unwrap_or_else(Constraints::any);
+            needed.insert(provider, all.and(constraints));
+        }
+    }
+    Ok(needed)
+}
+
+/// Test files with their modules.
+pub struct Tested {
+    /// The files all of whose modules could be loaded.
+    pub files: Vec<SuiteFile>,
+    /// The texts of the modules.
+    pub sources: SourceMap,
+    /// What is wrong with them.
+    pub problems: Diagnostics,
+}
+
+/// Loads the modules of test files. `remote` is set if those of registries must be there.
+pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile>>, remote: bool) -> Tested {
+    let manifest = Manifest::read(&Disk, session.env.data_dir()).unwrap_or_default();
+    let mut modules = Modules {
+        session,
+        manifest: &manifest,
+        known: HashMap::new(),
+        sources: SourceMap::default(),
+        problems: Diagnostics::new(),
+        remote,
+    };
+    let mut files = Vec::new();
+    for file in tests {
+        let all = file.runs.iter().map(|run| match &run.module {
+            None => Some(root.clone()),
+            Some(_) => modules.of(&file, run),
+        });
+        let all: Option<Vec<_>> = all.collect();
+        if let Some(all) = all {
+            modules.problems.extend(check_provider_types(&file, &all));
+            let modules = all;
+            files.push(SuiteFile { file, modules });
+        }
+    }
+    Tested {
+        files,
+        sources: modules.sources,
+        problems: modules.problems,
+    }
+}
+
+/// The modules of runs, each loaded once.
+struct Modules<'m> {
+    session: &'m Session,
+    manifest: &'m Manifest,
+    known: HashMap<(String, Option<addrs::Module>), Option<Arc<Config>>>,
+    sources: SourceMap,
+    problems: Diagnostics,
+    remote: bool,
+}
+
+impl Modules<'_> {
+    fn of(&mut self, file: &TestFile, run: &TestRun) -> Option<Arc<Config>> {
+        let module = run.module.as_ref()?;
+        let path = file.module_path(run);
+        let dir = match &module.address.source {
+            ModuleSource::Local(relative) => clean(relative.as_str()),
+            _ => match self.installed(&path, module) {
+                Ok(dir) => dir,
+                Err(problem) => {
+                    self.problems.extend(Some(problem).filter(|_| self.remote));
+                    return None;
+                }
+            },
+        };
+        // Modules that are called there may have been installed for each run by itself.
+        let below = self.manifest.below(&path);
+        let key = (dir.clone(), (!below.modules.is_empty()).then_some(path));
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        if let Err(error) = Disk.list(&dir) {
+            self.problems.push(
+                Diagnostic::error(
+                    "Module not installed",
+                    format!(
+                        "The directory {dir} of the module that the run \"{}\" tests cannot be read: {}.",
+                        run.name,
+                        io_reason(&error)
+                    ),
+                )
+                .at(&module.range),
+            );
+            self.known.insert(key, None);
+            return None;
+        }
+        let options = LoadOptions {
+            cwd: self.session.original_dir.to_str().unwrap_or("."),
+            ..LoadOptions::new(TERRAFORM_VERSION, &below)
+        };
+        let loaded = config::load_for_tests(&Disk, &dir, &options);
+        self.sources.extend(loaded.sources);
+        let failed = loaded.diagnostics.has_errors();
+        self.problems.extend(loaded.diagnostics);
+        let config = (!failed).then(|| Arc::new(loaded.config));
+        self.known.insert(key, config.clone());
+        config
+    }
+
+    /// Where a module of a registry is installed.
+    fn installed(&self, path: &addrs::Module, module: &config::RunModule) -> Result<String, Diagnostic> {
+        let source = module.address.source.to_string();
+        match self.manifest.modules.get(&Manifest::key(path)) {
+            Some(entry) if entry.source == source => Ok(clean(&entry.dir)),
+            _ => Err(Diagnostic::error(
+                "Module not installed",
+                "This module is not yet installed. Run \"init\" to install the modules that the tests need.",
+            )
+            .at(&module.range)),
+        }
+    }
+}

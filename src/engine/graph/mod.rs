@@ -1,0 +1,92 @@
+//! The dependency graph as data to show: of the resources only ([`resources`]), or of everything that an operation evaluates
+//! ([`operation`]). Nodes are blocks of the configuration and objects that are destroyed, not instances: a graph does not
+//! grow with `count`.
+
+mod operation;
+mod reduce;
+
+use std::collections::BTreeSet;
+
+use addrs::{ConfigResource, Mode};
+use config::Config;
+use provider::Schemas;
+use state::State;
+use syntax::Diagnostics;
+
+use crate::blocks::{Blocks, StateResource};
+use operation::Builder;
+use reduce::Adjacency;
+
+pub use operation::{Node, Operation, OperationGraph, Shape, operation};
+
+/// The resources, and which depends on which directly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceGraph {
+    /// The resources by their modules; in a module, data sources come first.
+    pub resources: Vec<ConfigResource>,
+    /// Pairs of a resource and one that it depends on, as sorted indices. What follows from other pairs is left out.
+    pub edges: Vec<(usize, usize)>,
+}
+
+/// The resources of a configuration and of a state, with the dependencies that they have on each other by way of whatever is
+/// between them.
+///
+/// # Errors
+/// Undeclared references, and cycles.
+pub fn resources(config: &Config, schemas: &Schemas, state: &State) -> Result<ResourceGraph, Diagnostics> {
+    let blocks = Blocks::build(config, schemas, &in_state(state))?;
+    let mut builder = Builder::default();
+    builder.blocks(config, &blocks, true);
+    let mut sorted: Vec<(String, &ConfigResource, usize)> = builder
+        .resources
+        .iter()
+        .map(|(resource, node)| (resource.module.to_string(), resource, *node))
+        .collect();
+    let place = |mode: Mode| (mode != Mode::Data, mode);
+    sorted.sort_by(|(a_module, a, _), (b_module, b, _)| {
+        let (a, b) = (&a.resource, &b.resource);
+        (a_module, place(a.mode), &a.ty, &a.name).cmp(&(b_module, place(b.mode), &b.ty, &b.name))
+    });
+    let nodes: Vec<usize> = sorted.iter().map(|(_, _, node)| *node).collect();
+    let mut dependencies = between(&builder.dependencies, &nodes);
+    reduce::reduce(&mut dependencies);
+    let edges = |(at, of): (usize, &BTreeSet<usize>)| of.iter().map(|to| (at, *to)).collect::<Vec<_>>();
+    Ok(ResourceGraph {
+        edges: dependencies.iter().enumerate().flat_map(edges).collect(),
+        resources: sorted.into_iter().map(|(_, resource, _)| resource.clone()).collect(),
+    })
+}
+
+/// The resources of a state, with what manages them.
+fn in_state(state: &State) -> Vec<StateResource> {
+    let resource =
+        |(address, stored): (&addrs::AbsResource, &state::ResourceState)| (address.config(), stored.provider.clone());
+    state.resources.iter().map(resource).collect()
+}
+
+/// The nearest of these nodes that each of them depends on, whatever is between them, by their numbers.
+fn between(graph: &Adjacency, nodes: &[usize]) -> Adjacency {
+    let mut dependencies = vec![BTreeSet::new(); nodes.len()];
+    let mut number = vec![None; graph.len()];
+    for (at, node) in nodes.iter().enumerate() {
+        number[*node] = Some(at);
+    }
+    let mut nearest: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); graph.len()];
+    // The configuration has no cycles: they were refused.
+    for node in reduce::order(graph).unwrap_or_default() {
+        let mut found = BTreeSet::new();
+        for dependency in &graph[node] {
+            match number[*dependency] {
+                Some(other) => {
+                    found.insert(other);
+                }
+                None => found.extend(&nearest[*dependency]),
+            }
+        }
+        match number[node] {
+            Some(at) => dependencies[at] = found,
+            None => nearest[node] = found,
+        }
+    }
+    dependencies
+}

@@ -1,0 +1,402 @@
+//! The graph of an operation, with the names that Terraform gives to what it evaluates: `X (expand)` is a block whose instances
+//! are found and evaluated, `X (destroy)` an object that is destroyed, `X (close)` the end of a provider or of a module.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use addrs::{AbsProviderConfig, ConfigResource, Mode, Module};
+use config::Config;
+use provider::Schemas;
+use state::{DeposedKey, State};
+use syntax::Diagnostics;
+
+use super::in_state;
+use super::reduce::{Adjacency, cycles, order, reduce};
+use crate::action::Action;
+use crate::blocks::{Block, Blocks};
+use crate::plan::{Mode as PlanMode, Plan, ResourceChange};
+
+/// What the graph is of.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation<'p> {
+    /// Making a plan in this mode.
+    Plan(PlanMode),
+    /// Applying a plan; without one, a plan that has no changes.
+    Apply(Option<&'p Plan>),
+}
+
+/// The graph of an operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperationGraph {
+    /// The nodes. Two may have the same name: the instances of a resource that are destroyed.
+    pub nodes: Vec<Node>,
+    /// Pairs of a node and one that it depends on, as indices. What follows from other pairs is left out, unless
+    /// cycles are to be shown.
+    pub edges: Vec<(usize, usize)>,
+    /// Of each node, the number of the cycle it is in.
+    pub cycles: Vec<Option<usize>>,
+}
+
+/// A node of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// What is written in it, and its form; none for what serves only the order.
+    pub shown: Option<(String, Shape)>,
+}
+
+/// The form of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A resource, or one of its objects.
+    Resource,
+    /// A provider configuration.
+    Provider,
+    /// The end of a provider configuration, which only serves the order.
+    ProviderEnd,
+    /// A variable of the root module.
+    Variable,
+}
+
+/// The graph of an operation on a configuration and a state.
+///
+/// # Errors
+/// Undeclared references; cycles, unless they are to be shown.
+pub fn operation(
+    config: &Config,
+    schemas: &Schemas,
+    state: &State,
+    of: Operation<'_>,
+    with_cycles: bool,
+) -> Result<OperationGraph, Diagnostics> {
+    let resources = match of {
+        Operation::Plan(PlanMode::Normal | PlanMode::RefreshOnly) => in_state(state),
+        _ => Vec::new(),
+    };
+    let (blocks, problems) = Blocks::build_with_errors(config, schemas, &resources);
+    let has_cycle = petgraph::algo::is_cyclic_directed(&blocks.graph);
+    if problems.has_errors() && !(with_cycles && has_cycle) {
+        return Err(problems);
+    }
+    let mut builder = Builder::default();
+    let destroys = match of {
+        Operation::Plan(mode) => mode == PlanMode::Destroy,
+        Operation::Apply(plan) => plan.is_some_and(|plan| plan.mode == PlanMode::Destroy),
+    };
+    if destroys {
+        builder.what_stays_in_a_destroy(&blocks);
+    } else {
+        builder.blocks(config, &blocks, matches!(of, Operation::Plan(_)));
+    }
+    match of {
+        Operation::Plan(PlanMode::Destroy) => builder.objects_of(state),
+        Operation::Apply(Some(plan)) => builder.changes_of(plan),
+        _ => {}
+    }
+    // Where cycles are to be seen, so is everything that they consist of.
+    Ok(builder.finish(!with_cycles))
+}
+
+/// Builds graphs.
+#[derive(Default)]
+pub(super) struct Builder {
+    nodes: Vec<Node>,
+    pub(super) dependencies: Adjacency,
+    /// The nodes of resources.
+    pub(super) resources: BTreeMap<ConfigResource, usize>,
+    by_name: HashMap<String, usize>,
+    /// The ends of provider configurations.
+    closes: BTreeMap<AbsProviderConfig, usize>,
+    /// Objects that are destroyed, by their resources.
+    destroyed: BTreeMap<ConfigResource, Vec<usize>>,
+}
+
+impl Builder {
+    /// A new node, whether or not there is another with this name.
+    fn add(&mut self, name: String, shown: Option<(String, Shape)>) -> usize {
+        let at = self.nodes.len();
+        self.by_name.entry(name.clone()).or_insert(at);
+        self.nodes.push(Node { name, shown });
+        self.dependencies.push(BTreeSet::new());
+        at
+    }
+
+    /// The node with a name, which is new if there is none.
+    fn named(&mut self, name: String) -> usize {
+        match self.by_name.get(&name) {
+            Some(at) => *at,
+            None => self.add(name, None),
+        }
+    }
+
+    fn depends(&mut self, node: usize, on: usize) {
+        self.dependencies[node].insert(on);
+    }
+
+    /// A provider configuration and its end.
+    fn provider(&mut self, provider: &AbsProviderConfig) -> (usize, usize) {
+        let name = provider.to_string();
+        if let (Some(open), Some(close)) = (self.by_name.get(&name), self.closes.get(provider)) {
+            return (*open, *close);
+        }
+        let close = format!("{name} (close)");
+        let open = self.add(name.clone(), Some((name, Shape::Provider)));
+        let close = self.add(close.clone(), Some((close, Shape::ProviderEnd)));
+        self.depends(close, open);
+        self.closes.insert(provider.clone(), close);
+        (open, close)
+    }
+
+    /// A node for each block, in the order of references.
+    pub(super) fn blocks(&mut self, config: &Config, blocks: &Blocks, planning: bool) {
+        let graph = &blocks.graph;
+        let numbers: Vec<usize> = graph
+            .node_weights()
+            .map(|block| self.block(config, block, planning))
+            .collect();
+        // What dependents of a block depend on.
+        let done: Vec<usize> = graph
+            .node_weights()
+            .zip(&numbers)
+            .map(|(b, n)| self.checked(config, b, *n))
+            .collect();
+        let edges = graph.edge_indices().filter_map(|edge| graph.edge_endpoints(edge));
+        for (first, then) in edges.chain(blocks.waiting_calls.iter().copied()) {
+            self.depends(numbers[then.index()], done[first.index()]);
+            let end = match &graph[first] {
+                Block::Provider(provider) if matches!(graph[then], Block::Resource(_)) => {
+                    Some(self.provider(provider).1)
+                }
+                Block::Resource(resource) if resource.resource.mode == Mode::Ephemeral => {
+                    Some(self.end_of_object(resource))
+                }
+                _ => None,
+            };
+            if let Some(end) = end {
+                self.depends(end, numbers[then.index()]);
+            }
+        }
+        for node in graph.node_indices() {
+            let mut module = graph[node].module().cloned();
+            if let Block::Call(parent, name) = &graph[node] {
+                module = Some(parent.child(name.clone()));
+            }
+            self.end_of_module(module, numbers[node.index()]);
+        }
+        let whole = blocks.whole_modules.iter();
+        self.whole_modules(whole.map(|(module, node)| (module, numbers[node.index()])).collect());
+    }
+
+    /// Who refers to a whole module waits for its end, unless something in it depends on the one that does.
+    fn whole_modules(&mut self, references: Vec<(&Module, usize)>) {
+        let before = self.dependencies.clone();
+        for (module, node) in references {
+            let end = self.named(format!("{module} (close)"));
+            self.depends(node, end);
+        }
+        if order(&self.dependencies).is_none() && order(&before).is_some() {
+            self.dependencies.splice(..before.len(), before);
+        }
+    }
+
+    /// The node that comes after the conditions of a block were checked.
+    fn checked(&mut self, config: &Config, block: &Block, node: usize) -> usize {
+        let Block::Variable(module, name) = block else {
+            return node;
+        };
+        let variable = config.node(module).and_then(|m| m.module.variables.get(name));
+        if variable.is_none_or(|variable| variable.validations.is_empty()) {
+            return node;
+        }
+        let checked = self.add(format!("{block} (validation)"), None);
+        self.depends(checked, node);
+        checked
+    }
+
+    /// The end of an ephemeral object, which comes after everything that uses it.
+    fn end_of_object(&mut self, resource: &ConfigResource) -> usize {
+        self.named(format!("{resource} (close)"))
+    }
+
+    /// The ends of a module and of those around it come after a node.
+    fn end_of_module(&mut self, module: Option<Module>, node: usize) {
+        let mut inside = node;
+        let mut next = module;
+        while let Some(module) = next.filter(|module| !module.is_root()) {
+            let end = self.named(format!("{module} (close)"));
+            self.depends(end, inside);
+            inside = end;
+            next = module.parent().map(|(parent, _)| parent);
+        }
+    }
+
+    fn block(&mut self, config: &Config, block: &Block, planning: bool) -> usize {
+        let name = block.to_string();
+        match block {
+            Block::Provider(provider) => self.provider(provider).0,
+            Block::Variable(module, _) if module.is_root() => self.add(name.clone(), Some((name, Shape::Variable))),
+            Block::Resource(resource) => {
+                let how = if config.resource(resource).is_some() {
+                    "expand"
+                } else {
+                    "orphan"
+                };
+                let node = self.add(format!("{name} ({how})"), Some((name, Shape::Resource)));
+                self.resources.insert(resource.clone(), node);
+                if resource.resource.mode == Mode::Ephemeral {
+                    let end = self.end_of_object(resource);
+                    self.depends(end, node);
+                    let (_, close) = self.provider(&config.provider_for(resource));
+                    self.depends(close, end);
+                }
+                node
+            }
+            Block::Check(..) => {
+                let node = self.add(format!("{name} (expand)"), None);
+                if planning {
+                    let report = self.add(format!("{name} (report)"), None);
+                    self.depends(node, report);
+                }
+                node
+            }
+            Block::Variable(..) | Block::Local(..) | Block::Output(..) | Block::Call(..) | Block::Action(_) => {
+                self.add(format!("{name} (expand)"), None)
+            }
+        }
+    }
+
+    /// Where everything is destroyed, only the values of the root's outputs are evaluated.
+    fn what_stays_in_a_destroy(&mut self, blocks: &Blocks) {
+        for block in blocks.graph.node_weights() {
+            if matches!(block, Block::Output(module, _) if module.is_root()) {
+                self.add(format!("{block} (expand)"), None);
+            }
+        }
+    }
+
+    /// An object that is destroyed.
+    fn destroy(&mut self, name: String, resource: &ConfigResource, provider: &AbsProviderConfig) -> usize {
+        let node = self.add(name, Some((resource.to_string(), Shape::Resource)));
+        let (open, close) = self.provider(provider);
+        self.depends(node, open);
+        self.depends(close, node);
+        self.destroyed.entry(resource.clone()).or_default().push(node);
+        node
+    }
+
+    /// All objects of a state are destroyed.
+    fn objects_of(&mut self, state: &State) {
+        let mut before = Vec::new();
+        for (address, stored) in &state.resources {
+            let resource = address.config();
+            for instance in stored.instances.values() {
+                let objects = instance.current.iter().chain(instance.deposed.values());
+                for object in objects {
+                    let node = self.destroy(format!("{resource} (destroy)"), &resource, &stored.provider);
+                    before.push((node, object.dependencies.clone()));
+                }
+            }
+        }
+        self.destroy_dependents_first(before);
+    }
+
+    /// The changes of a plan: the objects that are made or changed, and those that are destroyed.
+    fn changes_of(&mut self, plan: &Plan) {
+        // The objects of each block, and all of them.
+        let mut changed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut objects = BTreeSet::new();
+        let mut before = Vec::new();
+        for change in &plan.changes {
+            let made = self.made(change);
+            if let Some((block, object)) = made {
+                changed.entry(block).or_default().push(object);
+                objects.insert(object);
+            }
+            let Some((destroyed, dependencies)) = self.unmade(plan, change) else {
+                continue;
+            };
+            before.extend(dependencies.map(|dependencies| (destroyed, dependencies)));
+            match (change.action, made) {
+                (Action::DeleteThenCreate, Some((_, made))) => self.depends(made, destroyed),
+                (Action::CreateThenDelete | Action::CreateThenForget, Some((_, made))) => self.depends(destroyed, made),
+                _ => {}
+            }
+        }
+        self.destroy_dependents_first(before);
+        // Who depends on a block depends on its objects.
+        for node in 0..self.nodes.len() {
+            if !objects.contains(&node) {
+                let of = self.dependencies[node].iter().filter_map(|on| changed.get(on));
+                let of: Vec<usize> = of.flatten().copied().collect();
+                self.dependencies[node].extend(of);
+            }
+        }
+    }
+
+    /// An object that is made, changed or read: the node of its resource, and its own.
+    fn made(&mut self, change: &ResourceChange) -> Option<(usize, usize)> {
+        let makes =
+            matches!(change.action, Action::Create | Action::Read | Action::Update) || change.action.is_replace();
+        let resource = change.address.config();
+        let expand = self.by_name.get(&format!("{resource} (expand)")).copied();
+        let expand = expand.filter(|_| makes && change.deposed.is_none())?;
+        let node = self.add(
+            change.address.to_string(),
+            Some((resource.to_string(), Shape::Resource)),
+        );
+        self.depends(node, expand);
+        Some((expand, node))
+    }
+
+    /// An object that is destroyed, and what it depends on as far as the state knows.
+    fn unmade(&mut self, plan: &Plan, change: &ResourceChange) -> Option<(usize, Option<Arc<[ConfigResource]>>)> {
+        let is_managed = change.address.resource.resource.mode == Mode::Managed;
+        if !is_managed || !(change.action == Action::Delete || change.action.is_replace()) {
+            return None;
+        }
+        let name = match &change.deposed {
+            Some(key) => format!("{} (destroy deposed {key})", change.address),
+            None => format!("{} (destroy)", change.address),
+        };
+        let node = self.destroy(name, &change.address.config(), &change.provider);
+        let stored = plan.prior_state.instance(&change.address);
+        let object = stored.and_then(|instance| match &change.deposed {
+            Some(key) => instance.deposed.get(&DeposedKey(key.clone())),
+            None => instance.current.as_ref(),
+        });
+        Some((node, object.map(|object| object.dependencies.clone())))
+    }
+
+    /// Objects are destroyed after those that depend on them.
+    fn destroy_dependents_first(&mut self, dependents: Vec<(usize, Arc<[ConfigResource]>)>) {
+        for (dependent, dependencies) in dependents {
+            for resource in &*dependencies {
+                for destroyed in self.destroyed.get(resource).into_iter().flatten() {
+                    if *destroyed != dependent {
+                        self.dependencies[*destroyed].insert(dependent);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The graph, with a root that comes after everything.
+    fn finish(mut self, reduced: bool) -> OperationGraph {
+        let mut needed = vec![false; self.nodes.len()];
+        for dependency in self.dependencies.iter().flatten() {
+            needed[*dependency] = true;
+        }
+        let root = self.add("root".to_owned(), None);
+        self.dependencies[root].extend((0..root).filter(|node| !needed[*node]));
+        if reduced {
+            reduce(&mut self.dependencies);
+        }
+        let edges = |(node, of): (usize, &BTreeSet<usize>)| of.iter().map(|on| (node, *on)).collect::<Vec<_>>();
+        OperationGraph {
+            cycles: cycles(&self.dependencies),
+            edges: self.dependencies.iter().enumerate().flat_map(edges).collect(),
+            nodes: self.nodes,
+        }
+    }
+}

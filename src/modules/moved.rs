@@ -1,0 +1,35 @@
+//! A module whose source was changed under the same name.
+
+use std::path::Path;
+
+use config::manifest::ManifestEntry;
+
+use crate::fetch::{self, Commit};
+
+/// What a person should know who asked for the same thing as before, by a name that promises not to change, and got
+/// another commit.
+pub(crate) async fn moved(
+    before: Option<&ManifestEntry>,
+    key: &str,
+    [old, new]: [&Path; 2],
+    package: &str,
+    entry: &ManifestEntry,
+) -> Option<String> {
+    let before = before?;
+    if before.source != entry.source || before.version != entry.version {
+        return None;
+    }
+    let (from, to): (Commit, Commit) = (fetch::commit(old).await?, fetch::commit(new).await?);
+    if from == to {
+        return None;
+    }
+    let commits = format!("was at commit {}, and is at {} now", from.short(), to.short());
+    let advice = "Look at what has changed before you apply it; \"ref\" can be a commit, which always means the same.";
+    if let Some(version) = &entry.version {
+        return Some(format!("Version {version} of the module {key} {commits}. {advice}"));
+    }
+    let url = net::Url::parse(config::source_address::forced(package).1).ok()?;
+    let (_, reference) = url.query_pairs().find(|(name, _)| name == "ref")?;
+    let tag = fetch::is_tag(new, &reference).await;
+    tag.then(|| format!("The tag \"{reference}\" of the module {key} {commits}. {advice}"))
+}

@@ -1,0 +1,196 @@
+//! The logs of plans and applies, read while they are written.
+//!
+//! A log is read in pieces, by its address with an offset and a limit. Servers put the control characters STX before its first
+//! byte and ETX behind its last, so that a log that is whole can be told from one that goes on; older servers have neither, and
+//! there the end is where the plan or apply has ended and nothing more comes.
+
+use std::time::Duration;
+
+use crate::api::ApiError;
+use crate::{Connection, RunPlan};
+
+const STX: u8 = 2;
+const ETX: u8 = 3;
+
+/// How much is asked for at a time.
+const LIMIT: usize = 64 * 1024;
+
+/// The pauses while nothing new comes: the first, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// After how many readings in vain it is asked whether a log that has begun is ever going to end.
+const GIVING_UP: u32 = 10;
+
+/// Whose log it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogOf {
+    /// A plan's.
+    Plan,
+    /// An apply's.
+    Apply,
+}
+
+/// A log that is being read.
+#[derive(Debug)]
+pub struct Log {
+    of: LogOf,
+    id: String,
+    address: String,
+    text: Text,
+    /// Readings in a row that gave nothing.
+    idle: u32,
+    /// A line whose end has not come yet.
+    begun: Vec<u8>,
+    ended: bool,
+}
+
+/// What is known from the bytes of a log.
+#[derive(Debug, Default)]
+struct Text {
+    offset: usize,
+    started: bool,
+    ended: bool,
+}
+
+impl Text {
+    /// Takes the marks off a piece.
+    fn take<'b>(&mut self, mut piece: &'b [u8]) -> &'b [u8] {
+        self.offset += piece.len();
+        if !self.started
+            && let [STX, rest @ ..] = piece
+        {
+            self.started = true;
+            piece = rest;
+        }
+        if self.started
+            && let [rest @ .., ETX] = piece
+        {
+            self.ended = true;
+            piece = rest;
+        }
+        piece
+    }
+
+    /// Whether it should be asked if the plan or apply has ended, when nothing has come so many times.
+    fn is_doubtful(&self, idle: u32) -> bool {
+        match (self.started, self.ended) {
+            (true, true) => true,
+            (true, false) => idle.is_multiple_of(GIVING_UP),
+            (false, _) => idle > 1,
+        }
+    }
+}
+
+impl Connection {
+    /// Opens the log of a plan or an apply.
+    ///
+    /// # Errors
+    /// It has none, or cannot be read.
+    pub async fn log(&self, of: LogOf, id: &str) -> Result<Log, ApiError> {
+        let subject = self.subject(of, id).await?;
+        let address = subject
+            .log
+            .ok_or_else(|| ApiError::Failed(format!("{id} has no address of a log")))?;
+        Ok(Log {
+            of,
+            id: id.to_owned(),
+            address,
+            text: Text::default(),
+            idle: 0,
+            begun: Vec::new(),
+            ended: false,
+        })
+    }
+
+    async fn subject(&self, of: LogOf, id: &str) -> Result<RunPlan, ApiError> {
+        match of {
+            LogOf::Plan => self.run_plan(id).await,
+            LogOf::Apply => self.run_apply(id).await,
+        }
+    }
+
+    /// The next lines of a log, without their ends; waits until there are any. `None` when it has ended.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn log_lines(&self, log: &mut Log) -> Result<Option<Vec<String>>, ApiError> {
+        if log.ended {
+            return Ok(None);
+        }
+        loop {
+            let joint = if log.address.contains('?') { '&' } else { '?' };
+            let address = format!("{}{joint}limit={LIMIT}&offset={}", log.address, log.text.offset);
+            let piece = self.api.download(&address).await?;
+            let new = log.text.take(&piece);
+            if !new.is_empty() {
+                log.idle = 0;
+                log.begun.extend_from_slice(new);
+                let lines = lines(&mut log.begun);
+                if !lines.is_empty() {
+                    return Ok(Some(lines));
+                }
+                continue;
+            }
+            // The first mark may come alone.
+            let only_marks = !piece.is_empty() && !log.text.ended;
+            if !only_marks && log.text.is_doubtful(log.idle) && self.subject(log.of, &log.id).await?.is_finished() {
+                log.ended = true;
+                let last = std::mem::take(&mut log.begun);
+                return Ok((!last.is_empty()).then(|| vec![String::from_utf8_lossy(&last).into_owned()]));
+            }
+            log.idle += 1;
+            tokio::time::sleep(pause(log.idle)).await;
+        }
+    }
+}
+
+/// How long to wait after so many readings in vain.
+fn pause(idle: u32) -> Duration {
+    FIRST_PAUSE
+        .mul_f64(2_f64.powf(f64::from(idle.min(20)) / 5.0))
+        .min(LONGEST_PAUSE)
+}
+
+/// Takes whole lines off the bytes.
+fn lines(begun: &mut Vec<u8>) -> Vec<String> {
+    let Some(end) = begun.iter().rposition(|b| *b == b'\n') else {
+        return Vec::new();
+    };
+    let rest = begun.split_off(end + 1);
+    let whole = std::mem::replace(begun, rest);
+    let text = String::from_utf8_lossy(&whole).into_owned();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_taken_off_and_counted() {
+        let mut text = Text::default();
+        assert_eq!(text.take(b"\x02"), b"");
+        assert!(text.started && !text.is_doubtful(1) && text.is_doubtful(10));
+        assert_eq!(text.take(b"ab\n"), b"ab\n");
+        assert_eq!(text.take(b"c\x03"), b"c");
+        assert_eq!((text.offset, text.ended), (6, true));
+        let mut old = Text::default();
+        assert_eq!(old.take(b"no marks\x03"), b"no marks\x03");
+        assert!(!old.is_doubtful(1) && old.is_doubtful(2));
+    }
+
+    #[test]
+    fn lines_are_whole() {
+        let mut begun = b"a\r\nb\n\nrest".to_vec();
+        assert_eq!(lines(&mut begun), ["a", "b", ""]);
+        assert_eq!(begun, b"rest");
+        assert!(lines(&mut begun).is_empty());
+    }
+
+    #[test]
+    fn pauses_grow_to_two_seconds() {
+        assert!(pause(1) > FIRST_PAUSE && pause(4) < LONGEST_PAUSE);
+        assert_eq!(pause(1000), LONGEST_PAUSE);
+    }
+}

@@ -1,0 +1,68 @@
+//! The outputs of the newest state of a workspace, which may be seen by those who may not see the state.
+
+use serde_json::Value as Json;
+
+use crate::api::{self, ApiError, part};
+use crate::runs::truth;
+use crate::{Connection, Workspace};
+
+/// An output value of a state.
+#[derive(Clone, PartialEq)]
+pub struct StateOutput {
+    /// Its name.
+    pub name: String,
+    /// Its type, as the language writes types in JSON.
+    pub ty: Json,
+    /// Its value.
+    pub value: Json,
+    /// Whether it must not be shown.
+    pub sensitive: bool,
+}
+
+/// Prints no value: it may be a secret.
+impl std::fmt::Debug for StateOutput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StateOutput")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// The outputs of the newest state of a workspace. `None` if there is no state, or if it is of a release that did not write
+    /// down the types of outputs: then the state itself has to be read.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub async fn outputs(&self, workspace: &Workspace) -> Result<Option<Vec<StateOutput>>, ApiError> {
+        let path = format!("workspaces/{}/current-state-version-outputs", part(&workspace.id));
+        let document = match self.api.get(&path).await {
+            Ok(document) => document,
+            Err(ApiError::NotFound) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let mut outputs = Vec::new();
+        for data in api::items(&document) {
+            let attribute = |data: &Json, name: &str| data.pointer(&format!("/attributes/{name}")).cloned();
+            let Some(ty) = attribute(data, "detailed-type").filter(|ty| !ty.is_null()) else {
+                return Ok(None);
+            };
+            let sensitive = truth(data, "/attributes/sensitive");
+            let value = match sensitive {
+                false => attribute(data, "value"),
+                // Secrets are told one by one.
+                true => {
+                    let path = format!("state-version-outputs/{}", part(&api::id(data)?));
+                    attribute(api::data(&self.api.get(&path).await?), "value")
+                }
+            };
+            outputs.push(StateOutput {
+                name: api::text(data, "name").unwrap_or_default().to_owned(),
+                ty,
+                value: value.unwrap_or_default(),
+                sensitive,
+            });
+        }
+        Ok(Some(outputs))
+    }
+}

@@ -1,0 +1,525 @@
+//! Runs: a plan of an uploaded configuration, and perhaps its apply, carried out by the server.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+
+use crate::api::{self, ApiError, part};
+use crate::stages::Stage;
+use crate::{Connection, Workspace};
+
+/// What a run is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunOptions {
+    /// The configuration version.
+    pub configuration: String,
+    /// Whether the objects are read before they are planned for.
+    pub refresh: bool,
+    /// Whether nothing else is done than to read them.
+    pub refresh_only: bool,
+    /// Whether everything is destroyed.
+    pub destroy: bool,
+    /// Whether the plan is applied without confirmation; `None` for what the workspace says.
+    pub auto_apply: Option<bool>,
+    /// Whether the plan is kept, to be applied later; `None` for servers that may not know such plans.
+    pub save_plan: Option<bool>,
+    /// Whether configuration may be generated for imported objects.
+    pub generate_configuration: bool,
+    /// Addresses that the plan is limited to.
+    pub targets: Vec<String>,
+    /// Addresses of objects to replace.
+    pub replace: Vec<String>,
+    /// Addresses of actions to invoke.
+    pub invoke: Vec<String>,
+    /// Values of variables, as expressions of the language.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// How far a run is; see the published list of run states. Those that nothing here depends on are [`RunStatus::Other`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunStatus {
+    /// It waits for its turn.
+    Pending,
+    /// Somebody has confirmed it.
+    Confirmed,
+    /// It waits for its apply.
+    ApplyQueued,
+    /// It is being applied.
+    Applying,
+    /// It has been applied.
+    Applied,
+    /// Its plan is made.
+    Planned,
+    /// Its plan is made, and nothing is left to do.
+    PlannedAndFinished,
+    /// A policy has failed that may be overridden.
+    PolicyOverride,
+    /// Tasks after the plan wait for a decision.
+    PostPlanAwaitingDecision,
+    /// Somebody has cancelled it.
+    Canceled,
+    /// Somebody has discarded it.
+    Discarded,
+    /// It has failed.
+    Errored,
+    /// Anything else, by its name.
+    Other(String),
+}
+
+impl RunStatus {
+    fn of(name: &str) -> RunStatus {
+        match name {
+            "pending" => RunStatus::Pending,
+            "confirmed" => RunStatus::Confirmed,
+            "apply_queued" => RunStatus::ApplyQueued,
+            "applying" => RunStatus::Applying,
+            "applied" => RunStatus::Applied,
+            "planned" => RunStatus::Planned,
+            "planned_and_finished" => RunStatus::PlannedAndFinished,
+            "policy_override" => RunStatus::PolicyOverride,
+            "post_plan_awaiting_decision" => RunStatus::PostPlanAwaitingDecision,
+            "canceled" => RunStatus::Canceled,
+            "discarded" => RunStatus::Discarded,
+            "errored" => RunStatus::Errored,
+            other => RunStatus::Other(other.to_owned()),
+        }
+    }
+
+    /// Its name in the API.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            RunStatus::Pending => "pending",
+            RunStatus::Confirmed => "confirmed",
+            RunStatus::ApplyQueued => "apply_queued",
+            RunStatus::Applying => "applying",
+            RunStatus::Applied => "applied",
+            RunStatus::Planned => "planned",
+            RunStatus::PlannedAndFinished => "planned_and_finished",
+            RunStatus::PolicyOverride => "policy_override",
+            RunStatus::PostPlanAwaitingDecision => "post_plan_awaiting_decision",
+            RunStatus::Canceled => "canceled",
+            RunStatus::Discarded => "discarded",
+            RunStatus::Errored => "errored",
+            RunStatus::Other(name) => name,
+        }
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// What requests name it by.
+    pub id: String,
+    /// How far it is.
+    pub status: RunStatus,
+    /// Whether its plan changes anything.
+    pub has_changes: bool,
+    /// Whether it destroys everything.
+    pub is_destroy: bool,
+    /// Whether it only reads the objects.
+    pub refresh_only: bool,
+    /// Whether it can be cancelled now.
+    pub is_cancelable: bool,
+    /// Whether it can be confirmed now.
+    pub is_confirmable: bool,
+    /// Whether it can be discarded now.
+    pub is_discardable: bool,
+    /// Whether the token may have it applied.
+    pub can_apply: bool,
+    /// Its plan.
+    pub plan: Option<String>,
+    /// Its apply.
+    pub apply: Option<String>,
+    /// Its cost estimate.
+    pub cost_estimate: Option<String>,
+    /// Its policy checks.
+    pub policy_checks: Vec<String>,
+    /// The workspace that it is of.
+    pub workspace: Option<String>,
+}
+
+/// What was asked for along with a run.
+#[derive(Clone, Debug, Default)]
+pub struct Included {
+    /// Objects, by their types and identifiers.
+    objects: BTreeMap<(String, String), Json>,
+}
+
+impl Included {
+    pub(crate) fn read(document: &Json) -> Included {
+        let all = document.get("included").and_then(Json::as_array).into_iter().flatten();
+        let keyed = all.filter_map(|data| {
+            Some((
+                (data.get("type")?.as_str()?.to_owned(), api::id(data).ok()?),
+                data.clone(),
+            ))
+        });
+        Included {
+            objects: keyed.collect(),
+        }
+    }
+
+    pub(crate) fn of_type(&self, ty: &str) -> impl Iterator<Item = &Json> {
+        self.objects
+            .iter()
+            .filter(move |((t, _), _)| t == ty)
+            .map(|(_, data)| data)
+    }
+
+    /// The workspace.
+    #[must_use]
+    pub fn workspace(&self) -> Option<Workspace> {
+        self.of_type("workspaces").find_map(|data| Workspace::read(data).ok())
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> Option<RunPlan> {
+        self.of_type("plans").find_map(|data| RunPlan::read(data).ok())
+    }
+}
+
+/// The plan of a run, or its apply, as far as its log is concerned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPlan {
+    /// What requests name it by.
+    pub id: String,
+    /// How far it is.
+    pub status: String,
+    /// Whether it changes anything.
+    pub has_changes: bool,
+    /// Whether configuration was generated.
+    pub generated_configuration: bool,
+    /// Where its log is read.
+    pub(crate) log: Option<String>,
+}
+
+impl RunPlan {
+    pub(crate) fn read(data: &Json) -> Result<RunPlan, ApiError> {
+        Ok(RunPlan {
+            id: api::id(data)?,
+            status: api::text(data, "status").unwrap_or_default().to_owned(),
+            has_changes: truth(data, "/attributes/has-changes"),
+            generated_configuration: truth(data, "/attributes/generated-configuration"),
+            log: api::text(data, "log-read-url")
+                .filter(|url| !url.is_empty())
+                .map(str::to_owned),
+        })
+    }
+
+    /// Whether it has come to its end.
+    pub(crate) fn is_finished(&self) -> bool {
+        matches!(&*self.status, "canceled" | "errored" | "finished" | "unreachable")
+    }
+}
+
+pub(crate) fn truth(data: &Json, pointer: &str) -> bool {
+    data.pointer(pointer).and_then(Json::as_bool).unwrap_or_default()
+}
+
+/// The object that another one refers to.
+pub(crate) fn related(data: &Json, name: &str) -> Option<String> {
+    let id = data.pointer(&format!("/relationships/{name}/data/id"))?;
+    id.as_str().map(str::to_owned)
+}
+
+/// The objects that another one refers to.
+pub(crate) fn all_related(data: &Json, name: &str) -> Vec<String> {
+    let all = data
+        .pointer(&format!("/relationships/{name}/data"))
+        .and_then(Json::as_array);
+    let ids = all.into_iter().flatten().filter_map(|item| item.get("id")?.as_str());
+    ids.map(str::to_owned).collect()
+}
+
+impl Run {
+    fn read(data: &Json) -> Result<Run, ApiError> {
+        Ok(Run {
+            id: api::id(data)?,
+            status: RunStatus::of(api::text(data, "status").unwrap_or_default()),
+            has_changes: truth(data, "/attributes/has-changes"),
+            is_destroy: truth(data, "/attributes/is-destroy"),
+            refresh_only: truth(data, "/attributes/refresh-only"),
+            is_cancelable: truth(data, "/attributes/actions/is-cancelable"),
+            is_confirmable: truth(data, "/attributes/actions/is-confirmable"),
+            is_discardable: truth(data, "/attributes/actions/is-discardable"),
+            can_apply: truth(data, "/attributes/permissions/can-apply"),
+            plan: related(data, "plan"),
+            apply: related(data, "apply"),
+            cost_estimate: related(data, "cost-estimate"),
+            policy_checks: all_related(data, "policy-checks"),
+            workspace: related(data, "workspace"),
+        })
+    }
+}
+
+fn attributes(options: &RunOptions) -> Json {
+    let mut attributes = json!({ "refresh": options.refresh });
+    for (name, set) in [
+        ("refresh-only", options.refresh_only),
+        ("is-destroy", options.destroy),
+        ("allow-config-generation", options.generate_configuration),
+    ] {
+        if set {
+            attributes[name] = true.into();
+        }
+    }
+    for (name, set) in [("auto-apply", options.auto_apply), ("save-plan", options.save_plan)] {
+        if let Some(set) = set {
+            attributes[name] = set.into();
+        }
+    }
+    for (name, addresses) in [
+        ("target-addrs", &options.targets),
+        ("replace-addrs", &options.replace),
+        ("invoke-action-addrs", &options.invoke),
+    ] {
+        if !addresses.is_empty() {
+            attributes[name] = addresses.clone().into();
+        }
+    }
+    if !options.variables.is_empty() {
+        let variable = |(key, value): (&String, &String)| json!({"key": key, "value": value});
+        attributes["variables"] = options.variables.iter().map(variable).collect();
+    }
+    attributes
+}
+
+impl Connection {
+    /// Starts a run.
+    ///
+    /// # Errors
+    /// The server refuses it, or cannot be reached.
+    pub async fn create_run(&self, workspace: &Workspace, options: &RunOptions) -> Result<Run, ApiError> {
+        let mut body = api::object("runs", attributes(options));
+        let of = |ty: &str, id: &str| json!({"data": {"type": ty, "id": id}});
+        body["data"]["relationships"] = json!({
+            "workspace": of("workspaces", &workspace.id),
+            "configuration-version": of("configuration-versions", &options.configuration),
+        });
+        Run::read(api::data(&self.api.post("runs", &body).await?))
+    }
+
+    /// Reads a run.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn run(&self, id: &str) -> Result<Run, ApiError> {
+        Ok(self.run_with(id, "").await?.0)
+    }
+
+    /// Reads a run with what it refers to: names of relations, with commas between them.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn run_with(&self, id: &str, include: &str) -> Result<(Run, Included), ApiError> {
+        let query = match include {
+            "" => String::new(),
+            include => format!("?include={}", part(include)),
+        };
+        let document = self.api.get(&format!("runs/{}{query}", part(id))).await?;
+        Ok((Run::read(api::data(&document))?, Included::read(&document)))
+    }
+
+    /// The stages of tasks that a run has; none where the server does not know such.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub async fn task_stages(&self, run: &str) -> Result<Vec<Stage>, ApiError> {
+        match self.run_with(run, "task_stages").await {
+            Ok((_, included)) => included
+                .of_type("task-stages")
+                .map(|data| Stage::read(data, &Included::default()))
+                .collect(),
+            Err(ApiError::Refused(_, said)) if said.contains("Invalid include parameter") => Ok(Vec::new()),
+            Err(e) => Err(e),
+        }
+    }
+
+    async fn act(&self, run: &str, action: &str) -> Result<(), ApiError> {
+        let path = format!("runs/{}/actions/{action}", part(run));
+        self.api.post(&path, &json!({})).await.map(drop)
+    }
+
+    /// Confirms a run, so that its plan is applied.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub async fn apply_run(&self, run: &str) -> Result<(), ApiError> {
+        self.act(run, "apply").await
+    }
+
+    /// Discards a run that waits for confirmation.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub async fn discard_run(&self, run: &str) -> Result<(), ApiError> {
+        self.act(run, "discard").await
+    }
+
+    /// Cancels a run that is going on.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub async fn cancel_run(&self, run: &str) -> Result<(), ApiError> {
+        self.act(run, "cancel").await
+    }
+
+    /// What the server warns of at the start of a run: enforcement levels that it has changed, and policy sets that it ignores.
+    ///
+    /// # Errors
+    /// The events cannot be read.
+    pub async fn run_warnings(&self, run: &str) -> Result<Vec<String>, ApiError> {
+        let document = self.api.get(&format!("runs/{}/run-events", part(run))).await?;
+        let warned = |data: &&Json| {
+            matches!(
+                api::text(data, "action"),
+                Some("changed_policy_enforcements" | "changed_task_enforcements" | "ignored_policy_sets")
+            )
+        };
+        let texts = api::items(&document)
+            .filter(warned)
+            .filter_map(|data| api::text(data, "description"));
+        Ok(texts.filter(|text| !text.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// How many runs of the workspace go before this one: those behind it in the list of the newest first, up to the current one.
+    /// Planned ones do not count for a run that is only a plan.
+    ///
+    /// # Errors
+    /// The runs cannot be listed.
+    pub async fn runs_before(&self, run: &Run, workspace: &Workspace, plan_only: bool) -> Result<u64, ApiError> {
+        let (mut found, mut before, mut page) = (false, 0, 1_u64);
+        loop {
+            let path = format!("workspaces/{}/runs?page%5Bnumber%5D={page}", part(&workspace.id));
+            let document = self.api.get(&path).await?;
+            for other in api::items(&document).map(Run::read) {
+                let other = other?;
+                if !found {
+                    found = other.id == run.id;
+                    continue;
+                }
+                match other.status {
+                    RunStatus::Applied | RunStatus::Canceled | RunStatus::Discarded | RunStatus::Errored => continue,
+                    RunStatus::Planned if plan_only => continue,
+                    _ => before += 1,
+                }
+                if workspace.current_run.as_deref() == Some(&other.id) {
+                    return Ok(before);
+                }
+            }
+            match api::next_page(&document, page) {
+                Some(next) => page = next,
+                None => return Ok(before),
+            }
+        }
+    }
+
+    /// How many runs of the organization are to end before this one starts; 0 if it is not in the queue.
+    ///
+    /// # Errors
+    /// The queue cannot be read.
+    pub async fn queued_before(&self, run: &Run) -> Result<u64, ApiError> {
+        let mut page = 1_u64;
+        let position = loop {
+            let path = self.path(&format!("runs/queue?page%5Bnumber%5D={page}"));
+            let document = self.api.get(&path).await?;
+            let found = api::items(&document).find(|data| api::id(data).is_ok_and(|id| id == run.id));
+            if let Some(found) = found {
+                break found
+                    .pointer("/attributes/position-in-queue")
+                    .and_then(Json::as_u64)
+                    .unwrap_or_default();
+            }
+            match api::next_page(&document, page) {
+                Some(next) => page = next,
+                None => return Ok(0),
+            }
+        };
+        if position == 0 {
+            return Ok(0);
+        }
+        let document = self.api.get(&self.path("capacity")).await?;
+        let running = document.pointer("/data/attributes/running").and_then(Json::as_u64);
+        Ok(position.saturating_sub(running.unwrap_or_default()))
+    }
+
+    /// Reads the plan of a run.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn run_plan(&self, id: &str) -> Result<RunPlan, ApiError> {
+        RunPlan::read(api::data(&self.api.get(&format!("plans/{}", part(id))).await?))
+    }
+
+    /// Reads the apply of a run.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn run_apply(&self, id: &str) -> Result<RunPlan, ApiError> {
+        RunPlan::read(api::data(&self.api.get(&format!("applies/{}", part(id))).await?))
+    }
+
+    /// A plan as JSON: what is needed to show it, without secrets; or all of it, for which more rights are needed.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn plan_json(&self, plan: &str, redacted: bool) -> Result<Vec<u8>, ApiError> {
+        let path = format!("plans/{}/json-output", part(plan));
+        match redacted {
+            true => self.api.download(&format!("{path}-redacted")).await,
+            false => self.api.text(&path).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_set_is_sent() {
+        let plain = RunOptions {
+            refresh: true,
+            ..RunOptions::default()
+        };
+        assert_eq!(attributes(&plain), json!({"refresh": true}));
+        let all = RunOptions {
+            destroy: true,
+            auto_apply: Some(false),
+            save_plan: Some(true),
+            targets: vec!["a.b".into()],
+            variables: BTreeMap::from([("v".into(), "\"x\"".into())]),
+            ..RunOptions::default()
+        };
+        let expected = json!({
+            "refresh": false, "is-destroy": true, "auto-apply": false, "save-plan": true, "target-addrs": ["a.b"],
+            "variables": [{"key": "v", "value": "\"x\""}],
+        });
+        assert_eq!(attributes(&all), expected);
+    }
+
+    #[test]
+    fn a_run_is_read_with_what_it_refers_to() {
+        let document = json!({
+            "data": {"id": "run-1", "type": "runs", "attributes": {
+                "status": "policy_override", "has-changes": true, "actions": {"is-confirmable": true},
+            }, "relationships": {
+                "plan": {"data": {"type": "plans", "id": "plan-1"}},
+                "policy-checks": {"data": [{"type": "policy-checks", "id": "polchk-1"}]},
+                "cost-estimate": {"data": null},
+            }},
+            "included": [{"id": "plan-1", "type": "plans", "attributes": {"status": "finished", "has-changes": true}}],
+        });
+        let run = Run::read(&document["data"]).unwrap();
+        assert_eq!(run.status, RunStatus::PolicyOverride);
+        assert!(run.is_confirmable && !run.is_cancelable && run.cost_estimate.is_none());
+        assert_eq!(
+            (run.plan.as_deref(), &run.policy_checks[..]),
+            (Some("plan-1"), &["polchk-1".to_owned()][..])
+        );
+        assert!(Included::read(&document).plan().unwrap().is_finished());
+        assert_eq!(RunStatus::of("queuing").name(), "queuing");
+    }
+}

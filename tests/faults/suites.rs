@@ -1,0 +1,232 @@
+//! Suites of tests: what they create is destroyed, or named and kept in a state file, whatever stops them.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::processes::{ids, signal};
+use crate::{finish, no_orphans, send, start, until};
+use support::Workspace;
+
+/// A module that makes an object, and one whose object takes until there is a file `go`.
+const MODULE: &str = r#"
+variable "waits" {
+  default = false
+}
+
+resource "terraform_data" "made" {
+  input = "made"
+}
+
+resource "terraform_data" "waiting" {
+  count      = var.waits ? 1 : 0
+  depends_on = [terraform_data.made]
+  provisioner "local-exec" {
+    command = "touch started; while [ ! -e go ]; do sleep 0.05; done"
+  }
+}
+"#;
+
+const RUNS: &str = r#"
+run "one" {}
+
+run "two" {
+  state_key = "second"
+  variables {
+    waits = true
+  }
+}
+
+run "three" {}
+"#;
+
+fn left_files(w: &Workspace) -> Vec<String> {
+    let names = std::fs::read_dir(w.dir()).expect("a directory");
+    let names = names.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|n| n.ends_with(".tfstate")).collect();
+    names.sort();
+    names
+}
+
+fn objects(w: &Workspace, file: &str) -> Vec<String> {
+    let state: serde_json::Value = serde_json::from_str(&w.read(file)).expect("a state");
+    let all = state["resources"].as_array().expect("resources");
+    all.iter()
+        .map(|r| r["name"].as_str().expect("a name").to_owned())
+        .collect()
+}
+
+#[test]
+fn one_interrupt_finishes_the_run_and_destroys() {
+    let w = Workspace::with(&[("main.tf", MODULE), ("main.tftest.hcl", RUNS)]);
+    let test = start(&w, &["test", "-no-color"]);
+    until("the run waits", || w.exists("started"));
+    send(&test, "INT");
+    std::thread::sleep(Duration::from_millis(300));
+    w.write("go", "");
+    let test = finish(test);
+    let text = test.all();
+    for line in [
+        "Interrupt received.",
+        "run \"one\"... pass",
+        "run \"two\"... pass",
+        "run \"three\"... skip",
+        "main.tftest.hcl... tearing down",
+        "2 passed, 0 failed, 1 skipped.",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert_eq!(test.status, 0, "{text}");
+    assert_eq!(left_files(&w), [""; 0]);
+    no_orphans(&w);
+}
+
+#[test]
+fn two_interrupts_end_at_once_and_keep_what_exists() {
+    let w = Workspace::with(&[("main.tf", MODULE), ("main.tftest.hcl", RUNS)]);
+    let test = start(&w, &["test", "-no-color"]);
+    until("the run waits", || w.exists("started"));
+    let began = Instant::now();
+    send(&test, "INT");
+    std::thread::sleep(Duration::from_millis(300));
+    send(&test, "INT");
+    let test = finish(test);
+    let text = test.all();
+    assert_eq!(test.status, 1, "{text}");
+    assert!(began.elapsed().as_secs() < 25, "{:?}", began.elapsed());
+    for line in [
+        "Test interrupted",
+        "The tests in main.tftest.hcl were interrupted",
+        "These objects are in the main state and were not destroyed:\n  - terraform_data.made\nThey are recorded in the state file \
+         errored_test.main.tftest.hcl.tfstate.",
+        "These objects are in the state \"second\" and were not destroyed:\n  - terraform_data.made\n",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert!(!text.contains("tearing down"), "{text}");
+    assert_eq!(
+        left_files(&w),
+        [
+            "errored_test.main.tftest.hcl.second.tfstate",
+            "errored_test.main.tftest.hcl.tfstate"
+        ]
+    );
+    assert_eq!(objects(&w, "errored_test.main.tftest.hcl.tfstate"), ["made"]);
+    no_orphans(&w);
+}
+
+#[test]
+fn a_state_that_was_left_is_not_overwritten() {
+    let w = Workspace::with(&[
+        (
+            "main.tf",
+            "resource \"terraform_data\" \"a\" {\n  provisioner \"local-exec\" {\n    when = destroy\n    command = \"exit 3\"\n  }\n}\n",
+        ),
+        ("tests/a.tftest.hcl", "run \"one\" {}\n"),
+    ]);
+    let test = w.run(&["test", "-no-color"]).fails_with(&[
+        "exit status 3",
+        "The run tests/a.tftest.hcl/one left the following resources in state",
+        "  - terraform_data.a",
+        "state file errored_test.tests_a.tftest.hcl.tfstate",
+    ]);
+    assert!(test.stdout.contains("Failure! 1 passed, 0 failed."), "{}", test.all());
+    let first = w.read("errored_test.tests_a.tftest.hcl.tfstate");
+    let test = w.run(&["test", "-json"]);
+    assert_eq!(test.status, 1);
+    assert!(
+        test.stdout
+            .contains("\"state_file\":\"errored_test.tests_a.tftest.hcl.2.tfstate\""),
+        "{}",
+        test.all()
+    );
+    assert_eq!(w.read("errored_test.tests_a.tftest.hcl.tfstate"), first);
+    assert_ne!(w.read("errored_test.tests_a.tftest.hcl.2.tfstate"), first);
+
+    // It is a state that commands can work with.
+    w.write("fixed/main.tf", "");
+    let fixed = w.run(&["state", "list", "-state=errored_test.tests_a.tftest.hcl.tfstate"]);
+    assert_eq!(fixed.ok().stdout, "terraform_data.a\n");
+}
+
+/// A suite whose second run reads a pipe.
+fn reading() -> Workspace {
+    let w = Workspace::with(&[
+        ("main.tf", MODULE),
+        (
+            "reads/main.tf",
+            "data \"local_file\" \"a\" {\n  filename = \"fifo\"\n}\n",
+        ),
+        (
+            "main.tftest.hcl",
+            "run \"one\" {}\nrun \"two\" {\n  module {\n    source = \"./reads\"\n  }\n}\nrun \"three\" {}\n",
+        ),
+    ]);
+    let fifo = w.dir().join("fifo");
+    assert!(Command::new("mkfifo").arg(fifo).status().expect("mkfifo").success());
+    w
+}
+
+/// Waits until the second run has begun, and its provider runs: whatever happens then, the pipe has no answer.
+fn until_it_reads(w: &Workspace, log: &Path) {
+    until("the second run begins", || {
+        let text = std::fs::read_to_string(log).unwrap_or_default();
+        text.contains("run \"one\"... pass") && !ids(w, "provider local").is_empty()
+    });
+    std::thread::sleep(Duration::from_millis(500));
+}
+
+fn logged(w: &Workspace, log: &Path) -> std::process::Child {
+    let log = std::fs::File::create(log).expect("a file");
+    w.command(support::monoform())
+        .args(["test", "-no-color"])
+        .stdout(log.try_clone().expect("the file"))
+        .stderr(log)
+        .spawn()
+        .expect("it starts")
+}
+
+#[test]
+fn a_provider_that_dies_ends_its_run_and_the_rest_is_destroyed() {
+    let w = reading();
+    let log = w.home().join("log");
+    let test = logged(&w, &log);
+    until_it_reads(&w, &log);
+    signal(&ids(&w, "provider local"), "KILL");
+    let status = finish(test).status;
+    let text = std::fs::read_to_string(&log).expect("the output");
+    assert_eq!(status, 1, "{text}");
+    for line in [
+        "run \"two\"... fail",
+        "signal",
+        "run \"three\"... skip",
+        "tearing down",
+        "Failure! 1 passed, 1 failed, 1 skipped.",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert!(!text.contains("left the following"), "{text}");
+    assert_eq!(left_files(&w), [""; 0]);
+    no_orphans(&w);
+}
+
+#[test]
+fn a_provider_that_hangs_is_ended_by_two_interrupts() {
+    let w = reading();
+    let log = w.home().join("log");
+    let test = logged(&w, &log);
+    until_it_reads(&w, &log);
+    signal(&ids(&w, "provider local"), "STOP");
+    let began = Instant::now();
+    send(&test, "INT");
+    std::thread::sleep(Duration::from_millis(300));
+    send(&test, "INT");
+    let status = finish(test).status;
+    let text = std::fs::read_to_string(&log).expect("the output");
+    assert_eq!(status, 1, "{text}");
+    assert!(began.elapsed().as_secs() < 25, "{:?}", began.elapsed());
+    assert!(text.contains("Test interrupted"), "{text}");
+    assert_eq!(left_files(&w), ["errored_test.main.tftest.hcl.tfstate"], "{text}");
+    assert_eq!(objects(&w, "errored_test.main.tftest.hcl.tfstate"), ["made"]);
+    no_orphans(&w);
+}
