@@ -56,6 +56,17 @@ pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Pr
     problems.into_result(out)
 }
 
+/// What a selected provider is started from.
+#[must_use]
+pub fn program_of(selection: Selection) -> Program {
+    match selection {
+        Selection::Builtin { name, protocols, .. } => Program::Builtin { name, protocols },
+        Selection::DevOverride(executable) => Program::Executable(executable),
+        Selection::External(found) | Selection::Installed(found) => Program::Executable(found.executable),
+        Selection::Reattached => Program::Reattached,
+    }
+}
+
 /// Where each type of provisioner is first named.
 fn provisioners_named(config: &Config) -> BTreeMap<Arc<str>, &Range> {
     let mut out = BTreeMap::new();
@@ -233,12 +244,7 @@ impl ProviderSource for Plugins {
         if self.is_unavailable(|u| u.providers.contains(provider)) {
             return Err(Diagnostics::new());
         }
-        let program = match self.catalog.select(provider).await? {
-            Selection::Builtin { name, protocols, .. } => Program::Builtin { name, protocols },
-            Selection::DevOverride(executable) => Program::Executable(executable),
-            Selection::External(found) | Selection::Installed(found) => Program::Executable(found.executable),
-            Selection::Reattached => Program::Reattached,
-        };
+        let program = program_of(self.catalog.select(provider).await?);
         let running = self.host.provider(provider, program).await?;
         // Every user of a provider requests the schema first; the answer is stored.
         let schema = running.schema().await?;

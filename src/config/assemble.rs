@@ -7,7 +7,7 @@ use std::sync::Arc;
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode::{self, FileBlocks};
-use crate::model::{Check, Local, Module, ModuleCall, ModuleFile, Output, Variable};
+use crate::model::{Backend, Check, Local, Module, ModuleCall, ModuleFile, Output, Variable};
 use crate::overrides;
 
 /// Puts a module together.
@@ -31,12 +31,16 @@ pub(crate) fn module(
         overrides::apply(&mut module, file, diagnostics);
     }
     if let (Some(backend), Some(cloud)) = (&module.backend, &module.cloud) {
+        let summary = match backend.provider {
+            Some(_) => "Conflicting 'cloud' and 'state_store' configuration blocks are present",
+            None => "Both a backend and cloud configuration are present",
+        };
         diagnostics.push(
             Diagnostic::error(
-                "Both a backend and cloud configuration are present",
+                summary,
                 format!(
-                    "State is kept in one place: a module has either a backend block or a cloud block. The cloud block is at \
-                     {}.",
+                    "State is kept in one place: a module has either a {} block or a cloud block. The cloud block is at {}.",
+                    backend.block_type(),
                     cloud.range
                 ),
             )
@@ -47,6 +51,7 @@ pub(crate) fn module(
         decode::literal_address(call, diagnostics);
     }
     resolve_providers(&mut module);
+    resolve_state_store(&mut module, diagnostics);
     check_imports(&module, diagnostics);
     module
 }
@@ -126,13 +131,7 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
     }
     for backend in file.backends {
         if let Some(first) = &module.backend {
-            diagnostics.push(
-                Diagnostic::error(
-                    "Duplicate 'backend' configuration block",
-                    format!("A module has one backend block; the first is at {}.", first.range),
-                )
-                .at(&backend.range),
-            );
+            diagnostics.push(second_place(first, &backend));
         } else {
             module.backend = Some(backend);
         }
@@ -307,6 +306,49 @@ fn resolve_providers(module: &mut Module) {
         meta.provider = provider(&meta.name);
         module.provider_meta.insert(meta.provider.clone(), meta);
     }
+}
+
+/// Finds which provider a `state_store` block means: one that the module requires by that name.
+fn resolve_state_store(module: &mut Module, diagnostics: &mut Diagnostics) {
+    let Some(store) = module.backend.as_mut().and_then(|b| b.provider.as_mut()) else {
+        return;
+    };
+    if let Some(required) = module.required_providers.get(&store.name) {
+        store.provider = required.provider.clone();
+    } else if &*store.name != "terraform" && !module.losses.may_declare(&store.name) {
+        diagnostics.push(
+            Diagnostic::error(
+                "Missing entry in required_providers",
+                format!(
+                    "The provider of a state store must be required by the module under the same name. Add an entry \"{}\" to \
+                     the required_providers block.",
+                    store.name
+                ),
+            )
+            .at(&store.range),
+        );
+    }
+}
+
+/// What is wrong with a second block that says where state is kept.
+fn second_place(first: &Backend, second: &Backend) -> Diagnostic {
+    let (ty, other) = (second.block_type(), first.block_type());
+    let (summary, detail) = if ty == other {
+        (
+            format!("Duplicate '{ty}' configuration block"),
+            format!("A module has one {ty} block; the first is at {}.", first.range),
+        )
+    } else {
+        (
+            "Conflicting 'state_store' and 'backend' configuration blocks are present".to_owned(),
+            format!(
+                "State is kept in one place: a module has either a backend block or a state_store block. The {other} block is \
+                 at {}.",
+                first.range
+            ),
+        )
+    };
+    Diagnostic::error(summary, detail).at(&second.range)
 }
 
 /// An object is imported once.

@@ -15,6 +15,7 @@ use crate::not_available;
 use crate::selection::Origins;
 use crate::selection::{self, Chooser, Selection, Selections};
 use crate::settings::Settings;
+use crate::sources::{self, PackageSource};
 
 /// Selects plugins for one working directory, and remembers the selections.
 pub struct Catalog {
@@ -116,6 +117,14 @@ impl Catalog {
         warnings.extend(chooser.substituted(&providers));
         self.known().selections.extend(providers.clone());
         Ok(Selections { providers, warnings })
+    }
+
+    /// Whether a package of a provider may come over the network.
+    #[must_use]
+    pub fn may_download(&self, provider: &Address) -> bool {
+        let sources = sources::sources(&self.settings, provider);
+        let local = |source: &PackageSource| matches!(source, PackageSource::Packed(_));
+        self.settings.client.is_some() && !sources.iter().all(local)
     }
 
     /// Whether a provider is built in, may be used, and meets these constraints or may be used in place of a version that does.

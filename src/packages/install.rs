@@ -4,10 +4,11 @@
 //! is, and the working directory gets a link to it; what is nowhere here comes from a [`PackageSource`]. Either way the lock file
 //! gets an entry.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod record;
+
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
 
 use addrs::Provider;
 use files::io_reason;
@@ -28,6 +29,7 @@ pub use crate::selection::Origins;
 use crate::selection::{Chooser, Selection};
 use crate::sources::{self, PackageSource};
 use addrs::platform::Platform;
+use record::{record, unmanaged};
 use versions::{Constraints, Version};
 
 /// How many packages are fetched at a time.
@@ -42,6 +44,17 @@ pub struct InstallOptions<'a> {
     pub read_only_lock: bool,
     /// What requires the providers, for errors.
     pub origins: Option<&'a Origins>,
+    /// There are more providers than these: what the lock file has about the others stays.
+    pub partial: bool,
+    /// A provider that is not upgraded.
+    pub keep: Option<&'a Provider>,
+}
+
+impl InstallOptions<'_> {
+    /// Whether the newest version of a provider is wanted, whatever the lock file says.
+    fn upgrades(&self, provider: &Provider) -> bool {
+        self.upgrade && self.keep != Some(provider)
+    }
 }
 
 /// What was done.
@@ -69,6 +82,9 @@ pub struct Outcome {
     /// How it was fetched, if it had to be.
     pub how: Option<Provenance>,
 }
+
+/// Whether what was chosen may be written down; an error says why not.
+pub type Agree<'a> = dyn FnMut(&BTreeMap<Provider, Outcome>) -> Result<(), Diagnostics> + 'a;
 
 /// What goes on, in an order that depends on the providers only.
 #[derive(Debug)]
@@ -100,7 +116,7 @@ struct Needed<'r> {
 impl Needed<'_> {
     /// The version that the lock file wants.
     fn locked<'n>(&'n self, options: &InstallOptions<'_>) -> Option<&'n Locked> {
-        self.old.filter(|_| !options.upgrade)
+        self.old.filter(|_| !options.upgrades(self.provider))
     }
 }
 
@@ -111,6 +127,20 @@ impl Catalog {
         requirements: &BTreeMap<Provider, Constraints>,
         options: InstallOptions<'_>,
         tell: &mut dyn FnMut(Step<'_>),
+    ) -> Result<Installation, Diagnostics> {
+        self.install_if(requirements, options, tell, &mut |_| Ok(()))
+    }
+
+    /// As [`Catalog::install`], but the lock file is written only if `agree` has nothing against what was chosen.
+    ///
+    /// # Errors
+    /// A provider cannot be had, or is not agreed to.
+    pub fn install_if(
+        &self,
+        requirements: &BTreeMap<Provider, Constraints>,
+        options: InstallOptions<'_>,
+        tell: &mut dyn FnMut(Step<'_>),
+        agree: &mut Agree<'_>,
     ) -> Result<Installation, Diagnostics> {
         let (lock, mut warnings) = LockFile::load(&self.settings().working_dir)?;
         warnings.extend(unmanaged(self.reattached()));
@@ -139,7 +169,16 @@ impl Catalog {
         if work.errors.has_errors() {
             return Err(work.errors);
         }
-        let (new_lock, providers) = (work.lock, work.providers);
+        let (mut new_lock, providers) = (work.lock, work.providers);
+        agree(&providers)?;
+        if options.partial {
+            for (provider, locked) in &lock.providers {
+                new_lock
+                    .providers
+                    .entry(provider.clone())
+                    .or_insert_with(|| locked.clone());
+            }
+        }
         let selected = providers
             .iter()
             .map(|(provider, outcome)| (provider, &outcome.selection));
@@ -154,66 +193,6 @@ impl Catalog {
             warnings,
         })
     }
-}
-
-/// What is said of providers that the user has started: they are not installed.
-fn unmanaged(reattached: &BTreeSet<Provider>) -> Option<Diagnostic> {
-    let names: Vec<String> = reattached
-        .iter()
-        .map(|p| format!("\n  - {}", p.for_display()))
-        .collect();
-    (!names.is_empty()).then(|| {
-        Diagnostic::warning(
-            "Unmanaged providers are in effect",
-            format!(
-                "The environment variable TF_REATTACH_PROVIDERS says that these providers are running already:{}\n\nThey are \
-                 used as they are. Nothing is installed for them, and what the dependency lock file has about them stays.",
-                names.concat()
-            ),
-        )
-    })
-}
-
-/// Writes the lock file if its choices changed. Returns whether it was created, and whether it was written at all.
-fn record(
-    new_lock: &LockFile,
-    lock: &LockFile,
-    dir: &Path,
-    options: InstallOptions<'_>,
-    warnings: &mut Diagnostics,
-) -> Result<(bool, bool), Diagnostics> {
-    // The text of constraints alone is no change: the choices are the same.
-    let mut lock_changed = !new_lock.chooses_as(lock);
-    if lock_changed && options.read_only_lock {
-        let versions = |file: &LockFile| -> Vec<(Provider, Version)> {
-            file.providers
-                .iter()
-                .map(|(p, l)| (p.clone(), l.version.clone()))
-                .collect()
-        };
-        if versions(new_lock) != versions(lock) {
-            return Err(Diagnostic::error(
-                "Provider dependency changes detected",
-                "The providers that are required, or their versions, are not those of the dependency lock file, which \
-                 -lockfile=readonly keeps as it is. Run init without that option to record the new choice.",
-            )
-            .into());
-        }
-        warnings.push(Diagnostic::warning(
-            "Provider lock file not updated",
-            format!(
-                "Checksums were found that the file {} does not record, and -lockfile=readonly keeps it as it is. Run init \
-                 without that option to record them.",
-                crate::lock_file::FILE_NAME
-            ),
-        ));
-        lock_changed = false;
-    }
-    let lock_created = lock_changed && !dir.join(crate::lock_file::FILE_NAME).exists();
-    if lock_changed {
-        new_lock.save(dir)?;
-    }
-    Ok((lock_created, lock_changed))
 }
 
 /// An installation in progress.
@@ -249,7 +228,7 @@ impl Work<'_> {
             ));
             return None;
         }
-        let here = match chooser.among_what_is_here(provider, constraints, !self.options.upgrade, warnings) {
+        let here = match chooser.among_what_is_here(provider, constraints, !self.options.upgrades(provider), warnings) {
             Ok(selection) => selection,
             Err(diagnostic) => {
                 self.errors.push(diagnostic);
@@ -267,9 +246,9 @@ impl Work<'_> {
         match here {
             Some(Selection::External(found))
                 if settings.client.is_some()
-                    && old.filter(|_| !self.options.upgrade).is_none()
+                    && old.filter(|_| !self.options.upgrades(provider)).is_none()
                     && chooser
-                        .builtin_for(provider, constraints, !self.options.upgrade)
+                        .builtin_for(provider, constraints, !self.options.upgrades(provider))
                         .is_none() =>
             {
                 // An installed package is enough, but a source may have a newer one: one that the CLI configuration names, or
@@ -291,7 +270,8 @@ impl Work<'_> {
                 // needs no network.
                 let mut more = from_sources(None);
                 more.sources.retain(|source| *source != PackageSource::Direct);
-                let cached = old.is_some() && !self.options.upgrade && settings.config.plugin_cache_dir.is_some();
+                let cached =
+                    old.is_some() && !self.options.upgrades(provider) && settings.config.plugin_cache_dir.is_some();
                 if more.sources.is_empty() && !cached {
                     self.take(provider, constraints, selection, old, tell);
                 } else {
@@ -301,11 +281,11 @@ impl Work<'_> {
             }
             Some(selection) => self.take_newest(provider, constraints, selection, old, chooser, tell),
             None => {
-                let lock_allows = old.is_none_or(|l| self.options.upgrade || constraints.allows(&l.version));
+                let lock_allows = old.is_none_or(|l| self.options.upgrades(provider) || constraints.allows(&l.version));
                 if settings.client.is_some() && lock_allows {
                     return Some(from_sources(None));
                 }
-                let nothing = chooser.nothing(provider, constraints, !self.options.upgrade);
+                let nothing = chooser.nothing(provider, constraints, !self.options.upgrades(provider));
                 self.errors.push(nothing);
             }
         }
@@ -322,7 +302,7 @@ impl Work<'_> {
         chooser: &Chooser<'_>,
         tell: &mut dyn FnMut(Step<'_>),
     ) {
-        match chooser.newer_for_others(provider, constraints, !self.options.upgrade, &selection) {
+        match chooser.newer_for_others(provider, constraints, !self.options.upgrades(provider), &selection) {
             Some(incompatible) => self.errors.push(incompatible),
             None => self.take(provider, constraints, selection, old, tell),
         }
@@ -351,7 +331,7 @@ impl Work<'_> {
             }
             // Not ours to pin: what others wrote stays.
             Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached => {
-                if self.options.upgrade
+                if self.options.upgrades(provider)
                     && let Err(diagnostic) = self.forget(provider)
                 {
                     return self.errors.push(diagnostic);
@@ -440,7 +420,7 @@ impl Work<'_> {
                 }
                 Err((summary, mut why)) => {
                     let about = chooser
-                        .nothing(one.provider, one.constraints, !options.upgrade)
+                        .nothing(one.provider, one.constraints, !options.upgrades(one.provider))
                         .into_parts()
                         .detail;
                     tracing::debug!(provider = %one.provider, about, "what is on this machine");

@@ -35,15 +35,27 @@ pub struct GrpcStateStore {
     channel: Channel,
     /// Its type among those of the plugin.
     name: String,
-    schema: OnceCell<Arc<Schema>>,
+    schemas: OnceCell<Schemas>,
+    terraform_version: Arc<str>,
     piece: AtomicUsize,
     closed: AtomicBool,
+}
+
+/// What a plugin says about the configuration of a store.
+struct Schemas {
+    store: Arc<Schema>,
+    provider: Arc<Schema>,
 }
 
 impl GrpcStateStore {
     /// The state store of this name at the other end of this channel. The plugin's standard streams go to the log from now on.
     #[must_use]
-    pub fn new(connection: Arc<PluginConnection>, channel: Channel, name: String) -> GrpcStateStore {
+    pub fn new(
+        connection: Arc<PluginConnection>,
+        channel: Channel,
+        name: String,
+        terraform_version: Arc<str>,
+    ) -> GrpcStateStore {
         relay_stdio(channel.clone(), &connection);
         let client = ProviderClient::new(channel.clone())
             .max_decoding_message_size(MESSAGE_LIMIT)
@@ -53,7 +65,8 @@ impl GrpcStateStore {
             client,
             channel,
             name,
-            schema: OnceCell::new(),
+            schemas: OnceCell::new(),
+            terraform_version,
             piece: AtomicUsize::new(PROPOSED_PIECE),
             closed: AtomicBool::new(false),
         }
@@ -62,6 +75,44 @@ impl GrpcStateStore {
     async fn encode(&self, method: &str, config: &Value) -> Result<Option<pb::DynamicValue>, Diagnostics> {
         let ty = self.schema().await?.implied_type();
         encode(&self.connection, method, config, &ty).map(Some)
+    }
+
+    async fn schemas(&self) -> Result<&Schemas, Diagnostics> {
+        let ask = || async {
+            const METHOD: &str = "GetProviderSchema";
+            let request = pb::get_provider_schema::Request {};
+            let mut response = match self.client.clone().get_provider_schema(request).await {
+                Ok(response) => response.into_inner(),
+                Err(status) => return self.failure(METHOD, status).await,
+            };
+            errors(response.diagnostics)?;
+            let Some(store) = response.state_store_schemas.remove(&self.name) else {
+                return Err(self.lacks(response.state_store_schemas.keys()));
+            };
+            let read = |schema: pb::Schema| match convert::schema(schema) {
+                Ok(schema) => Ok(Arc::new(schema)),
+                Err(error) => self.fault(METHOD, &format!("schema: {error}")),
+            };
+            Ok(Schemas {
+                store: read(store)?,
+                provider: read(response.provider.unwrap_or_default())?,
+            })
+        };
+        self.schemas.get_or_try_init(ask).await
+    }
+
+    /// The plugin has no store of this name, but these.
+    fn lacks<'n>(&self, names: impl Iterator<Item = &'n String>) -> Diagnostics {
+        let mut names: Vec<&str> = names.map(String::as_str).collect();
+        names.sort_unstable();
+        let mut problems = self.connection.lacks("state store", &self.name);
+        for problem in &mut problems.0 {
+            problem.detail.push_str(&match names.as_slice() {
+                [] => " It has no state stores at all.".to_owned(),
+                names => format!(" It has: {}.", names.join(", ")),
+            });
+        }
+        problems
     }
 
     async fn failure<T>(&self, method: &str, status: Status) -> Result<T, Diagnostics> {
@@ -93,23 +144,36 @@ fn plain(problems: Vec<PluginDiagnostic>) -> Diagnostics {
 #[async_trait]
 impl StateStore for GrpcStateStore {
     async fn schema(&self) -> Result<Arc<Schema>, Diagnostics> {
-        let ask = || async {
-            const METHOD: &str = "GetProviderSchema";
-            let request = pb::get_provider_schema::Request {};
-            let mut response = match self.client.clone().get_provider_schema(request).await {
-                Ok(response) => response.into_inner(),
-                Err(status) => return self.failure(METHOD, status).await,
-            };
-            errors(response.diagnostics)?;
-            let Some(schema) = response.state_store_schemas.remove(&self.name) else {
-                return Err(self.connection.lacks("state store", &self.name));
-            };
-            match convert::schema(schema) {
-                Ok(schema) => Ok(Arc::new(schema)),
-                Err(error) => self.fault(METHOD, &format!("schema: {error}")),
-            }
+        Ok(self.schemas().await?.store.clone())
+    }
+
+    async fn provider_schema(&self) -> Result<Arc<Schema>, Diagnostics> {
+        Ok(self.schemas().await?.provider.clone())
+    }
+
+    async fn configure_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
+        let ty = self.provider_schema().await?.implied_type();
+        let config = encode(&self.connection, "ConfigureProvider", &config, &ty)?;
+        let request = pb::validate_provider_config::Request {
+            config: Some(config.clone()),
         };
-        self.schema.get_or_try_init(ask).await.cloned()
+        let checked = match self.client.clone().validate_provider_config(request).await {
+            Ok(response) => response.into_inner(),
+            Err(status) => return self.failure("ValidateProviderConfig", status).await,
+        };
+        let mut diagnostics = convert::diagnostics(checked.diagnostics);
+        if !convert::has_errors(&diagnostics) {
+            let request = pb::configure_provider::Request {
+                terraform_version: self.terraform_version.to_string(),
+                config: Some(config),
+                client_capabilities: Some(pb::ClientCapabilities::default()),
+            };
+            match self.client.clone().configure_provider(request).await {
+                Ok(response) => diagnostics.extend(convert::diagnostics(response.into_inner().diagnostics)),
+                Err(status) => return self.failure("ConfigureProvider", status).await,
+            }
+        }
+        Ok(Answer { value: (), diagnostics })
     }
 
     async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics> {

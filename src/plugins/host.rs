@@ -119,10 +119,7 @@ impl Host {
         let version = self.terraform_version.clone();
         let launch = match program {
             Program::Reattached => {
-                let reattach = self.settings.reattached.get(provider).ok_or_else(|| {
-                    let detail = format!("TF_REATTACH_PROVIDERS does not say where {title} can be reached.");
-                    Diagnostics::from(Diagnostic::error("Provider not available", detail))
-                })?;
+                let reattach = self.reattached(provider, &title)?;
                 let channel = launch::attach(reattach.address.clone());
                 let methods = Methods::of(reattach.protocol);
                 let connection = Arc::new(PluginConnection::new(title, None));
@@ -173,7 +170,62 @@ impl Host {
             connection,
             launched.channel,
             name.to_owned(),
+            self.terraform_version.clone(),
         )))
+    }
+
+    /// Starts a provider for the sake of one of its state stores, or connects to one that runs already.
+    ///
+    /// # Errors
+    /// The plugin does not start, speaks a protocol without state stores, or there is none to connect to.
+    pub async fn state_store_of(
+        &self,
+        provider: &Address,
+        program: Program,
+        name: &str,
+    ) -> Result<Arc<dyn StateStore>, Diagnostics> {
+        let title = format!("provider \"{}\"", provider.for_display());
+        let launch = match program {
+            Program::Reattached => {
+                let reattach = self.reattached(provider, &title)?;
+                if reattach.protocol != 6 {
+                    let detail = format!("State stores need protocol 6, and {title} was started with another one.");
+                    return Err(Diagnostic::error("Incompatible provider", detail).into());
+                }
+                let channel = launch::attach(reattach.address.clone());
+                let connection = Arc::new(PluginConnection::new(title, None));
+                let version = self.terraform_version.clone();
+                return Ok(Arc::new(GrpcStateStore::new(
+                    connection,
+                    channel,
+                    name.to_owned(),
+                    version,
+                )));
+            }
+            Program::Builtin { name, protocols } if !protocols.contains(&6) => {
+                let detail = format!("State stores need protocol 6, and \"{name}\" has none.");
+                return Err(Diagnostic::error("Incompatible provider", detail).into());
+            }
+            Program::Builtin { name, .. } => self.builtin(title, "provider", &name, vec![6]),
+            Program::Executable(path) => self.executable(title, path, vec![6]),
+        };
+        let launched = launch.start().await?;
+        let connection = Arc::new(PluginConnection::new(launch.title, Some(launched.process)));
+        let version = self.terraform_version.clone();
+        Ok(Arc::new(GrpcStateStore::new(
+            connection,
+            launched.channel,
+            name.to_owned(),
+            version,
+        )))
+    }
+
+    /// Where a provider that the user started can be reached.
+    fn reattached(&self, provider: &Address, title: &str) -> Result<&Reattach, Diagnostics> {
+        self.settings.reattached.get(provider).ok_or_else(|| {
+            let detail = format!("TF_REATTACH_PROVIDERS does not say where {title} can be reached.");
+            Diagnostic::error("Provider not available", detail).into()
+        })
     }
 
     fn builtin(&self, title: String, kind: &str, name: &str, protocols: Vec<u32>) -> Launch {

@@ -54,6 +54,12 @@ pub trait StateStore: Send + Sync {
     /// The schema of its configuration.
     async fn schema(&self) -> Result<Arc<Schema>, Diagnostics>;
 
+    /// The schema of the provider that has the store.
+    async fn provider_schema(&self) -> Result<Arc<Schema>, Diagnostics>;
+
+    /// Checks a configuration of the provider that has the store, and hands it over, before the store's own.
+    async fn configure_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
+
     /// Checks a configuration; the environment may add to it.
     async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
 

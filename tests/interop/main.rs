@@ -1,6 +1,7 @@
 //! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and our plugins used by Terraform.
 //!
-//! [`actions`]: actions of a Go provider, beside Terraform 1.16. [`authors`]: a provider that somebody else wrote with our SDK.
+//! [`actions`]: actions of a Go provider, beside Terraform 1.16. [`stores`]: state stores of third parties.
+//! [`authors`]: a provider that somebody else wrote with our SDK.
 //! [`catalog`]: identities, queries and generated configuration, beside Terraform 1.16. [`certificates`]: what OpenSSL and OpenSSH say to our keys and
 //! certificates. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`kinds`]:
 //! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
@@ -29,6 +30,7 @@ mod recorded;
 mod running;
 mod sdkv2;
 mod side_by_side;
+mod stores;
 mod terraform;
 
 use std::collections::BTreeSet;
@@ -241,6 +243,21 @@ fn main() {
         ("side_by_side::books", &["go", "terraform"], side_by_side::books),
         ("side_by_side::refactoring", &["terraform"], side_by_side::refactoring),
         ("side_by_side::tools", &["go", "terraform"], side_by_side::tools),
+        ("stores::the_life_of_a_state", &["go"], stores::the_life_of_a_state),
+        ("stores::locks_of_others", &["go"], stores::locks_of_others),
+        ("stores::writes_that_fail", &["go"], stores::writes_that_fail),
+        (
+            "stores::states_move_in_every_direction",
+            &["go"],
+            stores::states_move_in_every_direction,
+        ),
+        (
+            "stores::versions_and_settings_that_change",
+            &["go"],
+            stores::versions_and_settings_that_change,
+        ),
+        ("stores::mistakes", &["go"], stores::mistakes),
+        ("stores::a_store_on_our_sdk", &[], stores::a_store_on_our_sdk),
         (
             "terraform::each_goes_on_where_the_other_left_off",
             &["terraform"],

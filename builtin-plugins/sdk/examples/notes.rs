@@ -24,15 +24,18 @@
 //! }
 //! ```
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use monoform_sdk::schema::{computed, optional, required};
+use monoform_sdk::state_store::{LockError, LockInfo};
 use monoform_sdk::{
     Action, Arguments, Attr, Check, Context, Diagnostic, Diagnostics, Found, Function, IdentityAttribute, ListResource,
-    Members, Model, Parameter, Progress, Provider, Resource, Result, Validator, async_trait, debug_provider,
-    serve_provider,
+    Members, Model, Parameter, Progress, Provider, Resource, Result, StateClient, StateStore, Validator, async_trait,
+    debug_provider, serve_provider,
 };
 
 fn main() -> ExitCode {
@@ -64,6 +67,7 @@ impl Provider for Notes {
         members.list("notes_note", NoteList);
         members.action("notes_copy", CopyAction);
         members.function("title", title());
+        members.state_store("notes_state", States);
     }
 
     async fn configure(&self, config: Config, _terraform_version: &str) -> Result<PathBuf> {
@@ -253,6 +257,104 @@ fn title() -> Function {
             Ok(text.lines().next().unwrap_or_default().to_owned())
         },
     )
+}
+
+/// States in files of a directory, for those who keep them where they keep their notes.
+struct States;
+
+/// The configuration of the state store.
+#[derive(Clone, Default, Model)]
+struct StatesConfig {
+    /// The directory of the states.
+    #[member(required())]
+    directory: Attr<String>,
+}
+
+#[async_trait]
+impl StateStore for States {
+    type Config = StatesConfig;
+
+    async fn configure(&self, config: StatesConfig) -> Result<Arc<dyn StateClient>> {
+        let directory = PathBuf::from(config.directory.text());
+        std::fs::create_dir_all(&directory).map_err(|e| failed(&directory, &e))?;
+        Ok(Arc::new(Directory(directory)))
+    }
+}
+
+/// A directory of states, and of locks beside them.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn state(&self, workspace: &str) -> PathBuf {
+        self.0.join(format!("{workspace}.tfstate"))
+    }
+
+    fn lock_file(&self, workspace: &str) -> PathBuf {
+        self.0.join(format!("{workspace}.lock"))
+    }
+
+    fn holder(&self, workspace: &str) -> Option<LockInfo> {
+        LockInfo::from_json(&std::fs::read(self.lock_file(workspace)).ok()?)
+    }
+}
+
+/// The content of a file, if it is there.
+fn content(path: &Path) -> Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(failed(path, &e)),
+    }
+}
+
+#[async_trait]
+impl StateClient for Directory {
+    async fn workspaces(&self) -> Result<Vec<String>> {
+        let entries = std::fs::read_dir(&self.0).map_err(|e| failed(&self.0, &e))?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let names = names.filter_map(|name| Some(name.strip_suffix(".tfstate")?.to_owned()));
+        Ok(names.collect())
+    }
+
+    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+        content(&self.state(workspace))
+    }
+
+    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+        let path = self.state(workspace);
+        // Either the old state is there or the new one.
+        let new = path.with_extension("new");
+        let written = std::fs::write(&new, state).and_then(|()| std::fs::rename(&new, &path));
+        written.map_err(|e| failed(&path, &e))
+    }
+
+    async fn delete(&self, workspace: &str) -> Result<()> {
+        let path = self.state(workspace);
+        match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(failed(&path, &e)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        let path = self.lock_file(workspace);
+        match File::create_new(&path).and_then(|mut file| file.write_all(info.to_json().as_bytes())) {
+            Ok(()) => Ok(info.id),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                Err(LockError::held(self.holder(workspace), "The state is locked."))
+            }
+            Err(e) => Err(LockError::Failed(failed(&path, &e))),
+        }
+    }
+
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
+        let path = self.lock_file(workspace);
+        if self.holder(workspace).is_none_or(|holder| holder.id != id) {
+            let detail = format!("{} is not the lock {id}.", path.display());
+            return Err(Diagnostic::error("The State Is Not Locked", detail).into());
+        }
+        std::fs::remove_file(&path).map_err(|e| failed(&path, &e))
+    }
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Diagnostics {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use config::Config;
 use config::model::Backend;
 use cty::Value;
-use schema::Schema;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use super::local::{empty_with_backup, same_place};
@@ -68,6 +67,7 @@ pub fn configure(
     check_options(options, block.as_ref(), record.backend.as_ref())?;
     let change = Change {
         session,
+        config,
         options,
         previous: record.backend.take().filter(|_| !options.reconfigure),
         migration: Migration {
@@ -97,6 +97,7 @@ pub fn configure(
 /// From what the record says to what the configuration says.
 struct Change<'a> {
     session: &'a Session,
+    config: &'a Config,
     options: &'a BackendOptions<'a>,
     previous: Option<Saved>,
     migration: Migration<'a>,
@@ -129,9 +130,10 @@ impl Change<'_> {
         note(
             session,
             &format!(
-                "{} has detected you're unconfiguring your previously set \"{}\" backend.",
+                "{} has detected you're unconfiguring your previously set \"{}\" {}.",
                 program::tool(),
-                previous.ty
+                previous.ty,
+                previous.noun()
             ),
         );
         migrate(&self.migration, &of_saved(session, previous)?, &Place::default())?;
@@ -139,7 +141,8 @@ impl Change<'_> {
         note(
             session,
             &session.ui.style().green(format!(
-                "\n\nSuccessfully unset the backend \"{}\". {} will now operate locally.",
+                "\n\nSuccessfully unset the {} \"{}\". {} will now operate locally.",
+                previous.noun(),
                 previous.ty,
                 program::tool()
             )),
@@ -151,20 +154,21 @@ impl Change<'_> {
     fn to_block(&self, mut record: Record, block: &Backend, sources: &mut SourceMap) -> Result<Place, Diagnostics> {
         let session = self.session;
         let data_dir = session.env.data_dir();
-        let kind = Kind::find(session, &block.ty, Some(&block.type_range))?;
+        let kind = Kind::of_block(session, self.config, block)?;
+        let provider = kind.owner().map(|owner| owner.saved.clone());
         let schema = kind.schema();
         let in_block = settings::decode(&block.body, &schema)?;
-        let hash = settings::hash(&block.ty, &in_block);
+        let hash = kind.hash(&block.ty, &in_block);
         let merged = settings::with_overrides(&block.ty, &schema, in_block, self.options.settings, sources)?;
         let connect = |kind: Kind, config: Value| kind.configure(config, Some(&block.body));
-        let previous = self.previous.as_ref().filter(|saved| *saved.ty == *block.ty);
+        let previous = self.previous.as_ref().filter(|saved| saved.is_of(block));
         if let Some(saved) = previous {
             let recorded = saved.value(&schema)?;
             // What came from the command line before holds as long as the block is the same.
             if saved.hash == hash && self.options.settings.is_empty() {
                 return connect(kind, recorded);
             }
-            if recorded == merged {
+            if recorded == merged && kind.change(saved).is_none() {
                 let place = connect(kind, recorded)?;
                 if saved.hash != hash {
                     record.backend = Some(Saved { hash, ..saved.clone() });
@@ -184,7 +188,11 @@ impl Change<'_> {
             }
             None => self.bring_local_states(&place)?,
         }
-        self.record(record, block, &asked, &schema, hash)?;
+        let saved = Saved {
+            provider,
+            ..Saved::new(&block.ty, &asked, &schema, hash)?
+        };
+        self.record(record, saved)?;
         Ok(place)
     }
 
@@ -253,27 +261,20 @@ impl Change<'_> {
         Ok(())
     }
 
-    fn record(
-        &self,
-        mut record: Record,
-        block: &Backend,
-        config: &Value,
-        schema: &Schema,
-        hash: u32,
-    ) -> Result<(), Diagnostics> {
+    fn record(&self, mut record: Record, saved: Saved) -> Result<(), Diagnostics> {
         let session = self.session;
-        record.backend = Some(Saved::new(&block.ty, config, schema, hash)?);
+        let (noun, ty) = (saved.noun(), saved.ty.clone());
+        record.backend = Some(saved);
         record.write(session.env.data_dir())?;
         // What is said at the end of init says this, too.
-        if *block.ty == *CLOUD {
+        if ty == CLOUD && noun == "backend" {
             return Ok(());
         }
         note(
             session,
             &session.ui.style().green(format!(
-                "\nSuccessfully configured the backend \"{}\"! {} will automatically\nuse this backend unless the backend \
+                "\nSuccessfully configured the {noun} \"{ty}\"! {} will automatically\nuse this {noun} unless the {noun} \
                  configuration changes.",
-                block.ty,
                 program::tool()
             )),
         );

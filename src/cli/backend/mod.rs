@@ -12,16 +12,19 @@ pub mod configure;
 pub mod local;
 mod migrate;
 mod migrate_cloud;
+mod process;
 pub mod record;
 pub mod remote;
 pub mod select;
 mod settings;
 pub mod store;
+pub mod third_party;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use config::Config;
+use config::model::Backend;
 use cty::Value;
 use schema::Schema;
 use syntax::ast::Body;
@@ -33,6 +36,7 @@ pub use local::Local;
 use record::{Record, Saved};
 use remote::CLOUD;
 use store::{Store, StorePlugin};
+use third_party::Owner;
 
 /// Where the states of a configuration are.
 #[derive(Clone)]
@@ -120,7 +124,12 @@ const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "m
 
 /// The error for the backend of a configuration that does not exist. Nothing of the backend is started.
 pub fn check_type(session: &Session, config: &Config) -> Option<Diagnostic> {
-    let backend = config.root.module.backend.as_ref()?;
+    let backend = config
+        .root
+        .module
+        .backend
+        .as_ref()
+        .filter(|block| block.provider.is_none())?;
     let ty = &*backend.ty;
     let mut stores = session.builtins.state_stores.iter();
     let exists = ty == "local" || ty != CLOUD && stores.any(|name| name == ty);
@@ -157,6 +166,43 @@ fn no_such_type(session: &Session, ty: &str) -> Diagnostic {
 }
 
 impl Kind {
+    /// The type that a block has.
+    fn of_block(session: &Session, config: &Config, block: &Backend) -> Result<Kind, Diagnostics> {
+        match &block.provider {
+            Some(provider) => third_party::of_block(session, config, block, provider).map(Kind::Store),
+            None => Kind::find(session, &block.ty, Some(&block.type_range)),
+        }
+    }
+
+    /// The type that a record or a saved plan has.
+    fn of_saved(session: &Session, saved: &Saved) -> Result<Kind, Diagnostics> {
+        match &saved.provider {
+            Some(provider) => third_party::of_saved(session, saved, provider).map(Kind::Store),
+            None => Kind::find(session, &saved.ty, None),
+        }
+    }
+
+    /// The provider that has the store, if it is one of a third party.
+    fn owner(&self) -> Option<&Owner> {
+        match self {
+            Kind::Local => None,
+            Kind::Store(plugin) => plugin.owner(),
+        }
+    }
+
+    /// The number of a block of this type with these settings.
+    fn hash(&self, ty: &str, config: &Value) -> u32 {
+        match self.owner() {
+            Some(owner) => owner.hash(ty, config),
+            None => settings::hash(ty, config),
+        }
+    }
+
+    /// What is different in the provider that has the store, in words.
+    fn change(&self, saved: &Saved) -> Option<String> {
+        self.owner()?.change(saved.provider.as_ref()?)
+    }
+
     /// The type of this name.
     fn find(session: &Session, ty: &str, range: Option<&Range>) -> Result<Kind, Diagnostics> {
         if ty == "local" {
@@ -213,51 +259,84 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diag
     }
     let block = settings::block(config);
     let record = Record::read(session.env.data_dir())?;
-    match (&block, record.backend) {
-        (None, None) => Ok(Place::default()),
+    let (Some(config), Some(block)) = (config, &block) else {
         // A directory without any configuration has lost it, or never had one: nothing says what belongs there.
-        (None, Some(saved)) => {
-            Err(needs_init(',', &format!("Unsetting the previously set backend \"{}\"", saved.ty)).into())
-        }
-        (Some(block), None) => {
-            let kind = Kind::find(session, &block.ty, Some(&block.type_range))?;
-            if *block.ty == *CLOUD {
-                return Err(needs_cloud_init("Initial configuration of HCP Terraform or Terraform Enterprise").into());
+        return match record.backend {
+            None => Ok(Place::default()),
+            Some(saved) => {
+                let reason = format!("Unsetting the previously set {} \"{}\"", saved.noun(), saved.ty);
+                Err(needs_init(',', &reason).into())
             }
-            if !matches!(kind, Kind::Local) {
-                let reason = format!("Initial configuration of the requested backend \"{}\"", block.ty);
-                return Err(needs_init(',', &reason).into());
-            }
-            let config = settings::decode(&block.body, &kind.schema())?;
-            kind.configure(config, Some(&block.body))
+        };
+    };
+    let kind = Kind::of_block(session, config, block);
+    let Some(saved) = record.backend else {
+        return first_use(block, kind?);
+    };
+    if !saved.is_of(block) {
+        // What cannot be used at all is said first; a provider that must be installed is not that.
+        if block.provider.is_none() {
+            kind?;
         }
-        (Some(block), Some(saved)) if *block.ty != *saved.ty => {
-            // What cannot be used at all is said first.
-            Kind::find(session, &block.ty, Some(&block.type_range))?;
-            if *block.ty == *CLOUD {
-                let reason = format!("Changed from backend \"{}\" to HCP Terraform", saved.ty);
-                return Err(needs_cloud_init(&reason).into());
-            }
-            let reason = match &*saved.ty {
-                CLOUD => format!("Changed from HCP Terraform to backend \"{}\"", block.ty),
-                before => format!("Backend type changed from \"{before}\" to \"{}\"", block.ty),
-            };
-            Err(needs_init(',', &reason).into())
-        }
-        (Some(block), Some(saved)) => {
-            let kind = Kind::find(session, &block.ty, Some(&block.type_range))?;
-            let schema = kind.schema();
-            let config = settings::decode(&block.body, &schema)?;
-            let recorded = saved.value(&schema)?;
-            if saved.hash != settings::hash(&block.ty, &config) && recorded != config {
-                if *block.ty == *CLOUD {
-                    return Err(needs_cloud_init("HCP Terraform configuration block has changed").into());
-                }
-                return Err(needs_init(':', "Backend configuration block has changed").into());
-            }
-            kind.configure(recorded, Some(&block.body))
-        }
+        return Err(other_type(block, &saved).into());
     }
+    let kind = kind?;
+    let schema = kind.schema();
+    let config = settings::decode(&block.body, &schema)?;
+    let recorded = saved.value(&schema)?;
+    let provider_change = kind.change(&saved);
+    if saved.hash != kind.hash(&block.ty, &config) && (recorded != config || provider_change.is_some()) {
+        if *block.ty == *CLOUD {
+            return Err(needs_cloud_init("HCP Terraform configuration block has changed").into());
+        }
+        let reason = match (&block.provider, provider_change) {
+            (_, Some(reason)) => reason,
+            (Some(_), None) => format!("State store \"{}\" configuration changed", block.ty),
+            (None, None) => return Err(needs_init(':', "Backend configuration block has changed").into()),
+        };
+        return Err(needs_store_init(&reason).at(&block.range).into());
+    }
+    kind.configure(recorded, Some(&block.body))
+}
+
+/// The backend of a block where nothing has been recorded yet.
+fn first_use(block: &Backend, kind: Kind) -> Result<Place, Diagnostics> {
+    if block.provider.is_some() {
+        let reason = format!("Initial configuration of a state store \"{}\"", block.ty);
+        return Err(needs_store_init(&reason).at(&block.range).into());
+    }
+    if *block.ty == *CLOUD {
+        return Err(needs_cloud_init("Initial configuration of HCP Terraform or Terraform Enterprise").into());
+    }
+    if !matches!(kind, Kind::Local) {
+        let reason = format!("Initial configuration of the requested backend \"{}\"", block.ty);
+        return Err(needs_init(',', &reason).into());
+    }
+    let config = settings::decode(&block.body, &kind.schema())?;
+    kind.configure(config, Some(&block.body))
+}
+
+/// The error for a block of another type than what is recorded.
+fn other_type(block: &Backend, saved: &Saved) -> Diagnostic {
+    if block.provider.is_some() {
+        let reason = format!(
+            "Migrating from {} \"{}\" to state store \"{}\"",
+            saved.noun(),
+            saved.ty,
+            block.ty
+        );
+        return needs_store_init(&reason).at(&block.range);
+    }
+    if *block.ty == *CLOUD {
+        let reason = format!("Changed from {} \"{}\" to HCP Terraform", saved.noun(), saved.ty);
+        return needs_cloud_init(&reason);
+    }
+    let reason = match (&*saved.ty, &saved.provider) {
+        (CLOUD, None) => format!("Changed from HCP Terraform to backend \"{}\"", block.ty),
+        (before, Some(_)) => format!("Migrating from state store \"{before}\" to backend \"{}\"", block.ty),
+        (before, None) => format!("Backend type changed from \"{before}\" to \"{}\"", block.ty),
+    };
+    needs_init(',', &reason)
 }
 
 /// Where the states are by what the last `init` wrote down, whatever the configuration says now.
@@ -276,7 +355,7 @@ pub fn as_recorded(session: &Session) -> Result<Place, Diagnostics> {
 /// # Errors
 /// It is not supported, or refuses its settings.
 pub fn of_saved(session: &Session, saved: &Saved) -> Result<Place, Diagnostics> {
-    let kind = Kind::find(session, &saved.ty, None)?;
+    let kind = Kind::of_saved(session, saved)?;
     let config = saved.value(&kind.schema())?;
     kind.configure(config, None)
 }
@@ -288,6 +367,19 @@ fn needs_cloud_init(reason: &str) -> Diagnostic {
         format!(
             "Reason: {reason}.\n\nThe \"cloud\" block says where the state is kept, and it does not agree with what the last init \
              wrote down. Run \"{command} init\", which asks about states that are elsewhere.\n\nNothing was changed."
+        ),
+    )
+}
+
+fn needs_store_init(reason: &str) -> Diagnostic {
+    let command = program::command();
+    Diagnostic::error(
+        format!("State store initialization required, please run \"{command} init\""),
+        format!(
+            "Reason: {reason}\n\nThe \"state_store\" block says where the state is kept, and it does not agree with what the last \
+             init wrote down. To go on with the block as it is, run \"{command} init\"; where there was another place before, with \
+             -migrate-state, which brings the state along, or with -reconfigure, which leaves it where it is.\n\nNothing was \
+             changed."
         ),
     )
 }

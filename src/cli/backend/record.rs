@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use syntax::{Diagnostic, Diagnostics};
 
 use super::Local;
+use super::third_party::SavedProvider;
 use crate::TERRAFORM_VERSION;
 
 const FILE: &str = "terraform.tfstate";
@@ -31,6 +32,9 @@ pub struct Saved {
     pub config: Map<String, Json>,
     /// The number of the block, without what came from the command line.
     pub hash: u32,
+    /// The provider that has the store, if it is a state store of a third party.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<SavedProvider>,
 }
 
 impl Saved {
@@ -49,14 +53,31 @@ impl Saved {
             ty: ty.to_owned(),
             config: json.as_object().cloned().unwrap_or_default(),
             hash,
+            provider: None,
         })
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn noun(&self) -> &'static str {
+        if self.provider.is_some() {
+            "state store"
+        } else {
+            "backend"
+        }
+    }
+
+    /// Whether it is of the type of a block.
+    #[must_use]
+    pub fn is_of(&self, block: &config::model::Backend) -> bool {
+        *self.ty == *block.ty && self.provider.is_some() == block.provider.is_some()
     }
 
     /// The settings, if it is the backend `local`.
     #[must_use]
     pub fn local(&self) -> Option<Local> {
         let text = |name: &str| self.config.get(name).and_then(Json::as_str).map(ToOwned::to_owned);
-        (self.ty == "local").then(|| Local {
+        (self.ty == "local" && self.provider.is_none()).then(|| Local {
             path: text("path"),
             workspace_dir: text("workspace_dir"),
         })
@@ -131,9 +152,13 @@ impl Record {
         if json.get("version").and_then(Json::as_u64).is_none() {
             return Err(failed("it has no version".into()));
         }
-        let backend = match json.get("backend") {
-            None | Some(Json::Null) => None,
-            Some(backend) => {
+        let part = |name: &str| json.get(name).filter(|part| !part.is_null());
+        let backend = match (part("backend"), part("state_store")) {
+            (None, None) => None,
+            (None, Some(store)) => Some(
+                SavedProvider::read_record(store).ok_or_else(|| failed("its state store is not complete".into()))?,
+            ),
+            (Some(backend), _) => {
                 let saved = || {
                     Some(Saved {
                         ty: backend.get("type")?.as_str()?.to_owned(),
@@ -143,6 +168,7 @@ impl Record {
                             .cloned()
                             .unwrap_or_default(),
                         hash: u32::try_from(backend.get("hash")?.as_u64()?).ok()?,
+                        provider: None,
                     })
                 };
                 Some(saved().ok_or_else(|| failed("its backend has no type or no hash".into()))?)
@@ -155,10 +181,13 @@ impl Record {
     pub fn write(&self, data_dir: &str) -> Result<(), Diagnostics> {
         let mut document = json!({"version": 3, "terraform_version": TERRAFORM_VERSION});
         if let (Some(saved), Some(object)) = (&self.backend, document.as_object_mut()) {
-            object.insert(
-                "backend".into(),
-                json!({"type": saved.ty, "config": saved.config, "hash": saved.hash}),
-            );
+            match &saved.provider {
+                Some(provider) => object.insert("state_store".into(), provider.record(saved)),
+                None => object.insert(
+                    "backend".into(),
+                    json!({"type": saved.ty, "config": saved.config, "hash": saved.hash}),
+                ),
+            };
         }
         let text = cty::json::to_text(&document, Some(2));
         let path = Path::new(data_dir).join(FILE);
@@ -208,6 +237,7 @@ mod tests {
             ty: "local".into(),
             config: config.as_object().cloned().unwrap(),
             hash: 0,
+            provider: None,
         };
         let value = saved(json!({"path": "p", "newer": null})).value(&schema).unwrap();
         assert_eq!(Local::of(&value).path.as_deref(), Some("p"));

@@ -108,6 +108,9 @@ fn schema(kind: Kind) -> Schema {
 /// # Errors
 /// The settings contradict each other.
 pub fn settings(session: &Session, store: &Store) -> Result<Option<Settings>, Diagnostics> {
+    if store.is_of_third_party() {
+        return Ok(None);
+    }
     let kind = match store.ty() {
         CLOUD => Kind::Cloud,
         REMOTE => Kind::Remote,

@@ -28,6 +28,7 @@ pub fn block(config: Option<&Config>) -> Option<Backend> {
         body: cloud.body.clone(),
         range: cloud.range.clone(),
         type_range: cloud.range.clone(),
+        provider: None,
     });
     cloud.or_else(|| root.backend.clone())
 }
@@ -74,6 +75,22 @@ pub fn located(
 pub fn hash(ty: &str, config: &Value) -> u32 {
     let mut text = format!("<{};", lang::render::quote(ty));
     describe(config, &mut text);
+    text.push_str(";>");
+    crc32fast::hash(text.as_bytes())
+}
+
+/// The same of a `state_store` block, which has a provider: its address, its version (empty where it is not ours to choose), its
+/// local name, and its configuration.
+#[must_use]
+pub fn store_hash(ty: &str, config: &Value, provider: [&str; 3], provider_config: &Value) -> u32 {
+    let mut text = format!("<{};", lang::render::quote(ty));
+    describe(config, &mut text);
+    text.push(';');
+    for part in provider {
+        text.push_str(&lang::render::quote(part));
+        text.push(';');
+    }
+    describe(provider_config, &mut text);
     text.push_str(";>");
     crc32fast::hash(text.as_bytes())
 }
@@ -310,6 +327,19 @@ mod tests {
         assert_eq!(hash("local", &of(None, None)), 666_019_178);
         assert_eq!(hash("local", &of(Some("one.tfstate"), None)), 427_796_062);
         assert_eq!(hash("local", &of(Some("two.tfstate"), Some("ws"))), 1_779_414_609);
+    }
+
+    #[test]
+    fn the_hash_of_a_state_store_is_the_one_terraform_records() {
+        let config = Value::object([("fault", Value::null(Type::String)), ("path", Value::string("one"))]);
+        let provider = Value::object([("root", Value::string("states"))]);
+        let hash = store_hash(
+            "keep_dir",
+            &config,
+            ["example.com/test/keep", "1.0.0", "keep"],
+            &provider,
+        );
+        assert_eq!(hash, 3_540_007_166);
     }
 
     #[test]

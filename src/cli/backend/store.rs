@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cty::Value;
-use provider::state_store::{LockFailure, LockRequest, StateStore, WorkspaceSupport};
+use provider::state_store::{LockFailure, LockRequest, WorkspaceSupport};
 use provider::{Answer, PluginDiagnostic};
 use schema::Schema;
 use state::journal::recovery::Found;
@@ -16,10 +16,11 @@ use state::journal::{Base, JournalReport, Keeper, Place, Writer};
 use state::{LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
-use tokio::runtime::Runtime;
 
+use super::process::Process;
 use super::record::Saved;
 use super::settings;
+use super::third_party::{Owner, SavedProvider};
 use crate::TERRAFORM_VERSION;
 use crate::session::Session;
 
@@ -27,7 +28,7 @@ use crate::session::Session;
 const DEFAULT: &str = "default";
 
 /// Where the journals of states in stores are, in the data directory.
-const JOURNALS: &str = "journals";
+pub(super) const JOURNALS: &str = "journals";
 
 /// How long to wait between two attempts to get a lock: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -43,34 +44,8 @@ pub struct StorePlugin {
     schema: Arc<Schema>,
     /// The directory of journals.
     journals: PathBuf,
-}
-
-/// The plugin's process, and the threads of the connection to it.
-struct Process {
-    plugin: Arc<dyn StateStore>,
-    runtime: Option<Runtime>,
-}
-
-impl Process {
-    /// Waits for an answer of the plugin.
-    fn wait<T>(&self, work: impl Future<Output = Result<T, Diagnostics>>) -> Result<T, Diagnostics> {
-        match &self.runtime {
-            Some(runtime) => runtime.block_on(work),
-            // Only while it is dropped.
-            None => Err(Diagnostics::new()),
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let Some(runtime) = self.runtime.take() else { return };
-        if tokio::runtime::Handle::try_current().is_err() {
-            runtime.block_on(self.plugin.close());
-        }
-        // Where nothing can be waited for, the process ends with the connection.
-        runtime.shutdown_background();
-    }
+    /// The provider that has the store, unless it is one of our own.
+    owner: Option<Box<Owner>>,
 }
 
 impl StorePlugin {
@@ -86,15 +61,36 @@ impl StorePlugin {
             let schema = plugin.schema().await?;
             Ok::<_, Diagnostics>((plugin, schema))
         })?;
-        Ok(StorePlugin {
-            ty: ty.to_owned(),
-            process: Arc::new(Process {
-                plugin,
-                runtime: Some(runtime),
-            }),
+        let journals = Path::new(session.env.data_dir()).join(JOURNALS);
+        Ok(StorePlugin::new(
+            ty,
+            Process::new(plugin, runtime),
             schema,
-            journals: Path::new(session.env.data_dir()).join(JOURNALS),
-        })
+            journals,
+            None,
+        ))
+    }
+
+    pub(super) fn new(
+        ty: &str,
+        process: Process,
+        schema: Arc<Schema>,
+        journals: PathBuf,
+        owner: Option<Owner>,
+    ) -> StorePlugin {
+        StorePlugin {
+            ty: ty.to_owned(),
+            process: Arc::new(process),
+            schema,
+            journals,
+            owner: owner.map(Box::new),
+        }
+    }
+
+    /// The provider that has the store, unless it is one of our own.
+    #[must_use]
+    pub fn owner(&self) -> Option<&Owner> {
+        self.owner.as_deref()
     }
 
     /// The schema of its configuration.
@@ -112,8 +108,11 @@ impl StorePlugin {
         if missing.has_errors() {
             return Err(missing);
         }
-        let plugin = &self.process.plugin;
+        let plugin = self.process.plugin();
         let mut warnings = Diagnostics::new();
+        if let Some(owner) = &self.owner {
+            owner.configure(&self.process, &mut warnings)?;
+        }
         let checked = self.process.wait(plugin.validate(config.clone()))?;
         self.accept(checked, body, &mut warnings)?;
         let configured = self.process.wait(plugin.configure(config.clone()))?;
@@ -126,6 +125,7 @@ impl StorePlugin {
             warnings: Mutex::new(warnings),
             process: self.process,
             journals: self.journals,
+            provider: self.owner.map(|owner| owner.saved),
         })
     }
 
@@ -151,9 +151,17 @@ pub struct Store {
     warnings: Mutex<Diagnostics>,
     process: Arc<Process>,
     journals: PathBuf,
+    /// The provider that has it, unless it is one of our own.
+    provider: Option<SavedProvider>,
 }
 
 impl Store {
+    /// Whether it is a store of somebody else's provider.
+    #[must_use]
+    pub fn is_of_third_party(&self) -> bool {
+        self.provider.is_some()
+    }
+
     /// Its type: the name of the backend.
     #[must_use]
     pub fn ty(&self) -> &str {
@@ -165,7 +173,11 @@ impl Store {
     /// # Errors
     /// A value has no form in JSON.
     pub fn saved(&self) -> Result<Saved, Diagnostics> {
-        Saved::new(&self.ty, &self.config, &self.schema, 0)
+        let saved = Saved::new(&self.ty, &self.config, &self.schema, 0)?;
+        Ok(Saved {
+            provider: self.provider.clone(),
+            ..saved
+        })
     }
 
     /// What it has said about its configuration, once.
@@ -181,7 +193,7 @@ impl Store {
         if self.support == WorkspaceSupport::Single {
             return Ok(None);
         }
-        let mut names = self.process.wait(self.process.plugin.workspaces())?;
+        let mut names = self.process.wait(self.process.plugin().workspaces())?;
         names.sort();
         names.dedup();
         let default_is_there = matches!(
@@ -206,7 +218,7 @@ impl Store {
     /// # Errors
     /// The store refuses.
     pub fn delete(&self, workspace: &str) -> Result<(), Diagnostics> {
-        self.process.wait(self.process.plugin.delete(workspace))
+        self.process.wait(self.process.plugin().delete(workspace))
     }
 
     /// Releases the lock of a workspace that may be another program's.
@@ -214,7 +226,7 @@ impl Store {
     /// # Errors
     /// The store refuses: there is no such lock.
     pub fn force_unlock(&self, workspace: &str, id: &str) -> Result<(), Diagnostics> {
-        self.process.wait(self.process.plugin.unlock(workspace, id))
+        self.process.wait(self.process.plugin().unlock(workspace, id))
     }
 
     /// The state of a workspace. One that is not there yet gets an empty state, so that it is listed from now on.
@@ -222,7 +234,12 @@ impl Store {
     /// # Errors
     /// The store has no such workspaces, or the empty state cannot be written.
     pub fn open(self: &Arc<Store>, workspace: &str) -> Result<Snapshots, Diagnostics> {
-        let identity = serde_json::to_string(&self.saved()?.config).unwrap_or_default();
+        let saved = self.saved()?;
+        let mut identity = serde_json::to_string(&saved.config).unwrap_or_default();
+        if let Some(provider) = &saved.provider {
+            let config = serde_json::to_string(&provider.config).unwrap_or_default();
+            identity = format!("{identity}\0{}\0{config}", provider.source);
+        }
         let mut snapshots = Snapshots {
             store: self.clone(),
             workspace: workspace.to_owned(),
@@ -248,7 +265,7 @@ impl Store {
             }
             WorkspaceSupport::NamedAndDefault if is_default => true,
             WorkspaceSupport::NamedByState => {
-                let state = self.process.wait(self.process.plugin.read(workspace))?;
+                let state = self.process.wait(self.process.plugin().read(workspace))?;
                 !state.is_empty()
             }
             WorkspaceSupport::NamedWithoutDefault if is_default => {
@@ -262,7 +279,7 @@ impl Store {
                 .into());
             }
             WorkspaceSupport::NamedWithoutDefault => {
-                self.process.wait(self.process.plugin.write(workspace, Vec::new()))?;
+                self.process.wait(self.process.plugin().write(workspace, Vec::new()))?;
                 true
             }
             WorkspaceSupport::NamedAndDefault | WorkspaceSupport::Named => self
@@ -358,11 +375,11 @@ impl Snapshots {
 
     /// Tries once to get the lock; asks meanwhile, which may print that it takes long.
     fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
-        let Some(runtime) = &self.process().runtime else {
+        let Some(runtime) = self.process().runtime() else {
             return Err(LockFailure::Failed(Diagnostics::new()));
         };
         runtime.block_on(async {
-            let mut attempt = self.process().plugin.lock(&self.workspace, request);
+            let mut attempt = self.process().plugin().lock(&self.workspace, request);
             loop {
                 tokio::select! {
                     // It is not given up in the middle: the lock may have been taken.
@@ -393,7 +410,15 @@ impl SnapshotStore for Snapshots {
                     self.known = None;
                     return Ok(());
                 }
-                Err(LockFailure::Failed(problems)) => return Err(error(problems)),
+                Err(LockFailure::Failed(mut problems)) => {
+                    // A third party says who holds a lock in words of its own only, and nothing of what is to be done.
+                    if let (true, Some(problem)) = (self.store.is_of_third_party(), problems.0.first_mut()) {
+                        problem.detail.push_str(
+                            "\n\nIf this is a lock that no program is using any more, \"force-unlock\" with its ID frees it.",
+                        );
+                    }
+                    return Err(error(problems));
+                }
                 Err(LockFailure::Held { holder, problems }) => (holder, problems),
             };
             let holder: Option<LockInfo> = holder.and_then(|text| serde_json::from_str(&text).ok());
@@ -424,7 +449,7 @@ impl SnapshotStore for Snapshots {
         match self.lock_id.take() {
             // A store that has no lock to name may still have something to end.
             Some(id) => {
-                let unlock = self.process().plugin.unlock(&self.workspace, &id);
+                let unlock = self.process().plugin().unlock(&self.workspace, &id);
                 self.process().wait(unlock).map_err(|problems| {
                     let StateError::Store { detail, .. } = error(problems) else {
                         return StateError::Unlock(String::new());
@@ -440,7 +465,7 @@ impl SnapshotStore for Snapshots {
     }
 
     fn read(&mut self) -> Result<Option<State>, StateError> {
-        let read = self.process().plugin.read(&self.workspace);
+        let read = self.process().plugin().read(&self.workspace);
         let text = self.process().wait(read).map_err(error)?;
         let state = state::document::decode(&text).map_err(|problem| StateError::Store {
             summary: "Cannot read the state".into(),
@@ -485,7 +510,7 @@ impl SnapshotStore for Snapshots {
         if self.keeper.is_writing() {
             self.keeper.announce(Base::of_text(&snapshot, &text));
         }
-        let write = self.process().plugin.write(&self.workspace, text);
+        let write = self.process().plugin().write(&self.workspace, text);
         self.process().wait(write).map_err(error)?;
         let serial = snapshot.serial;
         self.known = Some(Some(snapshot));

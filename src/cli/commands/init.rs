@@ -1,16 +1,14 @@
 //! `init`: what must be installed is installed. Where nothing must, nothing is written.
 
-use std::collections::BTreeMap;
+mod report;
+mod state_store;
+
 use std::path::Path;
 use std::sync::Arc;
 
-use addrs::Provider;
-use packages::install::{InstallOptions, Installation, Outcome, Provenance, Step};
-use packages::selection::Selection;
-use packages::signature::Standing;
-use packages::sources::Authentication;
+use packages::Catalog;
+use packages::install::{InstallOptions, Installation};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
-use versions::Constraints;
 
 use crate::TERRAFORM_VERSION;
 use crate::args::UsageError;
@@ -24,8 +22,8 @@ use crate::program;
 use crate::session::{Session, Status};
 use crate::state_session;
 use crate::tested;
-use crate::views::downloads;
 use crate::workdir::{self, Project};
+use report::{suggest, tell, told};
 
 pub const COMMAND: Command = Command {
     path: "init",
@@ -231,14 +229,37 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         lock: arguments.lock.timeout,
     };
     let in_cloud = project.config.root.module.cloud.is_some();
+    let mut first = Installation::default();
+    let keep = state_store::provider(&project.config).cloned();
     // The providers of what is in the state are needed, too.
     let place = if arguments.backend.unwrap_or(true) && arguments.cloud.unwrap_or(true) {
-        let (code, text) = match in_cloud {
-            true => ("initializing_terraform_cloud_message", "Initializing HCP Terraform..."),
-            false => ("initializing_backend_message", "Initializing the backend..."),
+        let catalog = || catalog(session, plugin_dirs, mirror.as_deref());
+        let installed = state_store::install(session, arguments, &project.config, catalog, read_only_lock);
+        let (code, text) = match (in_cloud, &project.config.root.module.backend) {
+            (true, _) => (
+                "initializing_terraform_cloud_message",
+                "Initializing HCP Terraform...".to_owned(),
+            ),
+            (_, Some(store)) if store.provider.is_some() => (
+                "initializing_state_store_message",
+                format!("Initializing the state store \"{}\"...", store.ty),
+            ),
+            _ => ("initializing_backend_message", "Initializing the backend...".to_owned()),
         };
-        say(session, code, style.bold(text));
-        configure(session, &backend_options, &project.config, &mut project.sources)
+        if installed.is_ok() {
+            say(session, code, style.bold(text));
+        }
+        installed
+            .and_then(|mut installed| {
+                backend_warnings.extend(std::mem::take(&mut installed.warnings));
+                first = installed;
+                // The store is started from what is remembered.
+                if !plugin_dirs.is_empty() && keep.is_some() {
+                    remember(session, plugin_dirs)?;
+                }
+                Ok(())
+            })
+            .and_then(|()| configure(session, &backend_options, &project.config, &mut project.sources))
             .map(|configured| configured.on_to(&mut backend_warnings))
     } else {
         backend::as_recorded(session)
@@ -298,14 +319,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
     };
     let install = || -> Result<Installation, Diagnostics> {
-        let catalog = session.catalog_with(|settings| {
-            settings.client = Some(session.net());
-            if !plugin_dirs.is_empty() {
-                settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();
-            } else if let Some(mirror) = &mirror {
-                settings.plugin_dirs = vec![mirror.into()];
-            }
-        })?;
+        let catalog = catalog(session, plugin_dirs, mirror.as_deref())?;
         let provisioners = engine::requirements::provisioners_needed(&project.config, &state);
         let mut missing = catalog.check_provisioners(provisioners.iter().map(|p| &**p));
         if missing.has_errors() {
@@ -316,6 +330,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             upgrade: arguments.upgrade,
             read_only_lock,
             origins: Some(&origins),
+            partial: false,
+            keep: keep.as_ref(),
         };
         let mut installation = catalog.install(&needed, options, &mut |step| tell(session, &step))?;
         missing.extend(std::mem::take(&mut installation.warnings));
@@ -323,7 +339,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Ok(installation)
     };
     let installation = match install() {
-        Ok(installation) => installation,
+        Ok(mut installation) => {
+            installation.lock_created |= first.lock_created;
+            installation.lock_changed |= first.lock_changed;
+            installation
+        }
         Err(problems) => return fail(problems),
     };
     told(session, &installation);
@@ -361,6 +381,18 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         say(session, code, text);
     }
     Ok(0)
+}
+
+/// The plugins there are, where these directories or this mirror may be all that is asked.
+fn catalog(session: &Session, plugin_dirs: &[String], mirror: Option<&str>) -> Result<Catalog, Diagnostics> {
+    session.catalog_with(|settings| {
+        settings.client = Some(session.net());
+        if !plugin_dirs.is_empty() {
+            settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();
+        } else if let Some(mirror) = mirror {
+            settings.plugin_dirs = vec![mirror.into()];
+        }
+    })
 }
 
 /// Fills the working directory with a copy of a module.
@@ -440,153 +472,4 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Diagnostics> {
         std::fs::create_dir_all(dir).map_err(failed)?;
     }
     files::replace(path, text, files::Policy::SHARED).map_err(failed)
-}
-
-/// Says what goes on with a provider.
-fn tell(session: &Session, step: &Step<'_>) {
-    match step {
-        Step::Finding(provider, constraints) => {
-            let name = provider.for_display();
-            note(
-                session,
-                match constraints.is_any() {
-                    true => format!("- Finding latest version of {name}..."),
-                    false => format!("- Finding {name} versions matching \"{constraints}\"..."),
-                },
-            );
-            // Somebody may wait for it.
-            session.ui.flush();
-        }
-        Step::Reusing(provider) => note(
-            session,
-            format!(
-                "- Reusing previous version of {} from the dependency lock file",
-                provider.for_display()
-            ),
-        ),
-        Step::Installing(provider, version) => {
-            // On a terminal somebody waits for it.
-            session.ui.flush();
-            tracing::debug!(%provider, %version, "installing");
-        }
-        Step::Downloading(overall) => downloads::show(session, *overall),
-        Step::Done(provider, outcome) => done(session, provider, outcome),
-    }
-}
-
-fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
-    let name = provider.for_display();
-    let version = outcome.selection.version().map(ToString::to_string).unwrap_or_default();
-    match &outcome.how {
-        Some(Provenance::AlreadyInstalled) => {
-            return note(session, format!("- Using previously-installed {name} v{version}"));
-        }
-        Some(Provenance::Cached) => {
-            return note(
-                session,
-                format!("- Using {name} v{version} from the shared cache directory"),
-            );
-        }
-        Some(Provenance::Installed(authentication)) => {
-            note(session, format!("- Installing {name} v{version}..."));
-            return note(session, format!("- Installed {name} v{version} ({authentication})"));
-        }
-        None => {}
-    }
-    match &outcome.selection {
-        Selection::Builtin { version: None, .. } => {
-            note(session, format!("- {name} is built in to {}", program::tool()))
-        }
-        Selection::Builtin {
-            version: Some(version),
-            in_place_of,
-            ..
-        } => {
-            let instead = match in_place_of {
-                Some(other) => format!(", in place of v{other}"),
-                None => String::new(),
-            };
-            note(session, format!("- {name} v{version} is built in to Monoform{instead}"));
-        }
-        Selection::External(found) | Selection::Installed(found) => match (&outcome.locked, outcome.new) {
-            (Some(_), false) => {
-                note(
-                    session,
-                    format!("- Reusing previous version of {name} from the dependency lock file"),
-                );
-                note(session, format!("- Using previously-installed {name} v{version}"));
-            }
-            (_, false) => note(session, format!("- Using previously-installed {name} v{version}")),
-            (_, true) => note(
-                session,
-                format!("- Installed {name} v{version} (from {})", found.executable.display()),
-            ),
-        },
-        Selection::DevOverride(path) => {
-            note(
-                session,
-                format!("- {name} is under development, and taken from {}", path.display()),
-            );
-        }
-        Selection::Reattached => note(session, format!("- {name} is running already")),
-    }
-}
-
-/// Suggests constraints for what was chosen just now without any.
-fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints>, installation: &Installation) {
-    let chosen = |provider: &Provider| {
-        let outcome = installation.providers.get(provider)?;
-        let here = matches!(outcome.selection, Selection::External(_) | Selection::Installed(_));
-        outcome.selection.version().filter(|_| here && outcome.locked.is_none())
-    };
-    let unconstrained = needed.iter().filter(|(_, constraints)| constraints.is_any());
-    let lines: Vec<String> = unconstrained
-        .filter_map(|(provider, _)| Some((provider, chosen(provider)?)))
-        .map(|(provider, version)| {
-            let text = version.to_string();
-            let constraint = match text.rsplit_once('.') {
-                Some((minor, _)) if !version.is_prerelease() => format!("~> {minor}"),
-                _ => text,
-            };
-            format!("\n  {}: version = \"{constraint}\"", provider.for_display())
-        })
-        .collect();
-    if !lines.is_empty() {
-        space(session);
-        let text = format!(
-            "No module says which versions of these providers it needs, so the newest were chosen. Suggested\nconstraints for \
-             required_providers, which keep out new major versions with breaking changes:\n{}",
-            lines.concat()
-        );
-        note(session, text);
-    }
-}
-
-/// Says what came of all of it.
-fn told(session: &Session, installation: &Installation) {
-    let by_its_authors = |o: &Outcome| match &o.how {
-        Some(Provenance::Installed(Authentication::Signed(signer))) => signer.standing != Standing::Vendor,
-        _ => false,
-    };
-    if installation.providers.values().any(by_its_authors) {
-        let text = "The packages of partners and of the community are signed with keys of their authors. How much \
-                    each\nkind of signature says is described \
-                    here:\nhttps://www.terraform.io/docs/cli/plugins/signing.html";
-        note(session, text.to_owned());
-    }
-    if installation.lock_created {
-        space(session);
-        let text = format!(
-            "The selected versions and the checksums of their packages are in the new lock \
-             file\n.terraform.lock.hcl. Commit it together with the configuration: with it, \"{command} init\" \
-             selects\nthe same versions everywhere.",
-            command = program::command()
-        );
-        say(session, "lock_info", text);
-    } else if installation.lock_changed {
-        space(session);
-        let text = "The lock file .terraform.lock.hcl has changed, because other versions or packages of providers \
-             were\nselected. Look at the difference before you commit it.";
-        say(session, "dependencies_lock_changes_info", text.to_owned());
-    }
 }

@@ -14,6 +14,7 @@ mod provider;
 mod provisioner;
 mod query;
 mod resource;
+mod state_store;
 mod terraform;
 pub(crate) mod variable;
 

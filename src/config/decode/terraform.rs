@@ -15,6 +15,7 @@ const TERRAFORM: BodySpec<'static> = BodySpec {
     attributes: &[("required_version", false), ("experiments", false), ("language", false)],
     blocks: &[
         ("backend", &["type"]),
+        ("state_store", &["type"]),
         ("cloud", &[]),
         ("required_providers", &[]),
         ("provider_meta", &["provider"]),
@@ -45,6 +46,7 @@ impl Decoder<'_> {
                     body: Arc::new(block.body),
                     range,
                 }),
+                "state_store" => out.backends.extend(self.state_store(block)),
                 "backend" => {
                     let Some(label) = block.labels.into_iter().next() else {
                         continue;
@@ -55,6 +57,7 @@ impl Decoder<'_> {
                         body,
                         range,
                         type_range: label.range,
+                        provider: None,
                     });
                 }
                 _ => {

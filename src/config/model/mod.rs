@@ -23,7 +23,7 @@ pub use provider::{ProviderConfig, ProviderMeta, RequiredProvider};
 pub use resource::{
     Connection, IgnoreChanges, Lifecycle, ListArguments, OnFailure, ProviderRef, Provisioner, ProvisionerWhen, Resource,
 };
-pub use settings::{Backend, Cloud};
+pub use settings::{Backend, Cloud, StoreProvider};
 pub use test_file::{
     Mock, MockProvider, Override, OverrideKind, RunModule, RunOptions, TestFile, TestProvider, TestRun,
 };
