@@ -22,6 +22,7 @@
 pub mod format;
 pub mod keeper;
 pub mod place;
+mod queue;
 pub mod recovery;
 pub mod replay;
 pub mod writer;

@@ -11,28 +11,19 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File, OpenOptions};
-use std::future::Future;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
-use std::pin::Pin;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use super::format::{self, InFlight, MAGIC, Opened, Record};
+use super::queue::{Item, MANY, Queue, Shared, Slot};
 use super::replay::answered;
 use super::{Answers, Base, Intent, IntentKey, Outcome};
 use crate::StateError;
 
-/// How long a record waits for others, as long as other operations are running: most of them begin or end soon, and one
-/// `fdatasync` is enough for all. An intent waits only while many operations run, as its own waits for it.
-const WINDOW: Duration = Duration::from_millis(2);
-
-/// How many operations are many: while more than that run, the time of one that waits is used by others.
-const MANY: usize = 5;
+pub use super::queue::Ticket;
 
 /// A smaller file is not worth replacing.
 const COMPACTED_ABOVE: u64 = 1 << 20;
@@ -40,179 +31,6 @@ const COMPACTED_ABOVE: u64 = 1 << 20;
 /// A journal that is being written. Clones write the same one.
 #[derive(Clone, Debug)]
 pub struct Writer(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    path: PathBuf,
-    queue: Mutex<Queue>,
-    work: Condvar,
-    size: AtomicU64,
-    /// Whether the last record could not be written.
-    failing: AtomicBool,
-    /// Waited for at the end.
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    items: Vec<Item>,
-    /// The number of the last outcome.
-    outcomes: u64,
-    /// How many operations have begun and not ended.
-    running: usize,
-    /// How many of the items are intents: their operations wait.
-    intents: usize,
-    /// How many of the items must be written at once.
-    urgent: usize,
-    /// For how many of them somebody waits.
-    awaited: usize,
-    /// Whether items that were taken out are not durable yet, or could not be written.
-    unwritten: bool,
-    ended: bool,
-}
-
-#[derive(Debug)]
-enum Item {
-    Begin(InFlight, Arc<Slot>),
-    Outcome(u64, Box<Outcome>),
-    End(IntentKey),
-    Fold(Base, Arc<Slot>),
-    Sync(Arc<Slot>),
-    /// The state has all outcomes up to this number, and is this one.
-    Compact(u64, Base),
-}
-
-/// Where the answer to a ticket goes.
-#[derive(Debug, Default)]
-struct Slot {
-    answer: Mutex<Pending>,
-    given: Condvar,
-}
-
-/// An answer, once it is there, and who is to be woken then.
-type Pending = (Option<Result<(), String>>, Option<Waker>);
-
-impl Slot {
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn answer(&self, result: Result<(), String>) {
-        let mut answer = self.lock();
-        answer.0.get_or_insert(result);
-        if let Some(waker) = answer.1.take() {
-            waker.wake();
-        }
-        self.given.notify_all();
-    }
-}
-
-/// Something that will be durable, or will have failed. It can be waited for as a future or by a thread.
-#[derive(Debug)]
-pub struct Ticket {
-    slot: Arc<Slot>,
-    patience: Patience,
-}
-
-/// Whether it is time to write what a ticket is for.
-#[derive(Debug)]
-enum Patience {
-    /// Whatever else can go on now has its turn first: it may have something to write as well.
-    OthersFirst(Arc<Shared>),
-    /// They had it.
-    OthersHadTheirTurn(Arc<Shared>),
-    /// The thread knows when.
-    Told,
-}
-
-impl Ticket {
-    fn answered(result: Result<(), String>) -> Ticket {
-        let slot = Arc::new(Slot::default());
-        slot.answer(result);
-        Ticket {
-            slot,
-            patience: Patience::Told,
-        }
-    }
-
-    /// Waits, and blocks the thread.
-    ///
-    /// # Errors
-    /// What could not be written, and why.
-    pub fn wait(self) -> Result<(), String> {
-        if let Patience::OthersFirst(shared) | Patience::OthersHadTheirTurn(shared) = &self.patience {
-            shared.hurry(&mut shared.queue());
-        }
-        let mut answer = self.slot.lock();
-        loop {
-            match answer.0.take() {
-                Some(result) => return result,
-                None => answer = self.slot.given.wait(answer).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
-    }
-}
-
-impl Future for Ticket {
-    type Output = Result<(), String>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut answer = self.slot.lock();
-        if let Some(result) = answer.0.take() {
-            return Poll::Ready(result);
-        }
-        answer.1 = Some(context.waker().clone());
-        drop(answer);
-        self.patience = match std::mem::replace(&mut self.patience, Patience::Told) {
-            Patience::OthersFirst(shared) => {
-                context.waker().wake_by_ref();
-                Patience::OthersHadTheirTurn(shared)
-            }
-            Patience::OthersHadTheirTurn(shared) => {
-                shared.hurry_unless_many_run();
-                Patience::Told
-            }
-            Patience::Told => Patience::Told,
-        };
-        Poll::Pending
-    }
-}
-
-impl Queue {
-    /// An operation has ended.
-    fn ended(&mut self) {
-        self.running = self.running.saturating_sub(1);
-    }
-
-    /// How many operations run, without those that wait for their intents to be durable.
-    fn under_way(&self) -> usize {
-        self.running.saturating_sub(self.intents)
-    }
-
-    /// Whether somebody waits whose time nobody else uses.
-    fn is_idle(&self) -> bool {
-        self.running == 0 || (self.intents > 0 && self.under_way() <= MANY)
-    }
-}
-
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What is there is written at once.
-    fn hurry(&self, queue: &mut Queue) {
-        queue.urgent += 1;
-        self.work.notify_one();
-    }
-
-    fn hurry_unless_many_run(&self) {
-        let mut queue = self.queue();
-        if queue.awaited > 0 && queue.is_idle() {
-            self.hurry(&mut queue);
-        }
-    }
-}
 
 impl Writer {
     /// Begins a journal at a path where there is none.
@@ -389,14 +207,7 @@ impl Writer {
             // From now on it may wait for so long.
             self.0.work.notify_one();
         }
-        Ticket {
-            slot,
-            patience: if patient {
-                Patience::OthersFirst(self.0.clone())
-            } else {
-                Patience::Told
-            },
-        }
+        Ticket::of(slot, &self.0, patient)
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -442,7 +253,7 @@ impl Appender {
     fn run(&mut self) {
         let shared = self.shared.clone();
         loop {
-            let mut queue = Appender::wait(&shared);
+            let mut queue = shared.wait();
             let (items, ended) = (std::mem::take(&mut queue.items), queue.ended);
             (queue.urgent, queue.awaited, queue.intents) = (0, 0, 0);
             queue.unwritten = true;
@@ -452,28 +263,6 @@ impl Appender {
             if ended {
                 return;
             }
-        }
-    }
-
-    /// Waits until there is something to write. Records for which nobody waits stay until there is one for which somebody does.
-    fn wait(shared: &Shared) -> MutexGuard<'_, Queue> {
-        let mut queue = shared.queue();
-        let mut until: Option<Instant> = None;
-        loop {
-            if queue.ended || queue.urgent > 0 {
-                return queue;
-            }
-            if queue.awaited == 0 {
-                queue = shared.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            let until = *until.get_or_insert_with(|| Instant::now() + WINDOW);
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return queue;
-            }
-            let waited = shared.work.wait_timeout(queue, left);
-            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

@@ -100,6 +100,42 @@ fn those_who_wait_at_the_same_time_are_answered_once_each() {
     assert!(!path.exists());
 }
 
+/// Waits for a future as an executor does.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Thread(std::thread::Thread);
+    impl std::task::Wake for Thread {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Thread(std::thread::current())).into();
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            std::task::Poll::Ready(output) => return output,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn an_intent_is_written_however_many_operations_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal");
+    let writer = Writer::create(&path, Base::default(), "apply", "1.0.0").unwrap();
+    let in_flight = || Contents::read(&fs::read(&path).unwrap()).in_flight().count();
+    for running in 1..=3 * MANY {
+        block_on(writer.begin(&intent(&format!("a.b[{running}]")))).unwrap();
+        assert_eq!(in_flight(), running);
+    }
+    for running in (0..3 * MANY).rev() {
+        writer.outcome(outcome(&format!("a.b[{}]", running + 1)));
+        block_on(writer.sync()).unwrap();
+        assert_eq!(in_flight(), running);
+    }
+    writer.remove().unwrap();
+}
+
 #[test]
 fn after_the_end_tickets_fail_instead_of_waiting() {
     let dir = tempfile::tempdir().unwrap();
