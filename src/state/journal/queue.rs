@@ -3,8 +3,6 @@
 //! A record that somebody waits for is not written at once. Whatever else can go on has its turn first, as it may have something
 //! to write as well; and while many operations run, it waits a little longer, for one synchronisation to be enough for all.
 
-#![expect(clippy::disallowed_methods, reason = "what waits does so for a limited time")]
-
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
