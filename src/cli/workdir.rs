@@ -95,8 +95,13 @@ pub fn load_for_tests(session: &Session) -> (Loaded, Diagnostics) {
     load_by(session, ".", config::load_for_tests)
 }
 
+/// Reads the configuration in the working directory to install what it needs, with what is missing of it.
+pub fn load_for_installation(session: &Session) -> (Loaded, Diagnostics) {
+    load_by(session, ".", config::load_for_installation)
+}
+
 /// Reads the configuration in a directory, with what is missing of it. The second part is about the manifest.
-pub fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
+fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
     load_by(session, dir, config::load)
 }
 

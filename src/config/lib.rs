@@ -32,5 +32,5 @@ pub mod version;
 mod fixture_tests;
 
 pub use early::ConstValues;
-pub use loader::{LoadOptions, Loaded, RootVariables, load, load_for_tests, load_with_queries};
+pub use loader::{LoadOptions, Loaded, RootVariables, load, load_for_installation, load_for_tests, load_with_queries};
 pub use model::*;

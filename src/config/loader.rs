@@ -124,9 +124,17 @@ pub fn load_for_tests(files: &dyn FileSource, dir: &str, options: &LoadOptions<'
     load_files(files, dir, options, Purpose::Tests)
 }
 
+/// As [`load`], to install what it needs. Nothing is said about a missing provider configuration or an ephemeral output of the
+/// root: tests bring their own configurations, and other commands say it. Terraform's `init` does the same.
+#[must_use]
+pub fn load_for_installation(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
+    load_files(files, dir, options, Purpose::Installation)
+}
+
 /// What a configuration is loaded for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
+    Installation,
     Operation,
     Query,
     Tests,
@@ -171,10 +179,15 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
     } = loader;
     let mut of_providers = Diagnostics::new();
     providers::resolve(&mut root, &mut of_providers);
+    if purpose == Purpose::Installation {
+        of_providers
+            .0
+            .retain(|problem| problem.summary != providers::NOT_PRESENT);
+    }
     if !providers_in_doubt && purpose != Purpose::Tests {
         between.extend(of_providers);
     }
-    if purpose != Purpose::Tests {
+    if !matches!(purpose, Purpose::Tests | Purpose::Installation) {
         root_outputs(&root.module, &mut between);
     }
     between.extend(unavailable);

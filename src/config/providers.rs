@@ -10,6 +10,9 @@ use std::sync::Arc;
 use addrs::{AbsProviderConfig, LocalProviderConfig, Provider};
 use syntax::{Diagnostic, Diagnostics, Range};
 
+/// The summary of the problem that there is no provider configuration for something.
+pub(crate) const NOT_PRESENT: &str = "Provider configuration not present";
+
 use crate::model::{
     Config, Module, ModuleCall, ModuleNode, PassedProvider, ProviderConfig, ProviderSource, Requirement,
     RequirementOrigin,
@@ -101,7 +104,7 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
             if behind.is_none() && alias.is_some() {
                 diagnostics.push(
                     Diagnostic::error(
-                        "Provider configuration not present",
+                        NOT_PRESENT,
                         format!(
                             "There is no configuration {} in this module to hand over: neither a provider block with that alias, nor \
                              an entry in configuration_aliases.",
@@ -350,7 +353,7 @@ fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &m
         if !expected {
             diagnostics.push(
                 Diagnostic::error(
-                    "Provider configuration not present",
+                    NOT_PRESENT,
                     format!(
                         "There is no provider configuration {} in this module: neither a provider block with that alias, nor an \
                          entry in configuration_aliases through which a caller could hand one over.",

@@ -10,7 +10,7 @@ use config::manifest::{Manifest, ManifestEntry};
 use config::model::ModuleNode;
 use config::source_address::ModuleSource;
 use config::version::Version;
-use config::{LoadOptions, RootVariables, TestFile, load};
+use config::{LoadOptions, RootVariables, TestFile, load, load_for_installation};
 use futures::future::{BoxFuture, FutureExt, join_all};
 use net::Client;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -137,7 +137,7 @@ impl Install<'_> {
             manifest: &manifest,
             ..self.load
         };
-        let loaded = load(&Disk, dir, &options);
+        let loaded = load_for_installation(&Disk, dir, &options);
         // What is no longer called is forgotten; what could not be installed leaves the rest as it is.
         let whole = loaded.missing.is_empty() && !problems.has_errors() && !loaded.diagnostics.has_errors();
         let last = if whole {

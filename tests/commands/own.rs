@@ -9,6 +9,10 @@ use support::{Ran, Workspace, monoform};
 pub const TESTS: &[(&str, fn())] = &[
     ("own::exclude", exclude),
     ("own::cycles_are_drawn", cycles_are_drawn),
+    (
+        "own::a_module_that_only_tests_complete",
+        a_module_that_only_tests_complete,
+    ),
     ("own::addresses_from_files", addresses_from_files),
     (
         "own::a_write_that_fails_changes_nothing",
@@ -283,6 +287,21 @@ fn a_state_beside_the_configuration() {
         "{}",
         destroyed.all()
     );
+}
+
+/// Which provider configurations there are, and who uses an ephemeral output, may be known to tests alone: what they need is
+/// installed all the same.
+fn a_module_that_only_tests_complete() {
+    let module = "terraform {\n  required_providers {\n    null = {\n      source = \"hashicorp/null\"\n      configuration_aliases \
+                  = [null.mine]\n    }\n  }\n}\nresource \"null_resource\" \"a\" {\n  provider = null.mine\n}\noutput \"o\" {\n  value \
+                  = \"x\"\n  ephemeral = true\n}\n";
+    let suite = "provider \"null\" {\n  alias = \"mine\"\n}\nrun \"one\" {\n  assert {\n    condition = null_resource.a.id != \
+                 \"\"\n    error_message = \"no\"\n  }\n}\n";
+    let w = Workspace::with(&[("main.tf", module), ("a.tftest.hcl", suite)]);
+    w.run(&["init"]).ok();
+    w.run(&["test"]).ok().shows(&["1 passed, 0 failed"]);
+    w.run(&["plan"])
+        .fails_with(&["Provider configuration not present", "Ephemeral output not allowed"]);
 }
 
 /// A circle is an error, and can be looked at.

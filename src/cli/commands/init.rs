@@ -193,7 +193,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         say(session, "output_init_empty_message", text);
         return Ok(0);
     }
-    let (loaded, mut problems) = workdir::load_all(session, ".");
+    let (loaded, mut problems) = workdir::load_for_installation(session);
     // What must be installed is no problem yet.
     problems.extend(if arguments.get {
         loaded.apart_from_missing()
