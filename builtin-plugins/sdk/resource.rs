@@ -37,6 +37,23 @@ pub trait Resource: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The version of what [`Resource::identity`] says. A provider that changes its attributes raises it.
+    const IDENTITY_VERSION: i64 = 0;
+
+    /// Makes an identity of an earlier version one of [`Resource::IDENTITY_VERSION`]: what was stored, as JSON, becomes what
+    /// would be stored today.
+    fn upgrade_identity(&self, version: i64, _identity: serde_json::Value) -> Result<serde_json::Value> {
+        Err(Diagnostic::error(
+            "Unable to Upgrade Resource Identity",
+            format!(
+                "The identity in the state has version {version}, and there is no way from there to version {}, the one of this \
+                 provider.",
+                Self::IDENTITY_VERSION
+            ),
+        )
+        .into())
+    }
+
     /// How states of earlier schema versions become today's.
     fn upgraders(&self) -> Vec<Upgrader<Self::Model>> {
         Vec::new()
@@ -219,6 +236,8 @@ pub(crate) struct Answer {
 pub(crate) trait AnyResource: Send + Sync {
     fn schema(&self) -> &Compiled;
     fn identity(&self) -> &[IdentityAttribute];
+    fn identity_version(&self) -> i64;
+    fn upgrade_identity(&self, version: i64, identity: serde_json::Value) -> Result<serde_json::Value>;
     fn plans_destroy(&self) -> bool;
     fn state_only(&self) -> bool;
     fn is_lenient(&self) -> bool;
@@ -297,6 +316,14 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     fn identity(&self) -> &[IdentityAttribute] {
         &self.identity
+    }
+
+    fn identity_version(&self) -> i64 {
+        R::IDENTITY_VERSION
+    }
+
+    fn upgrade_identity(&self, version: i64, identity: serde_json::Value) -> Result<serde_json::Value> {
+        self.resource.upgrade_identity(version, identity)
     }
 
     fn plans_destroy(&self) -> bool {

@@ -263,11 +263,15 @@ impl Core {
         }
     }
 
-    pub fn upgrade_identity(&self, name: &str, identity: &RawState) -> (Option<Wire>, Diagnostics) {
+    pub fn upgrade_identity(&self, name: &str, version: i64, identity: &RawState) -> (Option<Wire>, Diagnostics) {
         let upgrade = || -> Result<Wire> {
             let resource = self.resource(name)?;
             let ty = identity_type(resource.schema(), resource.identity());
-            encode(&crate::state::read(&read_json(identity)?, &ty)?, &ty)
+            let mut identity = read_json(identity)?;
+            if version != resource.identity_version() {
+                identity = resource.upgrade_identity(version, identity)?;
+            }
+            encode(&crate::state::read(&identity, &ty)?, &ty)
         };
         match upgrade() {
             Ok(wire) => (Some(wire), Diagnostics::new()),

@@ -172,6 +172,7 @@ mod tests {
         type Model = Thing;
         type Client = ();
         const GENERATES_CONFIG: bool = true;
+        const IDENTITY_VERSION: i64 = 2;
 
         fn identity(&self) -> Vec<IdentityAttribute> {
             vec![IdentityAttribute {
@@ -179,6 +180,13 @@ mod tests {
                 required_for_import: true,
                 description: "The name.",
             }]
+        }
+
+        fn upgrade_identity(&self, version: i64, identity: serde_json::Value) -> Result<serde_json::Value> {
+            match version {
+                1 => Ok(serde_json::json!({ "name": identity["title"] })),
+                _ => Err(Diagnostic::error("Too old", "Nobody knows version 0 any more.").into()),
+            }
         }
 
         async fn create(&self, plan: Thing, _cx: &mut Context<()>) -> Result<Thing> {
@@ -240,6 +248,28 @@ mod tests {
         assert_eq!(names, ["ANNA", "ASTRID", ""]);
         assert!(events[0].identity.is_some() && events[0].object.is_none());
         assert_eq!(events[2].diagnostics.0.len(), 1);
+    }
+
+    #[test]
+    fn stored_identities_become_those_of_today() {
+        let core = core();
+        let upgrade = |version: i64, json: &str| {
+            let stored = crate::wire::RawState {
+                json: json.into(),
+                is_flat: false,
+            };
+            let (upgraded, problems) = core.upgrade_identity("x_thing", version, &stored);
+            let ty = cty::Type::object([("name", cty::Type::String)]);
+            let name = upgraded.map(|wire| decode(&wire, &ty).unwrap_or_else(|_| panic!("an identity")));
+            (
+                name.and_then(|identity| identity.get("name").cloned()),
+                problems.0.len(),
+            )
+        };
+        let anna = Some(Value::string("anna"));
+        assert_eq!(upgrade(2, r#"{"name": "anna"}"#), (anna.clone(), 0));
+        assert_eq!(upgrade(1, r#"{"title": "anna"}"#), (anna, 0));
+        assert_eq!(upgrade(0, r#"{"title": "anna"}"#), (None, 1));
     }
 
     #[tokio::test]

@@ -154,7 +154,10 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                         }
                     });
                     let schema =
-                        pb::ResourceIdentitySchema { version: 0, identity_attributes: identity_attributes.collect() };
+                        pb::ResourceIdentitySchema {
+                            version: resource.identity_version(),
+                            identity_attributes: identity_attributes.collect(),
+                        };
                     ((*name).to_owned(), schema)
                 });
                 Ok(Response::new(pb::get_resource_identity_schemas::Response {
@@ -216,7 +219,9 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 request: Request<pb::upgrade_resource_identity::Request>,
             ) -> Answer<pb::upgrade_resource_identity::Response> {
                 let r = request.into_inner();
-                let (upgraded, found) = self.0.upgrade_identity(&r.type_name, &raw_state(r.raw_identity));
+                let (upgraded, found) = self
+                    .run_now(move |core| core.upgrade_identity(&r.type_name, r.version, &raw_state(r.raw_identity)))
+                    .await?;
                 Ok(Response::new(pb::upgrade_resource_identity::Response {
                     upgraded_identity: identity(upgraded),
                     diagnostics: diagnostics(found),
