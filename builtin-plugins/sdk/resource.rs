@@ -40,8 +40,8 @@ pub trait Resource: Send + Sync + 'static {
     /// The version of what [`Resource::identity`] says. A provider that changes its attributes raises it.
     const IDENTITY_VERSION: i64 = 0;
 
-    /// Makes an identity of an earlier version one of [`Resource::IDENTITY_VERSION`]: what was stored, as JSON, becomes what
-    /// would be stored today.
+    /// Upgrades a stored identity of an earlier version to [`Resource::IDENTITY_VERSION`]. Takes and returns the JSON object of its
+    /// attributes. Errors: the version is not supported.
     fn upgrade_identity(&self, version: i64, _identity: serde_json::Value) -> Result<serde_json::Value> {
         Err(Diagnostic::error(
             "Unable to Upgrade Resource Identity",

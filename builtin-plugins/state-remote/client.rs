@@ -201,7 +201,7 @@ impl StateClient for Client {
             (Some(before), Some(after)) => before.lineage != after.lineage || before.serial >= after.serial,
             _ => false,
         };
-        // Without a lock, somebody may have deleted the workspace since it was found: then there is a new one.
+        // Without a lock, the workspace may have been deleted since it was found: it is created again then.
         let again = known.lock.is_none().then(|| state.clone());
         let mut written = self
             .connection

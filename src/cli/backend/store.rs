@@ -156,7 +156,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Whether it is a store of somebody else's provider.
+    /// Whether a third-party provider serves it (a `state_store` block).
     #[must_use]
     pub fn is_of_third_party(&self) -> bool {
         self.provider.is_some()
@@ -411,7 +411,7 @@ impl SnapshotStore for Snapshots {
                     return Ok(());
                 }
                 Err(LockFailure::Failed(mut problems)) => {
-                    // A third party says who holds a lock in words of its own only, and nothing of what is to be done.
+                    // The error of a third-party store is text only: it does not say how to release the lock.
                     if let (true, Some(problem)) = (self.store.is_of_third_party(), problems.0.first_mut()) {
                         problem.detail.push_str(
                             "\n\nIf this is a lock that no program is using any more, \"force-unlock\" with its ID frees it.",

@@ -49,7 +49,7 @@ impl SupplyMode {
         }
     }
 
-    /// What is to be known of a provider whose versions nobody records.
+    /// The warning about a provider whose version is not in the lock file.
     fn warning(self) -> Option<Diagnostic> {
         let (summary, what) = match self {
             SupplyMode::ManagedByTerraform => return None,
@@ -76,7 +76,7 @@ impl SupplyMode {
 /// What records and saved plans have of the provider of a state store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedProvider {
-    /// Its version; none where nobody selects one.
+    /// Its version; `None` for providers without version selection (built-in, reattached, `dev_overrides`).
     pub version: Option<String>,
     /// Its address.
     pub source: String,
@@ -138,7 +138,7 @@ impl SavedProvider {
 
 /// The provider that has a store, with its configuration.
 pub struct Owner {
-    /// What is recorded of it.
+    /// Its part of the backend record.
     pub saved: SavedProvider,
     name: Arc<str>,
     config: Value,

@@ -27,8 +27,8 @@ pub fn shown_range(diagnostic: &Diagnostic) -> Option<Range> {
     let mut subject = diagnostic.subject.clone()?;
     if subject.start.byte >= subject.end.byte {
         subject.end = subject.start;
-        subject.end.byte += 1;
-        subject.end.column += 1;
+        subject.end.byte = subject.end.byte.saturating_add(1);
+        subject.end.column = subject.end.column.saturating_add(1);
     }
     Some(subject)
 }
