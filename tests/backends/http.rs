@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use crate::lab::{Lab, Tool, run};
 
@@ -21,11 +22,31 @@ pub const TESTS: &[(&str, fn())] = &[
     ),
 ];
 
+/// What the server has.
 #[derive(Default)]
-struct Kept {
+pub struct Kept {
     states: Mutex<BTreeMap<String, Vec<u8>>>,
     locks: Mutex<BTreeMap<String, Vec<u8>>>,
     broken: AtomicBool,
+    /// All states that were written, and when.
+    history: Mutex<Vec<(SystemTime, Vec<u8>)>>,
+}
+
+impl Kept {
+    /// All states that were written, and when.
+    pub fn history(&self) -> Vec<(SystemTime, Vec<u8>)> {
+        self.history.lock().expect("the history").clone()
+    }
+
+    /// The one state is this from now on, and nobody locks it.
+    pub fn restore(&self, state: Option<&[u8]>) {
+        let mut states = self.states.lock().expect("states");
+        states.clear();
+        if let Some(state) = state {
+            states.insert("/state".to_owned(), state.to_vec());
+        }
+        self.locks.lock().expect("locks").clear();
+    }
 }
 
 fn id(lock: &[u8]) -> String {
@@ -46,6 +67,10 @@ fn answer(kept: &Kept, method: &str, target: &str, body: Vec<u8>) -> (u16, Vec<u
             {
                 return (409, b"locked".to_vec());
             }
+            kept.history
+                .lock()
+                .expect("the history")
+                .push((SystemTime::now(), body.clone()));
             states.insert(path.to_owned(), body);
             (200, Vec::new())
         }

@@ -31,6 +31,7 @@ mod lab;
 mod oci;
 mod oss;
 mod postgres;
+mod power_cut;
 mod s3;
 mod scenarios;
 mod server;
@@ -99,6 +100,7 @@ fn main() -> ExitCode {
         ("oci", oci::TESTS, &[]),
         ("kubernetes", kubernetes::TESTS, &["terraform"]),
         ("remote", hcp::TESTS, &[]),
+        ("power_cut", power_cut::TESTS, &[]),
     ];
     for (store, tests, programs) in own {
         for (name, test) in *tests {

@@ -3,6 +3,7 @@
 //! - [`Workspace`]: a fresh working directory in which the real executable is run, and [`Ran`], the result.
 //! - [`server`]: an HTTP server that answers by a closure; [`registry`]: registries and mirrors of providers on it.
 //! - [`crash`]: applies that are killed at random moments, and what is known after them.
+//! - [`disk`]: what a disk may have after a power cut.
 //! - [`kubernetes`]: the secrets and leases of a cluster, on that server.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
@@ -25,6 +26,7 @@
 )]
 
 pub mod crash;
+pub mod disk;
 pub mod kubernetes;
 pub mod registry;
 pub mod scenario;

@@ -1,0 +1,151 @@
+//! A power cut at every moment of an apply whose state is in a store: the machine loses what was not synced, the server has what
+//! was sent to it until then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use support::crash::{self, CrashTest};
+use support::disk::{self, Kept, Op};
+use support::{Workspace, ran};
+
+use crate::http;
+use crate::lab::{Lab, Tool, run};
+
+pub const TESTS: &[(&str, fn())] = &[("a_power_cut_at_any_moment_loses_nothing", at_any_moment)];
+
+/// How many objects the configuration has.
+const OBJECTS: usize = 4;
+
+/// Whether this machine lets `strace` trace; the test is skipped by name where not.
+fn traceable() -> bool {
+    const TEST: &str = "power_cut::a_power_cut_at_any_moment_loses_nothing";
+    if support::needs("strace", TEST).is_none() {
+        return false;
+    }
+    let traced = std::process::Command::new("strace")
+        .args(["-o", "/dev/null", "true"])
+        .output();
+    let can = traced.is_ok_and(|traced| traced.status.success());
+    if !can {
+        support::skip(TEST, "strace", "may not trace other programs here");
+    }
+    can
+}
+
+fn directory(lab: &Lab) -> Workspace {
+    let w = lab.without();
+    w.write("main.tf", crash::CONFIG);
+    w.write("backend.tf", &lab.block(""));
+    run(&w, Tool::Monoform, &["init", "-input=false"]).ok();
+    w
+}
+
+/// An apply, and what was done to files meanwhile.
+fn recorded(w: &Workspace, version: u64, objects: usize) -> Vec<(f64, Op)> {
+    let traces = w.home().join(format!("traces-{version}"));
+    std::fs::create_dir_all(&traces).expect("a directory");
+    let recording = disk::recording(&Tool::Monoform.path(), &traces);
+    let mut command = w.command("strace");
+    command.args(recording.get_args());
+    command.args(["apply", "-no-color", "-auto-approve"]);
+    command.args([
+        format!("-var=version_of_all={version}"),
+        format!("-var=objects={objects}"),
+    ]);
+    ran(command.output().expect("strace starts")).ok();
+    disk::recorded(&traces, &w.dir().canonicalize().expect("a directory"))
+}
+
+/// The files that are the objects: they are elsewhere, and no power cut concerns them.
+fn objects(disk: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&String, &Vec<u8>)> {
+    disk.iter().filter(|(name, _)| name.starts_with("out/"))
+}
+
+/// The directory is as it was found.
+fn restore(w: &Workspace, found: &BTreeMap<String, Vec<u8>>, real: &BTreeMap<String, Vec<u8>>) {
+    for directory in ["out", ".terraform/journals"] {
+        // It may not be there.
+        let _ = std::fs::remove_dir_all(w.dir().join(directory));
+    }
+    for (name, contents) in objects(real) {
+        w.write(name, &String::from_utf8_lossy(contents));
+    }
+    for (name, contents) in found {
+        let path = w.dir().join(name);
+        if name.starts_with(".terraform/journals/") {
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+            std::fs::write(path, contents).expect("a journal");
+        }
+    }
+}
+
+fn at_any_moment() {
+    if !traceable() {
+        return;
+    }
+    let lab = http::lab();
+    let server = lab.server.downcast_ref::<Arc<http::Kept>>().expect("the server");
+    let w = directory(&lab);
+    // Objects are created; all are replaced, half of them with the new one first; all are destroyed.
+    let mut ops = recorded(&w, 1, OBJECTS);
+    ops.extend(recorded(&w, 2, OBJECTS));
+    ops.extend(recorded(&w, 3, 0));
+    let history = server.history();
+    assert!(history.len() >= 3, "{} states were written", history.len());
+    let concerns = |op: &Op| {
+        match op {
+            Op::Create(name) | Op::CreateDirectory(name) | Op::Write(name, ..) | Op::Truncate(name, _) => name,
+            Op::Sync(name) | Op::SyncDirectory(name) | Op::Rename(_, name) | Op::Remove(name) => name,
+        }
+        .clone()
+    };
+    let counts = |op: &Op| concerns(op).starts_with("out/") || concerns(op).starts_with(".terraform/journals");
+    let moments: Vec<usize> = (1..ops.len()).filter(|end| counts(&ops[end - 1].1)).collect();
+    assert!(moments.len() > 40, "{ops:#?}");
+    // What was sent to the server without a change here afterwards is a moment of its own.
+    let test = CrashTest {
+        workspace: &w,
+        program: Tool::Monoform.path().into(),
+        objects: OBJECTS,
+        window: 1,
+    };
+    w.write("log", "");
+    let mut seen = BTreeSet::new();
+    for end in moments {
+        let next = ops.get(end).map_or(f64::MAX, |(time, _)| *time);
+        let sent = history.iter().filter(|(time, _)| {
+            time.duration_since(UNIX_EPOCH)
+                .is_ok_and(|time| time.as_secs_f64() < next)
+        });
+        let state = sent.last().map(|(_, state)| state.as_slice());
+        let done = || ops[..end].iter().map(|(_, op)| op);
+        let real = disk::on_the_disk(done(), Kept::All);
+        for kept in [Kept::All, Kept::Nothing, Kept::Contents, Kept::Some(end as u64)] {
+            let mut found = disk::on_the_disk(done(), kept);
+            found.retain(|name, _| name.starts_with(".terraform/journals/"));
+            // Many moments leave the same.
+            if !seen.insert((
+                objects(&real).map(|(n, c)| (n.clone(), c.clone())).collect::<Vec<_>>(),
+                found.clone(),
+                state.map(<[u8]>::to_vec),
+            )) {
+                continue;
+            }
+            restore(&w, &found, &real);
+            server.restore(state);
+            let outcome = test.compare(1, OBJECTS);
+            assert!(
+                outcome.lost.is_empty() && outcome.wrong.is_empty(),
+                "after {end} of {} operations, {kept:?}: lost {:?}, wrong {:?}, named {:?}; last {:?}\n{}",
+                ops.len(),
+                outcome.lost,
+                outcome.wrong,
+                outcome.named,
+                ops[end - 1],
+                outcome.text
+            );
+        }
+    }
+    eprintln!("{} operations recorded; recovered from {} disks", ops.len(), seen.len());
+}
