@@ -323,7 +323,7 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
         // The form from before source addresses: `provider.aws.west`.
         let rest = rest.strip_prefix("provider.").ok_or_else(bad)?;
         let end = rest.find('.').unwrap_or(rest.len());
-        (Provider::implied(&rest[..end]), &rest[end..])
+        (Provider::implied(&provider_part(&rest[..end], "type")?), &rest[end..])
     };
     let alias = match rest.strip_prefix('.') {
         Some(alias) if is_identifier(alias) => Some(alias.into()),
@@ -461,6 +461,13 @@ mod tests {
             provider_config("provider.aws.west").unwrap().to_string(),
             "provider[\"registry.terraform.io/hashicorp/aws\"].west"
         );
+        assert_eq!(
+            provider_config("provider.Aws").unwrap(),
+            provider_config("provider.aws").unwrap()
+        );
+        for bad in ["provider.-.west", "provider.", "provider.a b", "provider.a\"b"] {
+            assert!(provider_config(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

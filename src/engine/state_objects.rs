@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use addrs::{AbsResource, InstanceKey};
-use config::Config;
+use addrs::AbsResource;
 use cty::Value;
 use provider::Schemas;
 use state::State;
@@ -31,20 +30,6 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
         Some((key.clone(), stored.marked(schema)))
     });
     instances.collect()
-}
-
-/// An unknown value for the object of a resource that has neither `count` nor `for_each` and is not in the state, where no
-/// object is created.
-#[must_use]
-pub fn missing_object(config: &Config, schemas: &Schemas, resource: &AbsResource) -> Option<(InstanceKey, Value)> {
-    let address = resource.config();
-    let block = config.resource(&address)?;
-    if block.count.is_some() || block.for_each.is_some() {
-        return None;
-    }
-    let addrs::Resource { mode, ty, .. } = &address.resource;
-    let schema = schemas.resource(&config.provider_for(&address).provider, *mode, ty)?;
-    Some((InstanceKey::None, Value::unknown(schema.implied_type())))
 }
 
 /// The objects of a state that an operation changes as it goes. As an object source it is that of destroy plans and of their

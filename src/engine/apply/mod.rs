@@ -178,7 +178,7 @@ fn evaluator<'a>(
         state,
         schemas: providers.schemas(),
     };
-    let source = objects::object_source(plan, inputs.config, objects);
+    let source = objects::object_source(plan, objects);
     Evaluator::new(inputs.config, environment, inputs.variables, source)
         .with_functions(providers.functions())
         .with_schemas(providers.schemas())

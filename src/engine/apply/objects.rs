@@ -1,23 +1,18 @@
 //! The object sources of apply.
 
 use addrs::AbsResource;
-use config::Config;
 use cty::Value;
 
 use crate::eval::Reported;
 use crate::eval::objects::{ObjectSource, Objects, ReferencedResource};
 use crate::plan::{Mode, Plan};
-use crate::state_objects::{PartialObjects, StateObjects, missing_object};
+use crate::state_objects::{PartialObjects, StateObjects};
 
 /// The object source for the apply of a plan.
-pub(super) fn object_source<'a>(
-    plan: &Plan,
-    config: &'a Config,
-    state: StateObjects<'a>,
-) -> Box<dyn ObjectSource + 'a> {
+pub(super) fn object_source<'a>(plan: &Plan, state: StateObjects<'a>) -> Box<dyn ObjectSource + 'a> {
     match plan.mode {
         Mode::Destroy => Box::new(state),
-        Mode::RefreshOnly => Box::new(RefreshedObjects { state, config }),
+        Mode::RefreshOnly => Box::new(RefreshedObjects(state)),
         Mode::Normal if plan.is_partial() => Box::new(PartialObjects(state)),
         Mode::Normal => Box::new(AppliedObjects(state)),
     }
@@ -37,18 +32,11 @@ impl ObjectSource for AppliedObjects<'_> {
 }
 
 /// The refreshed objects of the state. Nothing is created or destroyed, so the instances are those with an object.
-struct RefreshedObjects<'a> {
-    state: StateObjects<'a>,
-    config: &'a Config,
-}
+struct RefreshedObjects<'a>(StateObjects<'a>);
 
 impl ObjectSource for RefreshedObjects<'_> {
     fn initial_objects(&self, resource: &AbsResource) -> Objects {
-        let mut objects = self.state.of(resource);
-        if objects.is_empty() {
-            objects.extend(missing_object(self.config, self.state.schemas, resource));
-        }
-        objects
+        self.0.of(resource)
     }
 
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {

@@ -7,9 +7,9 @@ use std::io;
 
 use cty::Type;
 use lang::eval::Context;
-use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting};
 use lang::scope::Unknowns;
 use libfuzzer_sys::fuzz_target;
+use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting};
 use syntax::Diagnostics;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -18,7 +18,8 @@ fuzz_target!(|bytes: &[u8]| {
     let surroundings = Unknowns::default();
     let (_, diagnostics) = lang::body::decode_body(&body, &schema(2), Context::new(&surroundings));
     within(&diagnostics, bytes.len());
-    let options = config::LoadOptions::new("1.11.4", &config::manifest::Manifest::default());
+    let manifest = config::manifest::Manifest::default();
+    let options = config::LoadOptions::new("1.11.4", &manifest);
     within(&config::load(&OneFile(bytes), ".", &options).diagnostics, bytes.len());
 });
 
