@@ -28,6 +28,7 @@ pub const TESTS: &[(&str, fn())] = &[
         "own::documents_of_workspaces_and_objects",
         documents_of_workspaces_and_objects,
     ),
+    ("own::documents_that_only_we_have", documents_that_only_we_have),
     (
         "own::a_state_beside_the_configuration",
         a_state_beside_the_configuration,
@@ -322,6 +323,109 @@ fn cycles_are_drawn() {
     mermaid.shows(&["flowchart LR", "linkStyle 0,1 stroke:red"]);
     w.run(&["graph", "-format=svg"])
         .fails_with(&["Unsupported graph format"]);
+}
+
+/// `-json` of `state list`, `fmt` and `providers`.
+fn documents_that_only_we_have() {
+    let w = Workspace::with(&[
+        (
+            "main.tf",
+            "resource \"terraform_data\" \"a\" {\n  for_each = toset([\"x\"])\n}\nmodule \"m\" {\n  source = \"./m\"\n  count  = 2\n}\n",
+        ),
+        (
+            "m/main.tf",
+            "terraform {\n  required_providers {\n    random = {\n      source  = \"hashicorp/random\"\n      version = \">= 3.0.0\"\n    \
+             }\n  }\n}\nresource \"random_pet\" \"p\" {}\n",
+        ),
+        ("untidy.tf", "locals {\n a = 1\n}\n"),
+    ]);
+    w.run(&["apply", "-auto-approve"]).ok();
+    w.run(&["taint", "module.m[1].random_pet.p"]).ok();
+    let listed = w.run(&["state", "list", "-json"]).ok().json();
+    assert_eq!(
+        listed,
+        serde_json::json!({
+            "format_version": "1.0",
+            "resource_instances": [
+                {
+                    "address": "terraform_data.a[\"x\"]",
+                    "mode": "managed",
+                    "type": "terraform_data",
+                    "name": "a",
+                    "index": "x",
+                    "provider_name": "terraform.io/builtin/terraform",
+                },
+                {
+                    "address": "module.m[0].random_pet.p",
+                    "module_address": "module.m[0]",
+                    "mode": "managed",
+                    "type": "random_pet",
+                    "name": "p",
+                    "provider_name": "registry.terraform.io/hashicorp/random",
+                },
+                {
+                    "address": "module.m[1].random_pet.p",
+                    "module_address": "module.m[1]",
+                    "mode": "managed",
+                    "type": "random_pet",
+                    "name": "p",
+                    "provider_name": "registry.terraform.io/hashicorp/random",
+                    "tainted": true,
+                },
+            ],
+        })
+    );
+    let one = w.run(&["state", "list", "-json", "module.m[0]"]).ok().json();
+    assert_eq!(one["resource_instances"].as_array().map(Vec::len), Some(1), "{one}");
+    w.run(&["state", "list", "-json", "module.n"])
+        .fails_with(&["Unknown module"]);
+
+    let checked = w.run(&["fmt", "-check", "-diff", "-json"]);
+    assert_eq!(checked.status, 3, "{}", checked.all());
+    let checked = checked.json();
+    assert_eq!(
+        checked["files"][0],
+        serde_json::json!({"path": "main.tf", "formatted": true, "written": false})
+    );
+    let untidy = &checked["files"][1];
+    assert_eq!(
+        (&untidy["formatted"], &untidy["written"]),
+        (&false.into(), &false.into())
+    );
+    let difference = untidy["diff"].as_str().expect("a text");
+    assert!(difference.contains("\n+  a = 1\n"), "{difference}");
+    let written = w.run(&["fmt", "-json"]).ok().json();
+    assert_eq!(
+        written["files"][1],
+        serde_json::json!({"path": "untidy.tf", "formatted": false, "written": true})
+    );
+    assert_eq!(w.read("untidy.tf"), "locals {\n  a = 1\n}\n");
+    w.write("untidy.tf", "locals {");
+    let broken = w.run(&["fmt", "-json"]);
+    assert_eq!(broken.status, 2, "{}", broken.all());
+    assert_eq!(broken.json()["diagnostics"][0]["severity"], "error");
+    w.run(&["fmt", "-json", "-"]).fails_with(&["only with -check"]);
+    w.write("untidy.tf", "");
+
+    let needed = w.run(&["providers", "-json"]).ok().json();
+    assert_eq!(
+        needed,
+        serde_json::json!({
+            "format_version": "1.0",
+            "root_module": {
+                "providers": [{"source": "terraform.io/builtin/terraform"}],
+                "modules": [{
+                    "providers": [{
+                        "source": "registry.terraform.io/hashicorp/random",
+                        "version_constraints": ">= 3.0.0",
+                    }],
+                    "name": "m",
+                }],
+            },
+            "tests": [],
+            "state": ["registry.terraform.io/hashicorp/random", "terraform.io/builtin/terraform"],
+        })
+    );
 }
 
 /// What Terraform 1.16 has of machine-readable output and of `console -scope`.

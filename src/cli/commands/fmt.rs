@@ -4,11 +4,13 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
+use serde_json::{Value as Json, json};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
+use crate::json::{Object, diagnostics};
 use crate::program;
 use crate::session::{Session, Status};
 use crate::views::unified_diff;
@@ -32,6 +34,7 @@ struct Arguments {
     diff: bool,
     check: bool,
     recursive: bool,
+    json: bool,
 }
 
 impl FromFlags for Arguments {
@@ -55,6 +58,12 @@ impl FromFlags for Arguments {
                 "Only check. The exit status is 0 if everything is formatted, and 3 if not.",
             ),
             recursive: flags.switch("recursive", false, "Also process files in subdirectories."),
+            json: flags.switch(
+                "json",
+                false,
+                "Output what was found of each file as JSON, with the differences where -diff asks for them. With standard input \
+                 only together with -check.",
+            ),
         }
     }
 }
@@ -74,11 +83,18 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let targets = &arguments.positional;
     let from_stdin = targets.first().is_some_and(|t| t == "-");
     let check = arguments.check;
+    if arguments.json && from_stdin && !check {
+        return Err(UsageError::new(
+            "Incompatible options",
+            "The text of standard input is written to standard output once it is formatted, so -json is possible only with -check.",
+        ));
+    }
     let mut formatter = Formatter {
         list: arguments.list && !from_stdin,
         write: arguments.write && !from_stdin && !check,
         diff: arguments.diff,
-        silent: check && (from_stdin || !arguments.list),
+        silent: check && (from_stdin || !arguments.list) && !arguments.json,
+        documents: arguments.json.then(Vec::new),
         check,
         recursive: arguments.recursive,
         session,
@@ -97,7 +113,18 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     } else {
         formatter.targets(targets);
     }
-    let failed = session.show(&formatter.problems, &formatter.sources);
+    let failed = match formatter.documents.take() {
+        Some(files) => {
+            let document = json!({
+                "format_version": "1.0",
+                "files": files,
+                "diagnostics": diagnostics::list(&formatter.problems, &formatter.sources),
+            });
+            session.ui.exact_line(cty::json::to_text(&document, Some(2)));
+            formatter.problems.has_errors()
+        }
+        None => session.show(&formatter.problems, &formatter.sources),
+    };
     Ok(match (failed, check && formatter.differs) {
         (true, _) => FAILED,
         (false, true) => DIFFERS,
@@ -112,6 +139,8 @@ struct Formatter<'s> {
     diff: bool,
     /// Whether only the exit status is required.
     silent: bool,
+    /// What a document will say of each file; `None` if none is wanted.
+    documents: Option<Vec<Json>>,
     check: bool,
     recursive: bool,
     /// Whether anything was not formatted.
@@ -213,7 +242,8 @@ impl Formatter<'_> {
         if self.silent {
             return;
         }
-        if differs && self.list {
+        let described = self.documents.is_some();
+        if differs && self.list && !described {
             self.session.ui.line(path);
         }
         if differs && self.write {
@@ -228,6 +258,19 @@ impl Formatter<'_> {
                     format!("{e}. The file is as it was."),
                 );
             }
+        }
+        if let Some(documents) = &mut self.documents {
+            let difference = (differs && self.diff).then(|| unified_diff::of_file(path, text, &formatted));
+            let file = Object::default()
+                .with("path", path)
+                .with("formatted", !differs)
+                .with("written", differs && self.write)
+                .with_some(
+                    "diff",
+                    difference.map(|text| String::from_utf8_lossy(&text).into_owned()),
+                );
+            documents.push(file.into());
+            return;
         }
         if differs && self.diff {
             self.session

@@ -21,7 +21,10 @@ pub const COMMAND: Command = Command {
     positional: "",
     details: "Updates the state to what the objects are now, without asking. \"apply -refresh-only\" shows the changes first.",
     declare: flags::declare::<Arguments>,
-    refused: &[],
+    refused: &[(
+        "invoke",
+        "a refresh invokes no action; \"plan\" and \"apply\" have this option.",
+    )],
     run: |session, matches| run(session, &flags::read(matches)),
 };
 

@@ -278,15 +278,24 @@ impl Planner<'_> {
         }
     }
 
+    /// What is wrong with the action that the user asks for, before anything is done: the configuration may not have it.
+    pub(super) fn missing_action(&self) -> Diagnostics {
+        let mut problems = Diagnostics::new();
+        if let Some(target) = &self.spec.options.invoke {
+            let address = target.config();
+            if self.context.inputs.config.action(&address).is_none() {
+                problems.push(invoked_not_found(
+                    target,
+                    format!("The configuration has no {address}."),
+                ));
+            }
+        }
+        problems
+    }
+
     /// Plans the invocations that the user asks for, after everything they refer to has been refreshed.
     pub(super) async fn plan_requested(&self, target: &AbsActionInstance) -> Result<(), Reported> {
-        let not_found = |why: String| Diagnostic::error(format!("invoke target {target} not found"), why);
         let address = target.config();
-        if self.context.inputs.config.action(&address).is_none() {
-            return Err(self
-                .context
-                .fail(not_found(format!("The configuration has no {address}."))));
-        }
         let action = self.configured(&address).map_err(|d| self.context.fail(d))?;
         let module = &target.module;
         if !self
@@ -296,7 +305,7 @@ impl Planner<'_> {
             .contains(module)
         {
             let why = format!("There is no instance {module} of the module. If it has several, choose one by its key.");
-            return Err(self.context.fail(not_found(why)));
+            return Err(self.context.fail(invoked_not_found(target, why)));
         }
         let callers = requested_callers(self.context.inputs.config, &action);
         if callers.is_empty() {
@@ -430,4 +439,8 @@ fn lasting(config: &Value, action: &ConfiguredAction<'_>) -> Result<(), Diagnost
         .at(&action.block.range));
     }
     Ok(())
+}
+
+fn invoked_not_found(target: &AbsActionInstance, why: String) -> Diagnostic {
+    Diagnostic::error(format!("invoke target {target} not found"), why)
 }

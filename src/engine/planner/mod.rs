@@ -313,9 +313,10 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<
     let (inputs, kind) = (planner.context.inputs, planner.spec.kind);
     let blocks = planner.context.blocks;
     let query = planner.spec.options.query.is_some();
-    let unmatched = planner.unmatched_blocks();
-    if unmatched.has_errors() {
-        return (None, unmatched);
+    for problems in [planner.unmatched_blocks(), planner.missing_action()] {
+        if problems.has_errors() {
+            return (None, problems);
+        }
     }
     if kind.imports() && !query {
         planner.check_imports();

@@ -1,6 +1,7 @@
 //! `providers`: which providers the modules and the state need. Its subcommands show their schemas, and get their packages for
 //! other machines.
 
+mod json;
 mod lock;
 mod mirror;
 mod schema;
@@ -44,6 +45,7 @@ pub const COMMAND: Command = Command {
 struct Arguments {
     positional: Vec<String>,
     test_directory: Option<String>,
+    json: bool,
 }
 
 impl FromFlags for Arguments {
@@ -54,6 +56,7 @@ impl FromFlags for Arguments {
         Arguments {
             positional,
             test_directory,
+            json: flags.switch("json", false, "Output the requirements as JSON."),
         }
     }
 }
@@ -67,8 +70,18 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Ok(state) => state,
         Err(status) => return Ok(status),
     };
+    let stored: BTreeSet<&Provider> = state.resources.values().map(|r| &r.provider.provider).collect();
     let mut problems = Diagnostics::new();
-    let mut tree = module(&project.config.root, &needs_of(&project.config, &mut problems));
+    let needs = needs_of(&project.config, &mut problems);
+    if arguments.json {
+        let document = json::document(&project.config, &needs, &tested.files, &stored, &mut problems);
+        if session.show(&problems, &project.sources) {
+            return Ok(1);
+        }
+        session.ui.exact_line(cty::json::to_text(&document, Some(2)));
+        return Ok(0);
+    }
+    let mut tree = module(&project.config.root, &needs);
     tree.extend(tested.files.iter().map(|file| of_file(file, &mut problems)));
     if session.show(&problems, &project.sources) {
         return Ok(1);
@@ -76,7 +89,6 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let mut out = "\nProviders required by configuration:\n.\n".to_owned();
     draw(&tree, &mut out);
     out.push('\n');
-    let stored: BTreeSet<&Provider> = state.resources.values().map(|r| &r.provider.provider).collect();
     if !stored.is_empty() {
         out.push_str("Providers required by state:\n\n");
         for provider in stored {

@@ -1,13 +1,15 @@
 //! `state list`.
 
-use addrs::{AbsResourceInstance, Target};
-use state::State;
+use addrs::{AbsResourceInstance, InstanceKey, Target};
+use serde_json::{Value as Json, json};
+use state::{ObjectStatus, State};
 
 use super::{edit, no_state};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::state_to_read;
 use crate::commands::Command;
+use crate::json::Object;
 use crate::session::{Session, Status};
 use crate::state_session;
 
@@ -25,6 +27,7 @@ struct Arguments {
     positional: Vec<String>,
     state: Option<String>,
     id: Option<String>,
+    json: bool,
 }
 
 impl FromFlags for Arguments {
@@ -33,6 +36,11 @@ impl FromFlags for Arguments {
             positional: flags.positional(),
             state: state_to_read(flags),
             id: flags.value("id", "ID", "List only instances whose object has this id."),
+            json: flags.switch(
+                "json",
+                false,
+                "Output the instances as JSON, without the values of their objects.",
+            ),
         }
     }
 }
@@ -42,12 +50,59 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Ok(found) => found,
         Err(status) => return Ok(status),
     };
-    for address in selected {
-        if arguments.id.as_deref().is_none_or(|id| has_id(&state, &address, id)) {
-            session.ui.line(address.to_string());
-        }
+    let listed = selected
+        .into_iter()
+        .filter(|address| arguments.id.as_deref().is_none_or(|id| has_id(&state, address, id)));
+    if arguments.json {
+        let document = json!({
+            "format_version": "1.0",
+            "resource_instances": listed.map(|address| instance(&state, &address)).collect::<Vec<_>>(),
+        });
+        session.ui.exact_line(cty::json::to_text(&document, Some(2)));
+        return Ok(0);
+    }
+    for address in listed {
+        session.ui.line(address.to_string());
     }
     Ok(0)
+}
+
+/// What a document says of an instance: the parts of its address under the names that `show -json` gives them, its provider, and
+/// what is unusual about its objects.
+fn instance(state: &State, address: &AbsResourceInstance) -> Json {
+    let resource = state
+        .resources
+        .get(&address.resource.resource.absolute(&address.module));
+    let found = resource.and_then(|resource| resource.instances.get(&address.resource.key));
+    let tainted = found
+        .and_then(|found| found.current.as_ref())
+        .is_some_and(|object| object.status == ObjectStatus::Tainted);
+    let deposed: Vec<String> = found
+        .into_iter()
+        .flat_map(|found| found.deposed.keys())
+        .map(|key| key.0.to_string())
+        .collect();
+    let index = match &address.resource.key {
+        InstanceKey::None => None,
+        InstanceKey::Int(n) => Some(Json::from(*n)),
+        InstanceKey::String(key) => Some(Json::from(&**key)),
+    };
+    let addrs::Resource { mode, ty, name } = &address.resource.resource;
+    let module = address.module.to_string();
+    Object::default()
+        .with("address", address.to_string())
+        .with_content("module_address", module)
+        .with("mode", mode.as_str())
+        .with("type", &**ty)
+        .with("name", &**name)
+        .with_some("index", index)
+        .with_some(
+            "provider_name",
+            resource.map(|resource| resource.provider.provider.to_string()),
+        )
+        .with_content("tainted", tainted)
+        .with_content("deposed_keys", deposed)
+        .into()
 }
 
 /// The state of the command, and its instances: all, or those that these addresses select.
