@@ -114,11 +114,11 @@ fn at_any_moment() {
     let mut seen = BTreeSet::new();
     for end in moments {
         let next = ops.get(end).map_or(f64::MAX, |(time, _)| *time);
-        let sent = history.iter().filter(|(time, _)| {
+        let mut sent = history.iter().filter(|(time, _)| {
             time.duration_since(UNIX_EPOCH)
                 .is_ok_and(|time| time.as_secs_f64() < next)
         });
-        let state = sent.last().map(|(_, state)| state.as_slice());
+        let state = sent.next_back().map(|(_, state)| state.as_slice());
         let done = || ops[..end].iter().map(|(_, op)| op);
         let real = disk::on_the_disk(done(), Kept::All);
         for kept in [Kept::All, Kept::Nothing, Kept::Contents, Kept::Some(end as u64)] {
