@@ -75,7 +75,8 @@ pub fn the_same_as_terraform() {
 
 /// Whether Terraform got stuck where we go on: in a cycle of its own making, as its graph orders some destructions both ways,
 /// where ours, which orders objects and not blocks, has none; before the plan of a refresh that it made itself, which it does
-/// not carry out as there is nothing in it; or before a trigger of which there is no instance. Or it has left a deposed object where
+/// not carry out as there is nothing in it; before a trigger of which there is no instance; or where its own provider contradicts
+/// its plan. Or it has left a deposed object where
 /// nothing failed: see [`FLAGS`]. What comes after cannot be compared.
 fn is_stuck(step: &Value) -> bool {
     let resources = step["apply"]["state"]["resources"].as_array();
@@ -89,7 +90,12 @@ fn is_stuck(step: &Value) -> bool {
     }
     ["plan", "apply", "done"].iter().any(|command| {
         let problems = step[command]["problems"].as_array();
-        let reasons = ["Cycle", "Cannot apply non-applyable plan", "no change found for"];
+        let reasons = [
+            "Cycle",
+            "Cannot apply non-applyable plan",
+            "no change found for",
+            "Provider produced inconsistent final plan",
+        ];
         let stuck = |p: &str| reasons.iter().any(|r| p.contains(r));
         problems.is_some_and(|all| all.iter().any(|p| p.as_str().is_some_and(stuck)))
     })
