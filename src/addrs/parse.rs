@@ -168,6 +168,11 @@ const RESERVED: &[&str] = &[
     "arg",
 ];
 
+/// Whether the address of a managed resource of this type needs the word `resource` before it.
+pub(crate) fn is_another_beginning(ty: &str) -> bool {
+    matches!(ty, "data" | "ephemeral" | "resource") || RESERVED.contains(&ty)
+}
+
 /// The resource at the beginning, and the rest.
 fn resource(steps: &[Step]) -> Result<(Resource, &[Step]), ParseError> {
     let (mode, rest) = match steps {
@@ -416,7 +421,6 @@ mod tests {
         ] {
             assert_eq!(resource_instance(text).unwrap().to_string(), text);
         }
-        assert_eq!(resource_instance("resource.module.x").unwrap().to_string(), "module.x");
     }
 
     #[test]
@@ -447,6 +451,22 @@ mod tests {
         assert!(!target("module.m[0]").unwrap().selects(&instance));
         assert!(target("module.m.module.n.t.a").unwrap().selects(&instance));
         assert!(!target("t.a").unwrap().selects(&instance));
+    }
+
+    #[test]
+    fn types_with_the_name_of_something_else_round_trip() {
+        for text in [
+            "resource.module.a",
+            "module.m.resource.data.b[0]",
+            "resource.resource.c",
+            "resource.local.d",
+        ] {
+            assert_eq!(resource_instance(text).unwrap().to_string(), text);
+        }
+        assert_eq!(
+            resource_instance("resource.null_resource.a").unwrap().to_string(),
+            "null_resource.a"
+        );
     }
 
     #[test]

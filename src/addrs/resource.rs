@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{InstanceKey, Module, ModuleInstance};
+use crate::{InstanceKey, Module, ModuleInstance, parse};
 
 /// How a resource is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,6 +98,8 @@ impl Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.mode {
+            // It would be read as something else.
+            Mode::Managed if parse::is_another_beginning(&self.ty) => f.write_str("resource.")?,
             Mode::Managed => {}
             Mode::Data => f.write_str("data.")?,
             Mode::Ephemeral => f.write_str("ephemeral.")?,
