@@ -168,8 +168,8 @@ const RESERVED: &[&str] = &[
     "arg",
 ];
 
-/// Whether the address of a managed resource of this type needs the word `resource` before it.
-pub(crate) fn is_another_beginning(ty: &str) -> bool {
+/// Whether an address that begins with this resource type would be read as something else, without the prefix `resource.`.
+pub(crate) fn needs_resource_prefix(ty: &str) -> bool {
     matches!(ty, "data" | "ephemeral" | "resource") || RESERVED.contains(&ty)
 }
 

@@ -98,8 +98,7 @@ impl Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.mode {
-            // It would be read as something else.
-            Mode::Managed if parse::is_another_beginning(&self.ty) => f.write_str("resource.")?,
+            Mode::Managed if parse::needs_resource_prefix(&self.ty) => f.write_str("resource.")?,
             Mode::Managed => {}
             Mode::Data => f.write_str("data.")?,
             Mode::Ephemeral => f.write_str("ephemeral.")?,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use support::crash::{self, CrashTest};
 use support::disk::{self, Kept, Op};
@@ -16,22 +16,6 @@ pub const TESTS: &[(&str, fn())] = &[("a_power_cut_at_any_moment_loses_nothing",
 
 /// How many objects the configuration has.
 const OBJECTS: usize = 4;
-
-/// Whether this machine lets `strace` trace; the test is skipped by name where not.
-fn traceable() -> bool {
-    const TEST: &str = "power_cut::a_power_cut_at_any_moment_loses_nothing";
-    if support::needs("strace", TEST).is_none() {
-        return false;
-    }
-    let traced = std::process::Command::new("strace")
-        .args(["-o", "/dev/null", "true"])
-        .output();
-    let can = traced.is_ok_and(|traced| traced.status.success());
-    if !can {
-        support::skip(TEST, "strace", "may not trace other programs here");
-    }
-    can
-}
 
 fn directory(lab: &Lab) -> Workspace {
     let w = lab.without();
@@ -80,8 +64,17 @@ fn restore(w: &Workspace, found: &BTreeMap<String, Vec<u8>>, real: &BTreeMap<Str
     }
 }
 
+/// What the server may have between two operations here: what it had at the first one, and what came until the second.
+fn stored(history: &[(f64, Vec<u8>)], from: f64, until: f64) -> Vec<Option<&[u8]>> {
+    let before = history.iter().rev().find(|(time, _)| *time < from);
+    let after = history.iter().filter(|(time, _)| (from..until).contains(time));
+    let mut states = vec![before.map(|(_, state)| state.as_slice())];
+    states.extend(after.map(|(_, state)| Some(state.as_slice())));
+    states
+}
+
 fn at_any_moment() {
-    if !traceable() {
+    if !disk::traceable("power_cut::a_power_cut_at_any_moment_loses_nothing") {
         return;
     }
     let lab = http::lab();
@@ -91,61 +84,61 @@ fn at_any_moment() {
     let mut ops = recorded(&w, 1, OBJECTS);
     ops.extend(recorded(&w, 2, OBJECTS));
     ops.extend(recorded(&w, 3, 0));
-    let history = server.history();
+    ops.retain(|(_, op)| {
+        let of_files = ["out/", ".terraform/journals"]
+            .iter()
+            .any(|place| op.name().starts_with(place));
+        // The journals are there if the name of their directory is.
+        of_files || matches!(op, Op::SyncDirectory(_))
+    });
+    assert!(ops.len() > 40, "{ops:#?}");
+    let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64();
+    let history: Vec<_> = server
+        .history()
+        .into_iter()
+        .map(|(time, state)| (seconds(time), state))
+        .collect();
     assert!(history.len() >= 3, "{} states were written", history.len());
-    let concerns = |op: &Op| {
-        match op {
-            Op::Create(name) | Op::CreateDirectory(name) | Op::Write(name, ..) | Op::Truncate(name, _) => name,
-            Op::Sync(name) | Op::SyncDirectory(name) | Op::Rename(_, name) | Op::Remove(name) => name,
-        }
-        .clone()
-    };
-    let counts = |op: &Op| concerns(op).starts_with("out/") || concerns(op).starts_with(".terraform/journals");
-    let moments: Vec<usize> = (1..ops.len()).filter(|end| counts(&ops[end - 1].1)).collect();
-    assert!(moments.len() > 40, "{ops:#?}");
-    // What was sent to the server without a change here afterwards is a moment of its own.
+    w.write("log", "");
     let test = CrashTest {
         workspace: &w,
         program: Tool::Monoform.path().into(),
         objects: OBJECTS,
         window: 1,
     };
-    w.write("log", "");
     let mut seen = BTreeSet::new();
-    for end in moments {
+    for end in 1..=ops.len() {
         let next = ops.get(end).map_or(f64::MAX, |(time, _)| *time);
-        let mut sent = history.iter().filter(|(time, _)| {
-            time.duration_since(UNIX_EPOCH)
-                .is_ok_and(|time| time.as_secs_f64() < next)
-        });
-        let state = sent.next_back().map(|(_, state)| state.as_slice());
         let done = || ops[..end].iter().map(|(_, op)| op);
         let real = disk::on_the_disk(done(), Kept::All);
+        let exist: Vec<_> = objects(&real).collect();
         for kept in [Kept::All, Kept::Nothing, Kept::Contents, Kept::Some(end as u64)] {
             let mut found = disk::on_the_disk(done(), kept);
             found.retain(|name, _| name.starts_with(".terraform/journals/"));
-            // Many moments leave the same.
-            if !seen.insert((
-                objects(&real).map(|(n, c)| (n.clone(), c.clone())).collect::<Vec<_>>(),
-                found.clone(),
-                state.map(<[u8]>::to_vec),
-            )) {
-                continue;
+            for state in stored(&history, ops[end - 1].0, next) {
+                // Many moments leave the same.
+                if !seen.insert(format!("{exist:?}{found:?}{state:?}")) {
+                    continue;
+                }
+                restore(&w, &found, &real);
+                server.restore(state);
+                let outcome = test.compare(1, OBJECTS);
+                assert!(
+                    outcome.lost.is_empty() && outcome.wrong.is_empty(),
+                    "after {end} of {} operations, {kept:?}: lost {:?}, wrong {:?}, named {:?}; last {:?}\n{}",
+                    ops.len(),
+                    outcome.lost,
+                    outcome.wrong,
+                    outcome.named,
+                    ops[end - 1],
+                    outcome.text
+                );
             }
-            restore(&w, &found, &real);
-            server.restore(state);
-            let outcome = test.compare(1, OBJECTS);
-            assert!(
-                outcome.lost.is_empty() && outcome.wrong.is_empty(),
-                "after {end} of {} operations, {kept:?}: lost {:?}, wrong {:?}, named {:?}; last {:?}\n{}",
-                ops.len(),
-                outcome.lost,
-                outcome.wrong,
-                outcome.named,
-                ops[end - 1],
-                outcome.text
-            );
         }
     }
-    eprintln!("{} operations recorded; recovered from {} disks", ops.len(), seen.len());
+    eprintln!(
+        "{} operations recorded; recovered from {} moments",
+        ops.len(),
+        seen.len()
+    );
 }

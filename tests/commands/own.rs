@@ -28,6 +28,10 @@ pub const TESTS: &[(&str, fn())] = &[
         "own::documents_of_workspaces_and_objects",
         documents_of_workspaces_and_objects,
     ),
+    (
+        "own::an_action_that_is_not_configured",
+        an_action_that_is_not_configured,
+    ),
     ("own::documents_that_only_we_have", documents_that_only_we_have),
     (
         "own::a_state_beside_the_configuration",
@@ -405,8 +409,19 @@ fn documents_that_only_we_have() {
     assert_eq!(broken.status, 2, "{}", broken.all());
     assert_eq!(broken.json()["diagnostics"][0]["severity"], "error");
     w.run(&["fmt", "-json", "-"]).fails_with(&["only with -check"]);
+    let piped = shell(&w, "printf 'a=1\\n' | tf fmt -check -json -");
+    assert_eq!(piped.status, 3, "{}", piped.all());
+    assert_eq!(
+        piped.json()["files"],
+        serde_json::json!([{"path": "<stdin>", "formatted": false, "written": false}])
+    );
     w.write("untidy.tf", "");
 
+    w.write(
+        "m.tftest.hcl",
+        "run \"alone\" {\n  module {\n    source = \"./m\"\n  }\n}\n",
+    );
+    w.run(&["init"]).ok();
     let needed = w.run(&["providers", "-json"]).ok().json();
     assert_eq!(
         needed,
@@ -422,10 +437,36 @@ fn documents_that_only_we_have() {
                     "name": "m",
                 }],
             },
-            "tests": [],
+            "tests": [{
+                "path": "m.tftest.hcl",
+                "runs": [{
+                    "name": "alone",
+                    "module": {
+                        "providers": [{
+                            "source": "registry.terraform.io/hashicorp/random",
+                            "version_constraints": ">= 3.0.0",
+                        }],
+                    },
+                }],
+            }],
             "state": ["registry.terraform.io/hashicorp/random", "terraform.io/builtin/terraform"],
         })
     );
+}
+
+/// Such a plan has failed before it began, so there is nothing to sum up, as in Terraform 1.16.
+fn an_action_that_is_not_configured() {
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
+    let invoke = "-invoke=action.local_command.a";
+    let text = w
+        .run(&["plan", "-no-color", invoke])
+        .fails_with(&["invoke target action.local_command.a not found"]);
+    assert!(!text.all().contains("Planning failed"), "{}", text.all());
+    let stream = w.run(&["plan", "-json", invoke]);
+    assert_eq!(stream.status, 1, "{}", stream.all());
+    assert!(!stream.stdout.contains("change_summary"), "{}", stream.stdout);
+    w.run(&["refresh", "-no-color", invoke])
+        .fails_with(&["-invoke is not supported here"]);
 }
 
 /// What Terraform 1.16 has of machine-readable output and of `console -scope`.

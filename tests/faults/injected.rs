@@ -6,25 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::crash::{self, CrashTest};
+use support::disk::traceable;
 use support::{Ran, Workspace, monoform, ran};
 
 use crate::no_orphans;
 
 /// The system calls by which a state and its journal come to the disk.
 const CALLS: &[&str] = &["fdatasync", "fsync", "rename", "ftruncate", "unlink", "fallocate"];
-
-/// Whether this machine lets `strace` trace; the test is skipped by name where not.
-fn traceable(test: &str) -> bool {
-    if support::needs("strace", test).is_none() {
-        return false;
-    }
-    let traced = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
-    let can = traced.is_ok_and(|o| o.status.success());
-    if !can {
-        support::skip(test, "strace", "may not trace other programs here");
-    }
-    can
-}
 
 /// Runs a command in which something happens at one system call. `when` counts in each thread for itself.
 fn injected(w: &Workspace, call: &str, what: &str, when: usize, paths: &[PathBuf], args: &[&str]) -> (Ran, bool) {

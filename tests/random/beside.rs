@@ -76,8 +76,7 @@ pub fn the_same_as_terraform() {
 /// Whether Terraform got stuck where we go on: in a cycle of its own making, as its graph orders some destructions both ways,
 /// where ours, which orders objects and not blocks, has none; before the plan of a refresh that it made itself, which it does
 /// not carry out as there is nothing in it; before a trigger of which there is no instance; or where its own provider contradicts
-/// its plan. Or it has left a deposed object where
-/// nothing failed: see [`FLAGS`]. What comes after cannot be compared.
+/// its plan. Or it has left a deposed object where nothing failed: see [`FLAGS`]. What comes after cannot be compared.
 fn is_stuck(step: &Value) -> bool {
     let resources = step["apply"]["state"]["resources"].as_array();
     let mut instances = resources

@@ -31,6 +31,32 @@ pub enum Op {
     Remove(String),
 }
 
+/// Whether this machine lets `strace` trace; the test is skipped by name where not.
+#[track_caller]
+#[must_use]
+pub fn traceable(test: &str) -> bool {
+    if crate::needs("strace", test).is_none() {
+        return false;
+    }
+    let traced = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
+    let can = traced.is_ok_and(|traced| traced.status.success());
+    if !can {
+        crate::skip(test, "strace", "may not trace other programs here");
+    }
+    can
+}
+
+impl Op {
+    /// The file or directory that it concerns; of a new name, that.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Op::Create(name) | Op::CreateDirectory(name) | Op::Write(name, ..) | Op::Truncate(name, _) => name,
+            Op::Sync(name) | Op::SyncDirectory(name) | Op::Rename(_, name) | Op::Remove(name) => name,
+        }
+    }
+}
+
 /// A command that runs a program under `strace`, which writes what it does to files into a directory.
 #[must_use]
 pub fn recording(program: &str, traces: &Path) -> Command {

@@ -70,7 +70,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
         if let Some((_, why)) = refused.iter().find(|(refused, _)| *refused == name) {
             return Err(UsageError::new(
                 "Option not supported",
-                format!("The option -{name} is not supported by this version of Monoform: {why}"),
+                format!("The option -{name} is not supported here: {why}"),
             ));
         }
         let Some(declared) = command.get_arguments().find(|a| a.get_long() == Some(name)) else {

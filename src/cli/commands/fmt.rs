@@ -61,8 +61,8 @@ impl FromFlags for Arguments {
             json: flags.switch(
                 "json",
                 false,
-                "Output what was found of each file as JSON, with the differences where -diff asks for them. With standard input \
-                 only together with -check.",
+                "Output what was found of each file as JSON, formatted ones too, with the differences where -diff asks for \
+                 them. The option -list has no effect then. With standard input only together with -check.",
             ),
         }
     }
@@ -90,7 +90,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         ));
     }
     let mut formatter = Formatter {
-        list: arguments.list && !from_stdin,
+        list: arguments.list && !from_stdin && !arguments.json,
         write: arguments.write && !from_stdin && !check,
         diff: arguments.diff,
         silent: check && (from_stdin || !arguments.list) && !arguments.json,
@@ -242,8 +242,7 @@ impl Formatter<'_> {
         if self.silent {
             return;
         }
-        let described = self.documents.is_some();
-        if differs && self.list && !described {
+        if differs && self.list {
             self.session.ui.line(path);
         }
         if differs && self.write {

@@ -278,16 +278,14 @@ impl Planner<'_> {
         }
     }
 
-    /// What is wrong with the action that the user asks for, before anything is done: the configuration may not have it.
+    /// The error for an action of `-invoke` that the configuration does not have.
     pub(super) fn missing_action(&self) -> Diagnostics {
         let mut problems = Diagnostics::new();
         if let Some(target) = &self.spec.options.invoke {
             let address = target.config();
             if self.context.inputs.config.action(&address).is_none() {
-                problems.push(invoked_not_found(
-                    target,
-                    format!("The configuration has no {address}."),
-                ));
+                let why = format!("The configuration has no {address}.");
+                problems.push(invoked_not_found(target, why));
             }
         }
         problems

@@ -1,6 +1,6 @@
 //! `state list`.
 
-use addrs::{AbsResourceInstance, InstanceKey, Target};
+use addrs::{AbsResourceInstance, Target};
 use serde_json::{Value as Json, json};
 use state::{ObjectStatus, State};
 
@@ -9,7 +9,7 @@ use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::state_to_read;
 use crate::commands::Command;
-use crate::json::Object;
+use crate::json::{Object, instance_key};
 use crate::session::{Session, Status};
 use crate::state_session;
 
@@ -67,8 +67,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     Ok(0)
 }
 
-/// What a document says of an instance: the parts of its address under the names that `show -json` gives them, its provider, and
-/// what is unusual about its objects.
+/// What a document says of an instance: the parts of its address under the names that `show -json` gives them, its provider,
+/// whether its object is tainted, and the keys of deposed ones.
 fn instance(state: &State, address: &AbsResourceInstance) -> Json {
     let resource = state
         .resources
@@ -82,11 +82,6 @@ fn instance(state: &State, address: &AbsResourceInstance) -> Json {
         .flat_map(|found| found.deposed.keys())
         .map(|key| key.0.to_string())
         .collect();
-    let index = match &address.resource.key {
-        InstanceKey::None => None,
-        InstanceKey::Int(n) => Some(Json::from(*n)),
-        InstanceKey::String(key) => Some(Json::from(&**key)),
-    };
     let addrs::Resource { mode, ty, name } = &address.resource.resource;
     let module = address.module.to_string();
     Object::default()
@@ -95,7 +90,7 @@ fn instance(state: &State, address: &AbsResourceInstance) -> Json {
         .with("mode", mode.as_str())
         .with("type", &**ty)
         .with("name", &**name)
-        .with_some("index", index)
+        .with_some("index", instance_key(&address.resource.key))
         .with_some(
             "provider_name",
             resource.map(|resource| resource.provider.provider.to_string()),
