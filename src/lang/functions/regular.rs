@@ -460,13 +460,16 @@ impl<'p> Translation<'p> {
                 };
                 let negative = (c == 'P') != other;
                 self.rest = &here[property.len()..];
-                if name == "Cs" {
-                    // Surrogates, which no text has.
+                let Some(name) = property_name(name) else {
+                    return Err(wrong("invalid character class range", property));
+                };
+                if name == "cs" || name == "surrogate" {
+                    // No text has any.
                     self.nothing(negative, class);
                     return Ok(());
                 }
                 let translated = format!("\\{}{{{name}}}", if negative { 'P' } else { 'p' });
-                if !is_property(name) || Regex::new(&translated).is_err() {
+                if Regex::new(&translated).is_err() {
                     return Err(wrong("invalid character class range", property));
                 }
                 self.out.push_str(&translated);
@@ -489,19 +492,107 @@ impl<'p> Translation<'p> {
     }
 }
 
-/// Whether RE2 knows a property of characters by this name: general categories by their short names, and scripts by their
-/// long ones.
-fn is_property(name: &str) -> bool {
+/// What a property of characters is called by its name in lower case without blanks, hyphens and underscores, if Go's
+/// regular expressions know it (as of 1.25): general categories by short and long names, scripts by their long ones.
+/// Scripts of several words, which Go has in its tables and no longer finds by any name, are known here.
+fn property_name(name: &str) -> Option<String> {
     const CATEGORIES: &[&str] = &[
-        "Any", "C", "Cc", "Cf", "Co", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No",
-        "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs",
+        "any",
+        "ascii",
+        "assigned",
+        "c",
+        "cc",
+        "cf",
+        "cn",
+        "co",
+        "cs",
+        "l",
+        "lc",
+        "ll",
+        "lm",
+        "lo",
+        "lt",
+        "lu",
+        "m",
+        "mc",
+        "me",
+        "mn",
+        "n",
+        "nd",
+        "nl",
+        "no",
+        "p",
+        "pc",
+        "pd",
+        "pe",
+        "pf",
+        "pi",
+        "po",
+        "ps",
+        "s",
+        "sc",
+        "sk",
+        "sm",
+        "so",
+        "z",
+        "zl",
+        "zp",
+        "zs",
+        // Aliases.
+        "casedletter",
+        "closepunctuation",
+        "cntrl",
+        "combiningmark",
+        "connectorpunctuation",
+        "control",
+        "currencysymbol",
+        "dashpunctuation",
+        "decimalnumber",
+        "digit",
+        "enclosingmark",
+        "finalpunctuation",
+        "format",
+        "initialpunctuation",
+        "letter",
+        "letternumber",
+        "lineseparator",
+        "lowercaseletter",
+        "mark",
+        "mathsymbol",
+        "modifierletter",
+        "modifiersymbol",
+        "nonspacingmark",
+        "number",
+        "openpunctuation",
+        "other",
+        "otherletter",
+        "othernumber",
+        "otherpunctuation",
+        "othersymbol",
+        "paragraphseparator",
+        "privateuse",
+        "punct",
+        "punctuation",
+        "separator",
+        "spaceseparator",
+        "spacingmark",
+        "surrogate",
+        "symbol",
+        "titlecaseletter",
+        "unassigned",
+        "uppercaseletter",
     ];
+    /// The scripts whose long names are as long as the codes of others, which are no names here.
+    const OF_FOUR_LETTERS: &[&str] = &["ahom", "cham", "kawi", "lisu", "modi", "newa", "thai", "toto"];
+    let kept = name.chars().filter(|c| !matches!(c, ' ' | '-' | '_'));
+    let name: String = kept.map(|c| c.to_ascii_lowercase()).collect();
     let script = || {
-        name.starts_with(|c: char| c.is_ascii_uppercase())
-            && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_')
+        name.chars().all(|c| c.is_ascii_alphabetic())
+            && (name.len() != 4 || OF_FOUR_LETTERS.contains(&name.as_str()))
+            && name != "unknown"
             && Regex::new(&format!("\\p{{Script={name}}}")).is_ok()
     };
-    CATEGORIES.contains(&name) || script()
+    (CATEGORIES.contains(&name.as_str()) || script()).then_some(name)
 }
 
 fn wrong(why: &str, part: &str) -> PatternError {
