@@ -7,7 +7,7 @@
 //! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
 //! configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other left off.
 //! [`modules`]: modules installed by both. [`named`]: records in zones of BIND. [`our_plugins`]: our plugins, called by
-//! Terraform and by hand. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step. [`running`]: how providers run and end.
+//! Terraform and by hand. [`racks`]: what version 2 of the plugin SDK has beyond a plain resource. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step. [`running`]: how providers run and end.
 
 #![allow(
     clippy::expect_used,
@@ -26,6 +26,7 @@ mod kinds;
 mod modules;
 mod named;
 mod our_plugins;
+mod racks;
 mod recorded;
 mod running;
 mod sdkv2;
@@ -150,6 +151,21 @@ fn main() {
             "certificates::a_web_server_that_redirects",
             &[],
             certificates::a_web_server_that_redirects,
+        ),
+        (
+            "racks::as_in_terraform_1_16",
+            &["go", "terraform-1.16"],
+            racks::as_in_terraform_1_16,
+        ),
+        (
+            "racks::as_in_terraform_1_11",
+            &["go", "terraform"],
+            racks::as_in_terraform_1_11,
+        ),
+        (
+            "racks::imported_by_identity",
+            &["go", "terraform-1.16"],
+            racks::imported_by_identity,
         ),
         ("framework::the_life_of_a_book", &["go"], framework::the_life_of_a_book),
         ("framework::an_import_by_apply", &["go"], framework::an_import_by_apply),

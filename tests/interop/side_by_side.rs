@@ -54,6 +54,9 @@ pub fn without_what_1_11_lacks(document: &mut Value) {
         "terraform_version",
         "identity_schema_version",
         "resource_identity_schemas",
+        "identity",
+        "before_identity",
+        "after_identity",
         "store",
     ] {
         without(document, key);

@@ -1,10 +1,14 @@
 //! The expressions of the configuration, as JSON plans have them: constant values, and references.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use addrs::Referenceable;
+use lang::body::{decode_body, written_as_blocks};
 use lang::eval::{Context, evaluate};
-use lang::refs::{reference, traversals};
+use lang::refs::{reference, references_in_body, traversals};
 use lang::scope::{Constant, Reference};
-use schema::{BlockSchema, Nesting};
+use schema::{AttributeSchema, BlockSchema, Nesting};
 use serde_json::{Map, Value as Json};
 use syntax::Diagnostics;
 use syntax::ast::{Body, Expr, TraversalStep};
@@ -19,6 +23,11 @@ pub(super) fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
     for attribute in &body.attributes {
         if schema.attributes.contains_key(&attribute.name) {
             out.insert(attribute.name.to_string(), expression(&attribute.expr));
+        }
+    }
+    for (name, attribute) in &schema.attributes {
+        if let Some(written) = attribute_of_blocks(body, name, attribute) {
+            out.insert(name.to_string(), written);
         }
     }
     for (name, nested) in &schema.blocks {
@@ -47,6 +56,39 @@ pub(super) fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
         out.insert(name.to_string(), document);
     }
     Json::Object(out)
+}
+
+/// The expression that an attribute is where the provider has a list or set of objects and the configuration writes blocks.
+fn attribute_of_blocks(body: &Body, name: &Arc<str>, attribute: &AttributeSchema) -> Option<Json> {
+    let block = written_as_blocks(attribute)?;
+    let blocks: Vec<_> = body.blocks.iter().filter(|b| b.ty == *name).cloned().collect();
+    if blocks.is_empty() {
+        return None;
+    }
+    let found = blocks
+        .iter()
+        .flat_map(|b| references_in_body(&b.body, &block).0)
+        .flat_map(|reference| prefixes(&reference));
+    let names: Vec<String> = found.collect();
+    if !names.is_empty() {
+        return Some(Object::default().with_content("references", names).into());
+    }
+    let alone = Body {
+        attributes: Vec::new(),
+        blocks,
+        ..body.clone()
+    };
+    let schema = BlockSchema {
+        attributes: BTreeMap::from([(name.clone(), attribute.clone())]),
+        ..BlockSchema::default()
+    };
+    let (value, problems) = decode_body(&alone, &schema, Context::new(&Constant));
+    match value.get(name) {
+        Some(value) if problems.is_empty() && value.is_wholly_known() => {
+            Some(Object::default().with_some("constant_value", known_part(value)).into())
+        }
+        _ => Some(Json::Object(Map::new())),
+    }
 }
 
 /// An expression: its value if it is constant, else what it refers to. In the JSON syntax it is both what is written, with

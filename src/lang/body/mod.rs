@@ -370,6 +370,18 @@ fn takes_blocks(schema: &AttributeSchema) -> bool {
     matches!(&schema.ty, AttributeType::Plain(Type::List(e) | Type::Set(e)) if matches!(**e, Type::Object(_)))
 }
 
+/// The schema of the blocks that an attribute may be written as, too, if it may.
+pub fn written_as_blocks(schema: &AttributeSchema) -> Option<BlockSchema> {
+    let element = match &schema.ty {
+        AttributeType::Plain(ty) if takes_blocks(schema) => ty.element(),
+        _ => None,
+    };
+    match element {
+        Some(Type::Object(object)) => Some(schema_of_object(object)),
+        _ => None,
+    }
+}
+
 /// The schema of the blocks that an attribute's objects may be written as: all attributes optional.
 fn schema_of_object(object: &ObjectType) -> BlockSchema {
     let attributes = object.attributes().iter().map(|a| {

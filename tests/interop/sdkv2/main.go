@@ -25,7 +25,7 @@ func shed() *schema.Provider {
 		Schema: map[string]*schema.Schema{
 			"directory": {Type: schema.TypeString, Required: true},
 		},
-		ResourcesMap:   map[string]*schema.Resource{"shed_tool": tool()},
+		ResourcesMap:   map[string]*schema.Resource{"shed_tool": tool(), "shed_rack": rack()},
 		DataSourcesMap: map[string]*schema.Resource{"shed_weight": weight()},
 		ConfigureContextFunc: func(_ context.Context, d *schema.ResourceData) (any, diag.Diagnostics) {
 			return d.Get("directory").(string), nil
