@@ -90,6 +90,23 @@ fn with_name(mut problem: Diagnostic) -> Diagnostic {
 }
 
 impl Session {
+    /// A session in a directory, before any flags.
+    #[must_use]
+    pub fn new(ui: Arc<Ui>, env: Env, builtins: Builtins, cli_config: CliConfig, working_dir: PathBuf) -> Session {
+        Session {
+            ui,
+            env,
+            builtins,
+            cli_config,
+            original_dir: working_dir.clone(),
+            working_dir,
+            compact_warnings: false,
+            variables: Vec::new(),
+            remote_version: RemoteVersion::default(),
+            stream: None,
+        }
+    }
+
     /// Shows problems; returns whether one of them is an error.
     pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
         let named;

@@ -90,7 +90,10 @@ impl Slots {
     fn admit_ahead(&self, ahead: usize) {
         let before = self.ahead.load(Ordering::Relaxed);
         // Who finds another number than before leaves the change to whoever made it.
-        let change = |to| self.ahead.compare_exchange(before, to, Ordering::Relaxed, Ordering::Relaxed);
+        let change = |to| {
+            self.ahead
+                .compare_exchange(before, to, Ordering::Relaxed, Ordering::Relaxed)
+        };
         if ahead > before && change(ahead).is_ok() {
             self.admitted.add_permits(ahead - before);
         } else if ahead < before {

@@ -19,6 +19,9 @@ use super::{Base, IntentKey, Outcome};
 /// `fdatasync` is enough for all. An intent waits only while many operations run, as its own waits for it.
 const WINDOW: Duration = Duration::from_millis(2);
 
+/// The same as long as many operations run: there is enough to do meanwhile.
+const LONG_WINDOW: Duration = Duration::from_millis(10);
+
 /// How many operations are many: while more than that run, the time of one that waits is used by others.
 pub(super) const MANY: usize = 5;
 
@@ -202,7 +205,7 @@ impl Shared {
     /// Waits until there is something to write. Records for which nobody waits stay until there is one for which somebody does.
     pub(super) fn wait(&self) -> MutexGuard<'_, Queue> {
         let mut queue = self.queue();
-        let mut until: Option<Instant> = None;
+        let mut since: Option<Instant> = None;
         loop {
             if queue.ended || queue.urgent > 0 {
                 return queue;
@@ -211,12 +214,13 @@ impl Shared {
                 queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let until = *until.get_or_insert_with(|| Instant::now() + WINDOW);
-            let left = until.saturating_duration_since(Instant::now());
+            let window = if queue.under_way() > MANY { LONG_WINDOW } else { WINDOW };
+            let left = window.saturating_sub(since.get_or_insert_with(Instant::now).elapsed());
             if left.is_zero() {
                 return queue;
             }
-            let waited = self.work.wait_timeout(queue, left);
+            // How many run may be another number by then.
+            let waited = self.work.wait_timeout(queue, left.min(WINDOW));
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
