@@ -460,16 +460,14 @@ impl<'p> Translation<'p> {
                 };
                 let negative = (c == 'P') != other;
                 self.rest = &here[property.len()..];
-                if name == "Cs" {
-                    // Surrogates, which no text has.
-                    self.nothing(negative, class);
-                    return Ok(());
+                match known_property(name) {
+                    Some(Property::Surrogates) => self.nothing(negative, class),
+                    Some(Property::Named(known)) => {
+                        let letter = if negative { 'P' } else { 'p' };
+                        self.out.push_str(&format!("\\{letter}{{{known}}}"));
+                    }
+                    None => return Err(wrong("invalid character class range", property)),
                 }
-                let translated = format!("\\{}{{{name}}}", if negative { 'P' } else { 'p' });
-                if !is_property(name) || Regex::new(&translated).is_err() {
-                    return Err(wrong("invalid character class range", property));
-                }
-                self.out.push_str(&translated);
             }
             'Q' if !class => {
                 let quoted = self.rest.find("\\E").map_or(self.rest, |end| &self.rest[..end]);
@@ -489,19 +487,30 @@ impl<'p> Translation<'p> {
     }
 }
 
-/// Whether RE2 knows a property of characters by this name: general categories by their short names, and scripts by their
-/// long ones.
-fn is_property(name: &str) -> bool {
-    const CATEGORIES: &[&str] = &[
-        "Any", "C", "Cc", "Cf", "Co", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No",
-        "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs",
-    ];
-    let script = || {
-        name.starts_with(|c: char| c.is_ascii_uppercase())
-            && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_')
-            && Regex::new(&format!("\\p{{Script={name}}}")).is_ok()
-    };
-    CATEGORIES.contains(&name) || script()
+/// A property of characters.
+enum Property {
+    /// One that no text has.
+    Surrogates,
+    /// One that the `regex` crate knows by this name.
+    Named(String),
+}
+
+/// The property that RE2 knows by a name: a general category by its short or long name, a script by its long one. Case, blanks,
+/// underscores and hyphens make no difference (since Go 1.25, of which the console of Terraform 1.16 is built).
+fn known_property(name: &str) -> Option<Property> {
+    let plain: String = name.chars().filter(|c| !matches!(c, ' ' | '_' | '-')).collect();
+    let plain = plain.to_ascii_lowercase();
+    if plain.is_empty() || !plain.bytes().all(|b| b.is_ascii_lowercase()) {
+        return None;
+    }
+    if matches!(&*plain, "cs" | "surrogate") {
+        return Some(Property::Surrogates);
+    }
+    let forms = [format!("gc={plain}"), format!("Script={plain}")];
+    let known = forms
+        .into_iter()
+        .find(|form| Regex::new(&format!("\\p{{{form}}}")).is_ok());
+    known.map(Property::Named)
 }
 
 fn wrong(why: &str, part: &str) -> PatternError {
