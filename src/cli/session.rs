@@ -18,6 +18,7 @@ use crate::process;
 use crate::program;
 use crate::ui::Ui;
 use crate::views::diagnostics;
+use crate::views::plan::Form;
 use crate::views::stream::Stream;
 
 /// The exit status of a command.
@@ -73,6 +74,8 @@ pub struct Session {
     pub working_dir: PathBuf,
     /// Whether warnings are shown by their summaries.
     pub compact_warnings: bool,
+    /// How much of a plan is shown.
+    pub form: Form,
     /// The flags that set variables. Every command that has them passes them on to what loads the configuration.
     pub variables: Vec<VariableFlag>,
     /// Whether the version that a remote workspace is for must fit.
@@ -101,6 +104,7 @@ impl Session {
             original_dir: working_dir.clone(),
             working_dir,
             compact_warnings: false,
+            form: Form::default(),
             variables: Vec::new(),
             remote_version: RemoteVersion::default(),
             stream: None,

@@ -53,15 +53,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Output",
-        &[
-            "json",
-            "no-color",
-            "compact-warnings",
-            "concise",
-            "show-sensitive",
-            "verbose",
-            "input",
-        ],
+        &["json", "no-color", "compact-warnings", "summary", "verbose", "input"],
     ),
 ];
 

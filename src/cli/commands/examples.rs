@@ -55,6 +55,10 @@ const EXAMPLES: Examples = &[
                 "Plan one module and what it depends on.",
             ),
             (
+                "-summary",
+                "Of a large plan, show what is replaced and destroyed, and counts of the rest.",
+            ),
+            (
                 "-detailed-exitcode",
                 "Status 2 if there are changes, 0 if there are none: for CI jobs.",
             ),

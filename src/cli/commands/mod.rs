@@ -43,6 +43,7 @@ use crate::prompt::{Answer, Echo};
 use crate::session::{RemoteVersion, Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
+use crate::views::plan::Form;
 use crate::views::stream::Stream;
 use crate::{Invocation, json, logging, panics, process, program};
 use files::Environment;
@@ -422,6 +423,15 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     });
     let result = result.and_then(|matches| {
         session.compact_warnings |= flags::compact_warnings(&matches);
+        if flags::summary(&matches) {
+            if json_asked(&parsed.arguments) {
+                return Err(UsageError::new(
+                    "Incompatible options",
+                    "The option -summary is about what people read. It cannot be used with -json, whose output has the whole plan.",
+                ));
+            }
+            session.form = Form::Summary;
+        }
         session.remote_version = match flags::ignore_remote_version(&matches) {
             None => RemoteVersion::Unimportant,
             Some(false) => RemoteVersion::Checked,
