@@ -590,7 +590,11 @@ Plan: 75 to add, 0 to change, 0 to destroy.
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     // What it cannot be combined with.
-    w.run(&["plan", "-summary", "-json"])
-        .fails_with(&["Incompatible options"]);
+    let ran = w.run(&["plan", "-summary", "-json"]);
+    assert!(
+        ran.status == 1 && ran.stdout.contains("Incompatible options"),
+        "{}",
+        ran.all()
+    );
     w.run(&["show", "-summary"]).fails_with(&["Incompatible options"]);
 }
