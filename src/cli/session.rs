@@ -18,6 +18,7 @@ use crate::process;
 use crate::program;
 use crate::ui::Ui;
 use crate::views::diagnostics;
+use crate::views::plan::Form;
 use crate::views::stream::Stream;
 
 /// The exit status of a command.
@@ -73,6 +74,8 @@ pub struct Session {
     pub working_dir: PathBuf,
     /// Whether warnings are shown by their summaries.
     pub compact_warnings: bool,
+    /// How much of a plan is shown.
+    pub form: Form,
     /// The flags that set variables. Every command that has them passes them on to what loads the configuration.
     pub variables: Vec<VariableFlag>,
     /// Whether the version that a remote workspace is for must fit.
@@ -90,6 +93,24 @@ fn with_name(mut problem: Diagnostic) -> Diagnostic {
 }
 
 impl Session {
+    /// A session in a directory, before any flags.
+    #[must_use]
+    pub fn new(ui: Arc<Ui>, env: Env, builtins: Builtins, cli_config: CliConfig, working_dir: PathBuf) -> Session {
+        Session {
+            ui,
+            env,
+            builtins,
+            cli_config,
+            original_dir: working_dir.clone(),
+            working_dir,
+            compact_warnings: false,
+            form: Form::default(),
+            variables: Vec::new(),
+            remote_version: RemoteVersion::default(),
+            stream: None,
+        }
+    }
+
     /// Shows problems; returns whether one of them is an error.
     pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
         let named;

@@ -189,7 +189,7 @@ pub fn data_problems(value: &Value, schema: &Schema, provider: &addrs::Provider,
     if value.is_null() {
         let what =
             format!("Provider \"{provider}\" produced no object for {address}, where there must be one or an error.");
-        return Diagnostic::error("Provider produced invalid object", format!("{what} {PROVIDER_BUG}"))
+        return Diagnostic::error("Provider produced null object", format!("{what} {PROVIDER_BUG}"))
             .about(address)
             .into();
     }

@@ -8,10 +8,6 @@ use support::{Ran, Workspace, monoform};
 pub const TESTS: &[(&str, fn())] = &[
     ("line::two_flags_stand_anywhere", two_flags_stand_anywhere),
     (
-        "line::completion_prints_candidates_only",
-        completion_prints_candidates_only,
-    ),
-    (
         "line::called_as_terraform_it_says_terraform",
         called_as_terraform_it_says_terraform,
     ),
@@ -66,29 +62,6 @@ fn two_flags_stand_anywhere() {
         .fails_with(&["flag needs an argument: -out"]);
     let ran = w.run(&["show", "nowhere", "-no-color"]);
     assert!(ran.status == 1 && !ran.stderr.contains('╷'), "{}", ran.all());
-}
-
-fn complete(line: &str) -> Vec<String> {
-    let w = Workspace::new().env("COMP_LINE", line);
-    let ran = w.run(&["monoform", "x", "y"]).ok();
-    assert!(ran.stderr.is_empty(), "{}", ran.all());
-    ran.stdout.lines().map(ToOwned::to_owned).collect()
-}
-
-fn completion_prints_candidates_only() {
-    assert_eq!(complete("monoform pla"), ["plan"]);
-    assert_eq!(complete("monoform state s"), ["show"]);
-    assert_eq!(
-        complete("monoform workspace "),
-        ["delete", "list", "new", "select", "show"]
-    );
-    assert_eq!(complete("monoform apply -auto"), ["-auto-approve"]);
-    assert!(complete("monoform apply -").contains(&"-refresh-only".to_owned()));
-    assert!(complete("monoform nonsense").is_empty());
-    let w = Workspace::new()
-        .env("COMP_LINE", "monoform plan")
-        .env("COMP_POINT", "11");
-    assert_eq!(w.run(&[]).ok().stdout, "plan\n");
 }
 
 fn as_terraform(w: &Workspace, args: &[&str]) -> Ran {
@@ -162,6 +135,20 @@ fn help_has_a_page_for_everything() {
             .expect(command);
         let about = line.find(|c: char| c.is_ascii_uppercase());
         assert_eq!(about, Some(16), "aligned: {line}");
+    }
+    for title in ["Main commands:", "Configuration:", "State:", "This program:"] {
+        assert!(overview.lines().any(|line| line == title), "{title}\n{overview}");
+    }
+    let page = w.run(&["plan", "-help"]).ok().stdout;
+    for part in [
+        "Examples:\n\n  monoform plan -out=tfplan\n",
+        "\nWhat to plan:\n\n  -destroy ",
+        "\nValues of variables:\n\n  -var='NAME=VALUE' ",
+        "\nState:\n\n  -lock=false ",
+        "-lock-timeout=DURATION",
+        "Defaults to 0s.",
+    ] {
+        assert!(page.contains(part), "{part}\n{page}");
     }
     assert!(
         !overview.contains("state replace-provider") && !overview.contains("env list"),

@@ -29,7 +29,9 @@
 )]
 
 mod backend;
+mod completion;
 mod facts;
+mod flags;
 mod line;
 mod login;
 mod logs;
@@ -79,6 +81,8 @@ fn main() -> ExitCode {
     }
     let all = own::TESTS
         .iter()
+        .chain(completion::TESTS)
+        .chain(flags::TESTS)
         .chain(line::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)

@@ -7,6 +7,7 @@ use support::{Ran, Workspace, monoform};
 
 /// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
+    ("own::a_large_plan_is_summarised", a_large_plan_is_summarised),
     ("own::exclude", exclude),
     ("own::cycles_are_drawn", cycles_are_drawn),
     (
@@ -528,4 +529,72 @@ fn documents_of_workspaces_and_objects() {
     w.run(&["workspace", "select", "w2"]).ok();
     w.run(&["apply", "p"])
         .fails_with(&["Saved plan is for another workspace", "\"default\"", "\"w2\""]);
+}
+
+fn a_large_plan_is_summarised() {
+    let module = "resource \"terraform_data\" \"n\" {\n  count = 3\n  input = \"in the module\"\n}\n";
+    let first = r#"
+module "below" {
+  source = "./below"
+}
+
+resource "terraform_data" "many" {
+  count            = 70
+  input            = "some text that nobody wants to read seventy times"
+  triggers_replace = 1
+}
+
+resource "terraform_data" "old" {}
+
+resource "terraform_data" "changed" {
+  input = 1
+}
+
+output "one" {
+  value = 1
+}
+"#;
+    let w = Workspace::with(&[("main.tf", first), ("below/main.tf", module)]);
+    let shown = w.run(&["plan", "-summary", "-out=p"]).ok().stdout;
+    let expected = "
+  module        type            create
+  -             terraform_data      72
+  module.below  terraform_data       3
+
+Outputs that change: 1
+
+Plan: 75 to add, 0 to change, 0 to destroy.
+";
+    assert!(shown.starts_with(expected), "{shown}");
+    assert!(!shown.contains("nobody wants to read"), "{shown}");
+    // The saved plan is whole, and can be shown both ways.
+    assert!(w.run(&["show", "-summary", "p"]).ok().stdout.starts_with(expected));
+    w.run(&["show", "p"]).ok().shows(&["nobody wants to read"]);
+    w.run(&["apply", "-auto-approve", "-summary"])
+        .ok()
+        .shows(&["75 added", "72"]);
+    w.run(&["plan", "-summary"]).ok().shows(&["No changes."]);
+
+    let second = first
+        .replace("triggers_replace = 1", "triggers_replace = 2")
+        .replace("resource \"terraform_data\" \"old\" {}\n", "")
+        .replace("input = 1", "input = 2");
+    w.write("main.tf", &second);
+    let shown = w.run(&["plan", "-summary"]).ok().stdout;
+    for part in [
+        "\nReplaced:\n  terraform_data.many[0] (because of triggers_replace)\n",
+        "  and 20 more\n\nDestroyed:\n  terraform_data.old\n\n",
+        "  module  type            update  replace  destroy\n  -       terraform_data       1       70        1\n",
+        "\nPlan: 70 to add, 1 to change, 71 to destroy.\n",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    // What it cannot be combined with.
+    let ran = w.run(&["plan", "-summary", "-json"]);
+    assert!(
+        ran.status == 1 && ran.stdout.contains("Incompatible options"),
+        "{}",
+        ran.all()
+    );
+    w.run(&["show", "-summary"]).fails_with(&["Incompatible options"]);
 }

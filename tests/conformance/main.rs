@@ -1,12 +1,15 @@
 //! Expressions have the values, and the errors, that Terraform's console gives.
 //!
-//! `expressions/` holds what Terraform 1.16 answered, a file a subject: a line `> EXPRESSION`, then the lines of its
+//! `expressions/` holds what Terraform 1.16.0-rc2 answered, a file a subject: a line `> EXPRESSION`, then the lines of its
 //! value, or a line `! SUMMARY` for each error. `module/` is the configuration in whose directory the answers were
 //! recorded; what it has no value for is unknown. `scripts/record-expressions` records again, where there is a Terraform.
 //!
 //! Values are compared as they are printed; of errors, the summaries, because the sentences are our own. After what is
 //! wrong in the form of an expression, Terraform also reports what its recovery meets: see [`FOLLOWING`]. Such errors
 //! count only where they are the first.
+//!
+//! `since-1.11.txt` lists, with the same answers, where Terraform 1.11.4 answers something else or does not know the expression,
+//! below the change and the release that made it.
 //!
 //! Where our answer is another one on purpose, `deviations.txt` holds it, below the reason; it must then be that one.
 //!
@@ -92,6 +95,20 @@ fn cases(mut files: Vec<PathBuf>) -> Vec<Case> {
     out
 }
 
+/// Adds what stands in the list of changes only. What stands in both has one answer.
+fn add_changed(recorded: &mut Vec<Case>, changed: Vec<Case>) {
+    for case in changed {
+        match recorded.iter().find(|r| r.expression == case.expression) {
+            Some(same) => assert_eq!(
+                same.answer, case.answer,
+                "> {} is listed with another answer",
+                case.expression
+            ),
+            None => recorded.push(case),
+        }
+    }
+}
+
 fn summaries(problems: &Diagnostics) -> String {
     let errors = problems.iter().filter(|d| d.is_error());
     let lines: Vec<String> = errors.map(|d| format!("! {}", d.summary)).collect();
@@ -160,7 +177,10 @@ fn expressions_have_the_recorded_values() {
             .map(|f| f.unwrap().path())
             .collect(),
     };
-    let recorded = cases(files);
+    let mut recorded = cases(files);
+    if others.is_none() {
+        add_changed(&mut recorded, cases(vec![here.join("since-1.11.txt")]));
+    }
     let deviations = cases(vec![here.join("deviations.txt")]);
     let mut own: BTreeMap<&str, &str> = deviations
         .iter()

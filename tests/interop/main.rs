@@ -23,6 +23,7 @@ mod catalog;
 mod certificates;
 mod framework;
 mod kinds;
+mod machines;
 mod modules;
 mod named;
 mod our_plugins;
@@ -259,6 +260,18 @@ fn main() {
         ("side_by_side::books", &["go", "terraform"], side_by_side::books),
         ("side_by_side::refactoring", &["terraform"], side_by_side::refactoring),
         ("side_by_side::tools", &["go", "terraform"], side_by_side::tools),
+        ("machines::lives", &["go", "terraform"], machines::lives),
+        (
+            "machines::states_of_an_earlier_version",
+            &["go", "terraform"],
+            machines::states_of_an_earlier_version,
+        ),
+        ("machines::imports", &["go", "terraform"], machines::imports),
+        (
+            "machines::write_only_values_are_nowhere",
+            &["go", "terraform"],
+            machines::write_only_values_are_nowhere,
+        ),
         ("stores::the_life_of_a_state", &["go"], stores::the_life_of_a_state),
         ("stores::locks_of_others", &["go"], stores::locks_of_others),
         ("stores::writes_that_fail", &["go"], stores::writes_that_fail),

@@ -136,6 +136,8 @@ pub fn no_color() -> Arg {
     switch("no-color", false, "If specified, output won't contain any color.")
 }
 
+const SUMMARY: &str = "summary";
+
 const COMPACT_WARNINGS: &str = "compact-warnings";
 
 /// The flag of commands that write states without a plan; its value is in the session.
@@ -145,6 +147,15 @@ impl Flags<'_> {
     /// Declares `-compact-warnings`, whose value is in the session: see [`compact_warnings`].
     pub fn compact_warnings(&mut self, help: &'static str) {
         self.switch(COMPACT_WARNINGS, false, help);
+    }
+
+    /// Declares `-summary` of a command that shows a plan, whose value is in the session: see [`summary`].
+    pub fn summary(&mut self) {
+        self.switch(
+            SUMMARY,
+            false,
+            "Show of the plan only what is replaced and destroyed, and counts of the rest by module and type.",
+        );
     }
 
     /// Declares `-json` of a command that prints a stream. It takes effect before flags are parsed, since mistakes in them are
@@ -162,6 +173,12 @@ impl Flags<'_> {
 #[must_use]
 pub fn compact_warnings(matches: &ArgMatches) -> bool {
     matches.try_get_one::<bool>(COMPACT_WARNINGS).ok().flatten() == Some(&true)
+}
+
+/// Whether `-summary` is set; false for commands that do not have it.
+#[must_use]
+pub fn summary(matches: &ArgMatches) -> bool {
+    matches.try_get_one::<bool>(SUMMARY).ok().flatten() == Some(&true)
 }
 
 /// Whether `-ignore-remote-version` is set; `None` for commands that do not have it.

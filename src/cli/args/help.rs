@@ -1,13 +1,72 @@
 //! Usage texts, made from what commands declare.
 
-use clap::Command;
+use clap::{Arg, Command};
 
 use crate::args::flags::is_switch;
 use crate::views::wrap::wrap;
 
+/// The width of a page.
+const WIDTH: usize = 78;
+
+/// What the page of a command is made of.
+pub struct Page<'a> {
+    /// The name that this program was called by.
+    pub program: &'a str,
+    /// The command's words.
+    pub path: &'a str,
+    /// Its positional arguments.
+    pub positional: &'a str,
+    /// Arguments of the command, each with what they do.
+    pub examples: &'a [(&'a str, &'a str)],
+    /// Its flags, and what it is about.
+    pub declared: &'a Command,
+}
+
+/// Flags that many commands have, by what they are about. What is in none of these is a command's own.
+const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "What to plan",
+        &[
+            "destroy",
+            "refresh-only",
+            "refresh",
+            "replace",
+            "target",
+            "target-file",
+            "exclude",
+            "exclude-file",
+            "invoke",
+        ],
+    ),
+    ("Values of variables", &["var", "var-file"]),
+    (
+        "State",
+        &[
+            "lock",
+            "lock-timeout",
+            "state",
+            "state-out",
+            "backup",
+            "backup-out",
+            "ignore-remote-version",
+        ],
+    ),
+    (
+        "Output",
+        &["json", "no-color", "compact-warnings", "summary", "verbose", "input"],
+    ),
+];
+
 /// The usage of one command.
 #[must_use]
-pub fn command(program: &str, path: &str, positional: &str, declared: &Command) -> String {
+pub fn command(page: &Page<'_>) -> String {
+    let Page {
+        program,
+        path,
+        positional,
+        examples,
+        declared,
+    } = page;
     let mut out = format!("Usage: {program} [global options] {path} [options]");
     if !positional.is_empty() {
         out.push(' ');
@@ -15,48 +74,87 @@ pub fn command(program: &str, path: &str, positional: &str, declared: &Command) 
     }
     out.push_str("\n\n");
     if let Some(about) = declared.get_about() {
-        for line in wrap(&about.to_string(), 76) {
+        for line in wrap(&about.to_string(), WIDTH - 2) {
             out.push_str(&format!("  {line}\n"));
         }
     }
-    let flags: Vec<(String, String)> = declared
-        .get_arguments()
-        .filter_map(|arg| {
-            let name = arg.get_long()?;
-            let default = arg.get_default_values().first().and_then(|d| d.to_str());
-            let shown = if is_switch(arg) {
-                if default == Some("true") {
-                    format!("-{name}=false")
-                } else {
-                    format!("-{name}")
-                }
-            } else {
-                let placeholder = arg
-                    .get_value_names()
-                    .and_then(|n| n.first())
-                    .map_or("VALUE", |n| n.as_str());
-                format!("-{name}={placeholder}")
-            };
-            let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-            if let (false, Some(default)) = (is_switch(arg), default) {
-                help.push_str(&format!(" Defaults to {default}."));
-            }
-            Some((shown, help))
-        })
-        .collect();
-    out.push_str("\nOptions:\n");
-    let width = flags.iter().map(|(shown, _)| shown.len()).max().unwrap_or(0).min(24);
-    for (shown, help) in flags {
-        out.push('\n');
-        let lines = wrap(&help, 74usize.saturating_sub(width).max(30));
-        if shown.len() > width {
-            out.push_str(&format!("  {shown}\n"));
+    if !examples.is_empty() {
+        out.push_str("\nExamples:\n");
+    }
+    for (arguments, what) in *examples {
+        out.push_str(&format!("\n  {}\n", format!("{program} {path} {arguments}").trim_end()));
+        for line in wrap(what, WIDTH - 6) {
+            out.push_str(&format!("      {line}\n"));
         }
-        for (i, line) in lines.iter().enumerate() {
-            let left = if i == 0 && shown.len() <= width { &*shown } else { "" };
-            out.push_str(format!("  {left:width$}  {line}").trim_end());
-            out.push('\n');
+    }
+    let flags: Vec<&Arg> = declared
+        .get_arguments()
+        .filter(|arg| arg.get_long().is_some())
+        .collect();
+    let shown: Vec<String> = flags.iter().map(|flag| shown(flag)).collect();
+    let width = shown.iter().map(String::len).max().unwrap_or(0).min(24);
+    let of_group = |title: Option<&str>| {
+        let mut lines = String::new();
+        for (flag, shown) in flags.iter().zip(&shown).filter(|(flag, _)| group(flag) == title) {
+            describe(&mut lines, shown, &about(flag), width);
+        }
+        lines
+    };
+    let own = of_group(None);
+    if !own.is_empty() {
+        out.push_str(&format!("\nOptions:\n{own}"));
+    }
+    for (title, _) in GROUPS {
+        let lines = of_group(Some(title));
+        if !lines.is_empty() {
+            out.push_str(&format!("\n{title}:\n{lines}"));
         }
     }
     out
+}
+
+/// The title of the group that a flag belongs to.
+fn group(flag: &Arg) -> Option<&'static str> {
+    let name = flag.get_long()?;
+    let of = |(_, names): &&(&str, &[&str])| names.contains(&name);
+    GROUPS.iter().find(of).map(|(title, _)| *title)
+}
+
+/// A flag as it is written.
+fn shown(flag: &Arg) -> String {
+    let name = flag.get_long().unwrap_or_default();
+    if is_switch(flag) {
+        return match default(flag) {
+            Some("true") => format!("-{name}=false"),
+            _ => format!("-{name}"),
+        };
+    }
+    let placeholder = flag.get_value_names().and_then(|names| names.first());
+    format!("-{name}={}", placeholder.map_or("VALUE", |name| name.as_str()))
+}
+
+fn default(flag: &Arg) -> Option<&str> {
+    flag.get_default_values().first().and_then(|default| default.to_str())
+}
+
+/// What a flag does, and its default.
+fn about(flag: &Arg) -> String {
+    let mut help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+    if let (false, Some(default)) = (is_switch(flag), default(flag)) {
+        help.push_str(&format!(" Defaults to {default}."));
+    }
+    help
+}
+
+fn describe(out: &mut String, shown: &str, help: &str, width: usize) {
+    out.push('\n');
+    let lines = wrap(help, (WIDTH - 4).saturating_sub(width).max(30));
+    if shown.len() > width {
+        out.push_str(&format!("  {shown}\n"));
+    }
+    for (i, line) in lines.iter().enumerate() {
+        let left = if i == 0 && shown.len() <= width { shown } else { "" };
+        out.push_str(format!("  {left:width$}  {line}").trim_end());
+        out.push('\n');
+    }
 }

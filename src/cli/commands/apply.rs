@@ -43,6 +43,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.summary();
         Arguments {
             modes: ModeFlags::read(flags),
             variables: VariableFlags::read(flags),
@@ -169,7 +170,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Stat
     };
     match &session.stream {
         Some(stream) => stream.plan(&plan),
-        None => views::plan::show(&session.ui, &plan, &schemas),
+        None => views::plan::show(&session.ui, &plan, &schemas, session.form),
     }
     if problems.has_errors() || plan.errored {
         session.show(&problems, &operation.project.sources);

@@ -37,6 +37,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.summary();
         Arguments {
             variables: VariableFlags::read(flags),
             targets: TargetFlags::read(flags),

@@ -4,6 +4,7 @@ mod apply;
 mod completion;
 mod console;
 mod destroy;
+mod examples;
 mod fmt;
 mod force_unlock;
 mod get;
@@ -42,6 +43,7 @@ use crate::prompt::{Answer, Echo};
 use crate::session::{RemoteVersion, Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
+use crate::views::plan::Form;
 use crate::views::stream::Stream;
 use crate::{Invocation, json, logging, panics, process, program};
 use files::Environment;
@@ -73,7 +75,11 @@ impl Command {
             .disable_help_flag(true)
             .disable_version_flag(true)
             .arg(flags::no_color())
-            .args((self.declare)())
+            .args((self.declare)().into_iter().map(|argument| {
+                // Some come with a group, and are refused all the same.
+                let refused = self.refused.iter().any(|(name, _)| argument.get_long() == Some(name));
+                argument.hide(refused)
+            }))
     }
 }
 
@@ -99,6 +105,7 @@ const COMMANDS: &[&Command] = &[
     &validate::COMMAND,
     &plan::COMMAND,
     &apply::COMMAND,
+    &completion::COMMAND,
     &console::COMMAND,
     &destroy::COMMAND,
     &fmt::COMMAND,
@@ -149,13 +156,10 @@ pub fn run(invocation: Invocation) -> Status {
     } else {
         program::MONOFORM
     });
-    let early = |no_color: bool| Ui::process(no_color || env.no_color());
     if let Some(line) = completion::line(&env) {
-        let ui = early(true);
-        ui.out(completion::candidates(&line, &completion::workspaces(&env)));
-        ui.flush();
-        return 0;
+        return complete(invocation.builtins, env, &Arc::new(Ui::process(true)), &line);
     }
+    let early = |no_color: bool| Ui::process(no_color || env.no_color());
     let mut arguments = Vec::new();
     for argument in invocation.args {
         match argument.into_string() {
@@ -191,6 +195,21 @@ pub fn run(invocation: Invocation) -> Status {
         Some(error) => unwritten(&ui, &error, status),
         None => status,
     }
+}
+
+/// Prints the candidates for a line, in the directory that it changes to.
+fn complete(builtins: packages::builtin::Builtins, env: Env, ui: &Arc<Ui>, line: &str) -> Status {
+    let moved = completion::directory(line).map_or(Ok(()), |dir| process::change_dir(Path::new(&dir)));
+    let Ok(working_dir) = moved.and_then(|()| process::working_dir()) else {
+        return 0;
+    };
+    let session = Session {
+        original_dir: working_dir.clone(),
+        ..Session::new(ui.clone(), env, builtins, CliConfig::default(), working_dir)
+    };
+    let status = completion::print(&session, line);
+    ui.flush();
+    status
 }
 
 /// The status that shells give for a program that was ended by SIGPIPE.
@@ -247,17 +266,11 @@ fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &A
         ));
         return 1;
     }
+    let working_dir = process::working_dir().unwrap_or_else(|_| original_dir.clone());
     let session = Session {
-        ui: ui.clone(),
-        env,
-        builtins,
-        cli_config,
-        working_dir: process::working_dir().unwrap_or_else(|_| original_dir.clone()),
         original_dir,
         compact_warnings: parsed.compact_warnings,
-        variables: Vec::new(),
-        remote_version: RemoteVersion::default(),
-        stream: None,
+        ..Session::new(ui.clone(), env, builtins, cli_config, working_dir)
     };
     dispatch(session, parsed)
 }
@@ -268,6 +281,8 @@ struct Parsed {
     chdir: Option<PathBuf>,
     help: bool,
     version: bool,
+    /// Whether completion is to be installed in the shells' files, or taken out of them.
+    completion: Option<bool>,
     no_color: bool,
     compact_warnings: bool,
     /// The command's words, and its arguments with those of the environment.
@@ -298,6 +313,8 @@ impl Parsed {
                     "help" | "h" => parsed.help = true,
                     "version" | "v" => parsed.version = true,
                     "no-color" => parsed.no_color = true,
+                    "install-autocomplete" => parsed.completion = Some(true),
+                    "uninstall-autocomplete" => parsed.completion = Some(false),
                     _ => break,
                 },
             }
@@ -360,6 +377,12 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
             .any(|a| matches!(a.trim_start_matches('-'), "json" | "json=true"));
         return version::print(&session, json);
     }
+    if let (Some(installed), false) = (parsed.completion, parsed.help) {
+        return match installed {
+            true => completion::install(&session),
+            false => completion::uninstall(&session),
+        };
+    }
     if parsed.path.is_empty() {
         if let Some(flag) = parsed.arguments.first().filter(|_| !parsed.help) {
             session.ui.err(format!(
@@ -379,12 +402,13 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
         session.stream = Some(Arc::new(Stream::begin(session.ui.clone())));
     }
     if parsed.help {
-        session.ui.out(help::command(
-            program::command(),
-            command.path,
-            command.positional,
-            &declared,
-        ));
+        session.ui.out(help::command(&help::Page {
+            program: program::command(),
+            path: command.path,
+            positional: command.positional,
+            examples: examples::of(command.path),
+            declared: &declared,
+        }));
         session.ui.out(overview::subcommands(command.path));
         return 0;
     }
@@ -399,6 +423,15 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     });
     let result = result.and_then(|matches| {
         session.compact_warnings |= flags::compact_warnings(&matches);
+        if flags::summary(&matches) {
+            if json_asked(&parsed.arguments) {
+                return Err(UsageError::new(
+                    "Incompatible options",
+                    "The option -summary is about what people read. It cannot be used with -json, whose output has the whole plan.",
+                ));
+            }
+            session.form = Form::Summary;
+        }
         session.remote_version = match flags::ignore_remote_version(&matches) {
             None => RemoteVersion::Unimportant,
             Some(false) => RemoteVersion::Checked,

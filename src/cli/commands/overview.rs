@@ -5,6 +5,7 @@ use syntax::content::{did_you_mean, suggest};
 use super::{COMMANDS, Command};
 use crate::program;
 use crate::session::{Session, Status};
+use crate::views::wrap::wrap;
 use crate::{TERRAFORM_VERSION, VERSION};
 
 /// Commands that do nothing by themselves, and have others below them.
@@ -17,8 +18,54 @@ const FAMILIES: &[(&str, &str)] = &[
 /// The family of old names: it works, and is shown nowhere but in its own help.
 const HIDDEN: (&str, &str) = ("env", "Old name of the workspace commands");
 
-/// The commands of the primary workflow, in its order.
-const MAIN: &[&str] = &["init", "validate", "plan", "apply", "destroy"];
+/// The commands by what they are for, those of the usual workflow first and in its order.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Main commands", &["init", "validate", "plan", "apply", "destroy"]),
+    (
+        "Configuration",
+        &["console", "fmt", "get", "graph", "modules", "query", "test"],
+    ),
+    (
+        "State",
+        &[
+            "force-unlock",
+            "import",
+            "output",
+            "refresh",
+            "show",
+            "state",
+            "taint",
+            "untaint",
+            "workspace",
+        ],
+    ),
+    ("Providers", &["metadata", "providers"]),
+    ("Credentials", &["login", "logout"]),
+    ("This program", &["completion", "version"]),
+];
+
+/// The options before the command, and what they do.
+const GLOBALS: &[(&str, &str)] = &[
+    (
+        "-chdir=DIR",
+        "Change to this directory before anything else is done, as if the program had been started there.",
+    ),
+    ("-help", "Print this text, or the help of the command that follows."),
+    ("-version", "An alias for the \"version\" subcommand."),
+    (
+        "-install-autocomplete",
+        "Have the shells that you use complete commands and their arguments.",
+    ),
+    ("-uninstall-autocomplete", "Take that back."),
+];
+
+/// The options before the command as far as they can be completed, and what they do.
+pub fn global_flags() -> impl Iterator<Item = (String, &'static str)> {
+    GLOBALS.iter().map(|(flag, about)| {
+        let end = flag.find('=').map_or(flag.len(), |at| at + 1);
+        (flag[..end].to_owned(), *about)
+    })
+}
 
 /// Two columns: names, and what they stand for.
 fn columns(indent: &str, rows: &[(&str, &str)]) -> String {
@@ -54,35 +101,31 @@ pub fn top() -> Vec<(&'static str, &'static str)> {
 pub fn general() -> String {
     let command = program::command();
     let all = top();
-    let find = |name: &&str| all.iter().find(|(n, _)| n == name).copied();
-    let main: Vec<_> = MAIN.iter().filter_map(find).collect();
-    let rest: Vec<_> = all.iter().copied().filter(|(n, _)| !MAIN.contains(n)).collect();
-    // Both groups are aligned as one.
+    // All groups are aligned as one.
     let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-    let list = |rows: &[(&str, &str)]| -> String {
-        rows.iter()
-            .map(|(name, about)| format!("  {name:width$}  {about}\n"))
-            .collect()
-    };
-    format!(
+    let mut out = format!(
         "Usage: {command} [global options] <subcommand> [args]\n\nMonoform {VERSION}: compatible with Terraform \
-         {TERRAFORM_VERSION}, plugins included.\n\nThe commands of the usual workflow come first, then all others.\n\nMain commands:\n{}\nAll other \
-         commands:\n{}\nGlobal options (use these before the subcommand, if any):\n{}",
-        list(&main),
-        list(&rest),
-        columns(
-            "  ",
-            &[
-                (
-                    "-chdir=DIR",
-                    "Change to this directory before anything else is done, as"
-                ),
-                ("", "if the program had been started there."),
-                ("-help", "Print this text, or the help of the command that follows."),
-                ("-version", "An alias for the \"version\" subcommand."),
-            ]
-        )
-    )
+         {TERRAFORM_VERSION}, plugins included.\n"
+    );
+    for (title, names) in GROUPS {
+        out.push_str(&format!("\n{title}:\n"));
+        let rows = names.iter().filter_map(|name| all.iter().find(|(n, _)| n == name));
+        for (name, about) in rows {
+            out.push_str(&format!("  {name:width$}  {about}\n"));
+        }
+    }
+    out.push_str("\nGlobal options (use these before the subcommand, if any):\n");
+    let width = GLOBALS.iter().map(|(flag, _)| flag.len()).max().unwrap_or_default();
+    for (flag, about) in GLOBALS {
+        for (i, line) in wrap(about, 76 - width).iter().enumerate() {
+            let flag = if i == 0 { flag } else { "" };
+            out.push_str(&format!("  {flag:width$}  {line}\n"));
+        }
+    }
+    out.push_str(&format!(
+        "\nThe options of a command, with examples: {command} <subcommand> -help\n"
+    ));
+    out
 }
 
 /// What stands below a command in its help.
@@ -131,4 +174,24 @@ pub fn unknown(session: &Session, path: &str, arguments: &[String], help: bool) 
         tool = program::tool()
     ));
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_is_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        grouped.sort_unstable();
+        let all: Vec<&str> = top().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(grouped, all);
+    }
+
+    #[test]
+    fn lines_fit_a_terminal() {
+        for line in general().lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
 }

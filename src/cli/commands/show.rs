@@ -14,6 +14,7 @@ use crate::commands::Command;
 use crate::runs::{self, bookmark::Bookmark};
 use crate::session::{Session, Status};
 use crate::state_session;
+use crate::views::plan::Form;
 use crate::{TERRAFORM_VERSION, VERSION, json, planfile, views, workdir};
 
 pub const COMMAND: Command = Command {
@@ -34,6 +35,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         VariableFlags::read(flags);
+        flags.summary();
         Arguments {
             positional: flags.positional(),
             json: flags.switch(
@@ -54,6 +56,13 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         ));
     }
     let as_json = arguments.json;
+    let of_plan = |path: &Path| Bookmark::is(path) || planfile::looks_like_plan(path);
+    if session.form == Form::Summary && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
+        return Err(UsageError::new(
+            "Incompatible options",
+            "The option -summary is about plans. Name a saved plan that is to be shown.",
+        ));
+    }
     let Some(path) = paths.first().map(Path::new) else {
         let state = match state_session::read(session, None) {
             Ok(state) => state,
@@ -156,7 +165,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
         let document = json::plan::document(&saved.plan, &loaded.config, &schemas, TERRAFORM_VERSION);
         session.ui.exact_line(cty::json::to_text(&document, None));
     } else {
-        views::plan::show(&session.ui, &saved.plan, &schemas);
+        views::plan::show(&session.ui, &saved.plan, &schemas, session.form);
     }
     0
 }

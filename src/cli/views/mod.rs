@@ -11,6 +11,7 @@ pub mod query;
 pub mod reporter;
 pub mod snippet;
 pub mod stream;
+mod summary;
 pub mod tests;
 pub mod tree;
 pub mod unified_diff;

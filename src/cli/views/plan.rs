@@ -6,10 +6,23 @@ use syntax::Diagnostic;
 
 use crate::program;
 use crate::ui::{Style, Ui};
-use crate::views::diff;
+use crate::views::{diff, summary};
+
+/// How much of a plan is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// All of it.
+    #[default]
+    Whole,
+    /// What is replaced and destroyed by name, and counts of the rest: `-summary`.
+    Summary,
+}
 
 /// Writes a plan to standard output.
-pub fn show(ui: &Ui, plan: &Plan, schemas: &Schemas) {
+pub fn show(ui: &Ui, plan: &Plan, schemas: &Schemas, form: Form) {
+    if form == Form::Summary {
+        return ui.out(summary::text(plan));
+    }
     ui.out(diff::plan_text(
         plan,
         schemas,

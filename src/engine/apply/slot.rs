@@ -3,7 +3,7 @@
 //! `-parallelism` limits what is asked of providers at a time. Waiting for the disk is no part of that: an operation whose results
 //! become durable lets another run, and where operations are short, the next ones write their intents before it is their turn.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,12 +17,19 @@ pub(super) const SETTLING: usize = 256;
 /// that the journal names should have begun, or been about to.
 const SHORT: Duration = Duration::from_millis(20);
 
+/// At most this many intents are written ahead, however short the requests: after a crash somebody reads their names.
+const AHEAD: usize = 120;
+
 /// The limits of an apply.
 pub(super) struct Slots {
     /// Operations that run.
     running: Arc<Semaphore>,
     /// Operations that run, or are about to.
     admitted: Arc<Semaphore>,
+    /// How many operations run at most.
+    limit: usize,
+    /// How many operations may be about to run.
+    ahead: AtomicUsize,
     /// How long a request to apply a change takes, in microseconds: a mean in which the latest count most. Zero: not known.
     typical: AtomicU64,
 }
@@ -31,9 +38,12 @@ impl Slots {
     /// At most this many operations run at a time.
     pub(super) fn new(parallelism: usize) -> Slots {
         let limit = parallelism.clamp(1, Semaphore::MAX_PERMITS / 4);
+        let ahead = (2 * limit).min(32);
         Slots {
             running: Arc::new(Semaphore::new(limit)),
-            admitted: Arc::new(Semaphore::new(limit + (2 * limit).min(32))),
+            admitted: Arc::new(Semaphore::new(limit + ahead)),
+            limit,
+            ahead: AtomicUsize::new(ahead),
             typical: AtomicU64::new(0),
         }
     }
@@ -63,8 +73,36 @@ impl Slots {
         let typical = match self.typical.load(Ordering::Relaxed) {
             0 => time,
             before => (3 * before).saturating_add(time) / 4,
+        }
+        .max(1);
+        self.typical.store(typical, Ordering::Relaxed);
+        self.admit_ahead(self.worth_ahead(typical));
+    }
+
+    /// How many intents are worth writing ahead: of the operations that begin within the next [`SHORT`] time.
+    fn worth_ahead(&self, typical: u64) -> usize {
+        let least = (2 * self.limit).min(32);
+        let begin = (self.limit as u64).saturating_mul(SHORT.as_micros() as u64 / typical);
+        usize::try_from(begin).unwrap_or(AHEAD).clamp(least, AHEAD)
+    }
+
+    /// Lets this many operations be about to run, at most.
+    fn admit_ahead(&self, ahead: usize) {
+        let before = self.ahead.load(Ordering::Relaxed);
+        // Who finds another number than before leaves the change to whoever made it.
+        let change = |to| {
+            self.ahead
+                .compare_exchange(before, to, Ordering::Relaxed, Ordering::Relaxed)
         };
-        self.typical.store(typical.max(1), Ordering::Relaxed);
+        if ahead > before && change(ahead).is_ok() {
+            self.admitted.add_permits(ahead - before);
+        } else if ahead < before {
+            // Only what nobody has can be taken back; the rest with one of the next requests.
+            let taken = self.admitted.forget_permits(before - ahead);
+            if taken > 0 && change(before - taken).is_err() {
+                self.admitted.add_permits(taken);
+            }
+        }
     }
 }
 
@@ -118,6 +156,26 @@ mod tests {
         assert!(futures::poll!(Box::pin(admitted[2].run())).is_pending());
         drop(admitted.remove(1));
         admitted[1].run().await;
+    }
+
+    #[test]
+    fn the_shorter_the_requests_the_more_are_written_ahead() {
+        let slots = Slots::new(10);
+        assert_eq!(slots.admitted.available_permits(), 30);
+        slots.took(Duration::from_micros(300));
+        assert_eq!(slots.admitted.available_permits(), 10 + AHEAD);
+        let held: Vec<_> = (0..120)
+            .map(|_| slots.admitted.clone().try_acquire_owned().unwrap())
+            .collect();
+        for _ in 0..40 {
+            slots.took(Duration::from_millis(10));
+        }
+        // What is held is taken back when it is given back.
+        assert_eq!(slots.admitted.available_permits(), 0);
+        drop(held);
+        slots.took(Duration::from_millis(10));
+        assert_eq!(slots.admitted.available_permits(), 30);
+        assert_eq!(Slots::new(1_000).ahead.load(Ordering::Relaxed), 32);
     }
 
     #[test]

@@ -460,19 +460,14 @@ impl<'p> Translation<'p> {
                 };
                 let negative = (c == 'P') != other;
                 self.rest = &here[property.len()..];
-                let Some(name) = property_name(name) else {
-                    return Err(wrong("invalid character class range", property));
-                };
-                if name == "cs" || name == "surrogate" {
-                    // No text has any.
-                    self.nothing(negative, class);
-                    return Ok(());
+                match known_property(name) {
+                    Some(Property::Surrogates) => self.nothing(negative, class),
+                    Some(Property::Named(known)) => {
+                        let letter = if negative { 'P' } else { 'p' };
+                        self.out.push_str(&format!("\\{letter}{{{known}}}"));
+                    }
+                    None => return Err(wrong("invalid character class range", property)),
                 }
-                let translated = format!("\\{}{{{name}}}", if negative { 'P' } else { 'p' });
-                if Regex::new(&translated).is_err() {
-                    return Err(wrong("invalid character class range", property));
-                }
-                self.out.push_str(&translated);
             }
             'Q' if !class => {
                 let quoted = self.rest.find("\\E").map_or(self.rest, |end| &self.rest[..end]);
@@ -492,107 +487,30 @@ impl<'p> Translation<'p> {
     }
 }
 
-/// What a property of characters is called by its name in lower case without blanks, hyphens and underscores, if Go's
-/// regular expressions know it (as of 1.25): general categories by short and long names, scripts by their long ones.
-/// Scripts of several words, which Go has in its tables and no longer finds by any name, are known here.
-fn property_name(name: &str) -> Option<String> {
-    const CATEGORIES: &[&str] = &[
-        "any",
-        "ascii",
-        "assigned",
-        "c",
-        "cc",
-        "cf",
-        "cn",
-        "co",
-        "cs",
-        "l",
-        "lc",
-        "ll",
-        "lm",
-        "lo",
-        "lt",
-        "lu",
-        "m",
-        "mc",
-        "me",
-        "mn",
-        "n",
-        "nd",
-        "nl",
-        "no",
-        "p",
-        "pc",
-        "pd",
-        "pe",
-        "pf",
-        "pi",
-        "po",
-        "ps",
-        "s",
-        "sc",
-        "sk",
-        "sm",
-        "so",
-        "z",
-        "zl",
-        "zp",
-        "zs",
-        // Aliases.
-        "casedletter",
-        "closepunctuation",
-        "cntrl",
-        "combiningmark",
-        "connectorpunctuation",
-        "control",
-        "currencysymbol",
-        "dashpunctuation",
-        "decimalnumber",
-        "digit",
-        "enclosingmark",
-        "finalpunctuation",
-        "format",
-        "initialpunctuation",
-        "letter",
-        "letternumber",
-        "lineseparator",
-        "lowercaseletter",
-        "mark",
-        "mathsymbol",
-        "modifierletter",
-        "modifiersymbol",
-        "nonspacingmark",
-        "number",
-        "openpunctuation",
-        "other",
-        "otherletter",
-        "othernumber",
-        "otherpunctuation",
-        "othersymbol",
-        "paragraphseparator",
-        "privateuse",
-        "punct",
-        "punctuation",
-        "separator",
-        "spaceseparator",
-        "spacingmark",
-        "surrogate",
-        "symbol",
-        "titlecaseletter",
-        "unassigned",
-        "uppercaseletter",
-    ];
-    /// The scripts whose long names are as long as the codes of others, which are no names here.
-    const OF_FOUR_LETTERS: &[&str] = &["ahom", "cham", "kawi", "lisu", "modi", "newa", "thai", "toto"];
-    let kept = name.chars().filter(|c| !matches!(c, ' ' | '-' | '_'));
-    let name: String = kept.map(|c| c.to_ascii_lowercase()).collect();
-    let script = || {
-        name.chars().all(|c| c.is_ascii_alphabetic())
-            && (name.len() != 4 || OF_FOUR_LETTERS.contains(&name.as_str()))
-            && name != "unknown"
-            && Regex::new(&format!("\\p{{Script={name}}}")).is_ok()
-    };
-    (CATEGORIES.contains(&name.as_str()) || script()).then_some(name)
+/// A property of characters.
+enum Property {
+    /// One that no text has.
+    Surrogates,
+    /// One that the `regex` crate knows by this name.
+    Named(String),
+}
+
+/// The property that RE2 knows by a name: a general category by its short or long name, a script by its long one. Case, blanks,
+/// underscores and hyphens make no difference (since Go 1.25, of which the console of Terraform 1.16 is built).
+fn known_property(name: &str) -> Option<Property> {
+    let plain: String = name.chars().filter(|c| !matches!(c, ' ' | '_' | '-')).collect();
+    let plain = plain.to_ascii_lowercase();
+    if plain.is_empty() || !plain.bytes().all(|b| b.is_ascii_lowercase()) {
+        return None;
+    }
+    if matches!(&*plain, "cs" | "surrogate") {
+        return Some(Property::Surrogates);
+    }
+    let forms = [format!("gc={plain}"), format!("Script={plain}")];
+    let known = forms
+        .into_iter()
+        .find(|form| Regex::new(&format!("\\p{{{form}}}")).is_ok());
+    known.map(Property::Named)
 }
 
 fn wrong(why: &str, part: &str) -> PatternError {

@@ -19,6 +19,9 @@ use super::{Base, IntentKey, Outcome};
 /// `fdatasync` is enough for all. An intent waits only while many operations run, as its own waits for it.
 const WINDOW: Duration = Duration::from_millis(2);
 
+/// The same as long as many operations run, or others have not had their turn: there is enough to do meanwhile.
+const LONG_WINDOW: Duration = Duration::from_millis(10);
+
 /// How many operations are many: while more than that run, the time of one that waits is used by others.
 pub(super) const MANY: usize = 5;
 
@@ -49,6 +52,8 @@ pub(super) struct Queue {
     pub(super) urgent: usize,
     /// For how many of them somebody waits.
     pub(super) awaited: usize,
+    /// How many of those let others have their turn, who have not all had it: an estimate.
+    pub(super) patient: usize,
     /// Whether items that were taken out are not durable yet, or could not be written.
     pub(super) unwritten: bool,
     pub(super) ended: bool,
@@ -162,7 +167,7 @@ impl Future for Ticket {
                 Patience::OthersHadTheirTurn(shared)
             }
             Patience::OthersHadTheirTurn(shared) => {
-                shared.hurry_unless_many_run();
+                shared.others_had_their_turn();
                 Patience::Told
             }
             Patience::Told => Patience::Told,
@@ -202,7 +207,7 @@ impl Shared {
     /// Waits until there is something to write. Records for which nobody waits stay until there is one for which somebody does.
     pub(super) fn wait(&self) -> MutexGuard<'_, Queue> {
         let mut queue = self.queue();
-        let mut until: Option<Instant> = None;
+        let mut since: Option<Instant> = None;
         loop {
             if queue.ended || queue.urgent > 0 {
                 return queue;
@@ -211,19 +216,23 @@ impl Shared {
                 queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let until = *until.get_or_insert_with(|| Instant::now() + WINDOW);
-            let left = until.saturating_duration_since(Instant::now());
+            let busy = queue.patient > 0 || queue.under_way() > MANY;
+            let window = if busy { LONG_WINDOW } else { WINDOW };
+            let left = window.saturating_sub(since.get_or_insert_with(Instant::now).elapsed());
             if left.is_zero() {
                 return queue;
             }
-            let waited = self.work.wait_timeout(queue, left);
+            // How many run may be another number by then.
+            let waited = self.work.wait_timeout(queue, left.min(WINDOW));
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn hurry_unless_many_run(&self) {
+    /// One that was patient is not any more. The last one sends what is there, unless many operations run.
+    fn others_had_their_turn(&self) {
         let mut queue = self.queue();
-        if queue.awaited > 0 && queue.is_idle() {
+        queue.patient = queue.patient.saturating_sub(1);
+        if queue.awaited > 0 && queue.patient == 0 && queue.is_idle() {
             self.hurry(&mut queue);
         }
     }

@@ -199,6 +199,7 @@ impl Writer {
         let patient = begins || matches!(item, Item::Sync(_));
         queue.items.push(item);
         queue.awaited += 1;
+        queue.patient += usize::from(patient);
         queue.running += usize::from(begins);
         queue.intents += usize::from(begins);
         if !patient {
@@ -255,7 +256,7 @@ impl Appender {
         loop {
             let mut queue = shared.wait();
             let (items, ended) = (std::mem::take(&mut queue.items), queue.ended);
-            (queue.urgent, queue.awaited, queue.intents) = (0, 0, 0);
+            (queue.urgent, queue.awaited, queue.intents, queue.patient) = (0, 0, 0, 0);
             queue.unwritten = true;
             drop(queue);
             self.write(items);

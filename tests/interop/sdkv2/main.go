@@ -1,4 +1,4 @@
-// A small provider on terraform-plugin-sdk/v2, served over protocol 5. Its objects are tools, each a JSON file in the
+// A small provider on terraform-plugin-sdk/v2, served over protocol 5. Its objects are tools and machines, each a JSON file in the
 // directory the provider is configured with, so that a test can look at them and tamper with them.
 package main
 
@@ -25,7 +25,9 @@ func shed() *schema.Provider {
 		Schema: map[string]*schema.Schema{
 			"directory": {Type: schema.TypeString, Required: true},
 		},
-		ResourcesMap:   map[string]*schema.Resource{"shed_tool": tool(), "shed_rack": rack()},
+		ResourcesMap: map[string]*schema.Resource{
+			"shed_tool": tool(), "shed_machine": machine(), "shed_rack": rack(),
+		},
 		DataSourcesMap: map[string]*schema.Resource{"shed_weight": weight()},
 		ConfigureContextFunc: func(_ context.Context, d *schema.ResourceData) (any, diag.Diagnostics) {
 			return d.Get("directory").(string), nil

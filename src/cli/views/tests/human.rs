@@ -127,7 +127,7 @@ impl Human {
     fn outcome(&self, done: &Performed) {
         match &done.outcome {
             Some(Outcome::Planned(plan)) => {
-                views::plan::show(&self.ui, plan, &done.schemas);
+                views::plan::show(&self.ui, plan, &done.schemas, views::plan::Form::Whole);
                 self.ui.line("");
             }
             Some(Outcome::Applied(state)) => {

@@ -353,7 +353,7 @@ fn invalid_data_source_responses() {
     let case = Case::new(LOOKUP);
     case.remote.mutate("data q", |v| Value::null(v.ty().clone()));
     let nothing = format!(
-        "Error: Provider produced invalid object [data.fake_lookup.d]: {FAKE} produced no object for data.fake_lookup.d, where \
+        "Error: Provider produced null object [data.fake_lookup.d]: {FAKE} produced no object for data.fake_lookup.d, where \
          there must be one or an error. {BUG}"
     );
     assert_eq!(case.plan_errors(), nothing);

@@ -1,0 +1,141 @@
+//! `-install-autocomplete` and `-uninstall-autocomplete`: a line in the files that shells read when they start.
+
+use std::path::{Path, PathBuf};
+
+use files::{Policy, io_reason};
+
+use super::Shell;
+use crate::program;
+use crate::session::{Session, Status};
+
+/// What marks the line that is ours.
+const MARK: &str = "# completion, by -install-autocomplete";
+
+/// Where a shell keeps what it runs at its start, below the home directory; the first one that is there, or whose directory is.
+fn file(shell: Shell, home: &Path) -> Option<PathBuf> {
+    let candidates: &[&str] = match shell {
+        Shell::Bash => &[".bashrc", ".bash_profile"],
+        Shell::Zsh => &[".zshrc"],
+        Shell::Fish => &[".config/fish"],
+    };
+    let found = candidates
+        .iter()
+        .map(|name| home.join(name))
+        .find(|path| path.exists())?;
+    Some(match shell {
+        Shell::Fish => found.join("completions").join(format!("{}.fish", program::command())),
+        Shell::Bash | Shell::Zsh => found,
+    })
+}
+
+/// The line for a shell.
+fn own_line(shell: Shell) -> String {
+    let (command, name) = (program::command(), shell.name());
+    match shell {
+        Shell::Bash | Shell::Zsh => {
+            format!("command -v {command} >/dev/null && source <({command} completion {name})  {MARK}")
+        }
+        Shell::Fish => format!("command -q {command}; and {command} completion fish | source  {MARK}"),
+    }
+}
+
+/// Whether a line is what was installed for the program by this name.
+fn is_own(line: &str) -> bool {
+    let command = program::command();
+    line.ends_with(MARK) && (line.contains(&format!("<({command} ")) || line.contains(&format!("and {command} ")))
+}
+
+/// Adds the line to the files of the shells that the user has.
+pub fn install(session: &Session) -> Status {
+    let changed = change(session, |text, shell| {
+        if text.lines().any(is_own) {
+            return None;
+        }
+        let mut text = text.to_owned();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Some(format!("{text}{}\n", own_line(shell)))
+    });
+    report(
+        session,
+        changed,
+        "Completion is installed in",
+        "It takes effect in shells that are started from now on.",
+    )
+}
+
+/// Takes the line out of them.
+pub fn uninstall(session: &Session) -> Status {
+    let changed = change(session, |text, _| {
+        let kept: Vec<&str> = text
+            .split_inclusive('\n')
+            .filter(|line| !is_own(line.trim_end()))
+            .collect();
+        let kept = kept.concat();
+        (kept != text).then_some(kept)
+    });
+    report(session, changed, "Completion is taken out of", "")
+}
+
+/// The files that were changed, and those that were as they should be.
+struct Changed {
+    changed: Vec<PathBuf>,
+    unchanged: Vec<PathBuf>,
+}
+
+/// Changes the files of the shells that the user has. `None` from `change`: nothing to do.
+fn change(session: &Session, change: impl Fn(&str, Shell) -> Option<String>) -> Result<Changed, String> {
+    let home = session.env.home().ok_or("The environment has no HOME.")?;
+    let mut all = Changed {
+        changed: Vec::new(),
+        unchanged: Vec::new(),
+    };
+    for shell in Shell::ALL {
+        let Some(path) = file(shell, &home) else { continue };
+        let failed = |e: std::io::Error| format!("The file {} cannot be changed: {}.", path.display(), io_reason(&e));
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(e) => return Err(failed(e)),
+        };
+        let Some(new) = change(&text, shell) else {
+            all.unchanged.push(path);
+            continue;
+        };
+        if new.is_empty() && shell == Shell::Fish {
+            std::fs::remove_file(&path).map_err(failed)?;
+        } else {
+            if let Some(dir) = path.parent() {
+                std::fs::create_dir_all(dir).map_err(failed)?;
+            }
+            files::replace(&path, new.as_bytes(), Policy::SHARED).map_err(failed)?;
+        }
+        all.changed.push(path);
+    }
+    if all.changed.is_empty() && all.unchanged.is_empty() {
+        return Err(format!(
+            "There is no .bashrc, .zshrc or .config/fish in {}. Make the one of your shell, or see \"{} completion -help\".",
+            home.display(),
+            program::command()
+        ));
+    }
+    Ok(all)
+}
+
+fn report(session: &Session, changed: Result<Changed, String>, done: &str, hint: &str) -> Status {
+    let changed = match changed {
+        Ok(changed) => changed,
+        Err(why) => return session.fail("Completion not changed", why),
+    };
+    for path in &changed.changed {
+        session.ui.line(format!("{done} {}.", path.display()));
+    }
+    if changed.changed.is_empty() {
+        let paths: Vec<String> = changed.unchanged.iter().map(|p| p.display().to_string()).collect();
+        session.ui.line(format!("Nothing to do in {}.", paths.join(", ")));
+    } else if !hint.is_empty() {
+        session.ui.line(hint);
+    }
+    0
+}

@@ -1,0 +1,145 @@
+//! What completion finds in the working directory: workspaces, addresses, names of outputs and variables, providers, files.
+//!
+//! Nothing is asked of a server or a plugin, nothing is written, and problems show as fewer candidates: whoever presses a key
+//! waits for the answer.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use addrs::ConfigResource;
+use state::State;
+
+use crate::backend::Local;
+use crate::backend::Source;
+use crate::backend::record::Record;
+use crate::session::Session;
+use crate::state_session;
+use crate::workdir;
+
+/// What the working directory has.
+pub trait Live {
+    /// The workspaces.
+    fn workspaces(&self) -> Vec<String>;
+    /// The addresses of the instances in the state.
+    fn instances(&self) -> Vec<String>;
+    /// The addresses of modules and resources of the configuration.
+    fn configured(&self) -> Vec<String>;
+    /// The addresses of the configuration's actions.
+    fn actions(&self) -> Vec<String>;
+    /// The names of the outputs in the state.
+    fn outputs(&self) -> Vec<String>;
+    /// The names of the root module's variables.
+    fn variables(&self) -> Vec<String>;
+    /// The source addresses of the providers of the configuration and the state.
+    fn providers(&self) -> Vec<String>;
+    /// The names in a directory, those of directories with a slash behind.
+    fn names_in(&self, dir: &str) -> Vec<String>;
+}
+
+/// The working directory of a session.
+pub struct WorkingDirectory<'s>(pub &'s Session);
+
+impl WorkingDirectory<'_> {
+    /// The settings of the backend that the last `init` recorded, if states are in files.
+    fn local(&self) -> Option<Local> {
+        let record = Record::read(self.0.env.data_dir()).unwrap_or_default();
+        match record.backend {
+            None => Some(Local::default()),
+            Some(saved) => saved.local(),
+        }
+    }
+
+    fn state(&self) -> State {
+        let read = || {
+            let workspace = workdir::workspace(self.0).ok()?;
+            let path = self.local()?.state(&workspace);
+            state_session::read_source(&Source::File(path)).ok()?
+        };
+        read().unwrap_or_default()
+    }
+
+    fn config(&self) -> config::Config {
+        workdir::read(self.0).0.config
+    }
+}
+
+impl Live for WorkingDirectory<'_> {
+    fn workspaces(&self) -> Vec<String> {
+        self.local()
+            .and_then(|local| local.workspaces().ok())
+            .unwrap_or_default()
+    }
+
+    fn instances(&self) -> Vec<String> {
+        let state = self.state();
+        let each = state.instances();
+        each.map(|(resource, _, key, _)| resource.instance(key.clone()).to_string())
+            .collect()
+    }
+
+    fn configured(&self) -> Vec<String> {
+        let config = self.config();
+        let mut all = Vec::new();
+        for node in config.nodes() {
+            if !node.path.is_root() {
+                all.push(node.path.to_string());
+            }
+            all.extend(node.module.resources.keys().map(|resource| {
+                let module = node.path.clone();
+                ConfigResource {
+                    module,
+                    resource: resource.clone(),
+                }
+                .to_string()
+            }));
+        }
+        all
+    }
+
+    fn actions(&self) -> Vec<String> {
+        let config = self.config();
+        let mut all = Vec::new();
+        for node in config.nodes() {
+            let before = match node.path.is_root() {
+                true => String::new(),
+                false => format!("{}.", node.path),
+            };
+            all.extend(node.module.actions.keys().map(|action| format!("{before}{action}")));
+        }
+        all
+    }
+
+    fn outputs(&self) -> Vec<String> {
+        self.state().outputs.keys().map(ToString::to_string).collect()
+    }
+
+    fn variables(&self) -> Vec<String> {
+        let config = self.config();
+        config.root.module.variables.keys().map(ToString::to_string).collect()
+    }
+
+    fn providers(&self) -> Vec<String> {
+        let config = self.config();
+        let required = config.nodes().into_iter().flat_map(|node| {
+            let all = node.module.required_providers.values();
+            all.map(|required| required.provider.to_string()).collect::<Vec<_>>()
+        });
+        let stored = self.state().resources.into_values();
+        let stored = stored.map(|resource| resource.provider.provider.to_string());
+        let all: BTreeSet<String> = required.chain(stored).collect();
+        all.into_iter().collect()
+    }
+
+    fn names_in(&self, dir: &str) -> Vec<String> {
+        let dir = if dir.is_empty() { "." } else { dir };
+        let entries = std::fs::read_dir(Path::new(dir)).into_iter().flatten();
+        entries
+            .filter_map(Result::ok)
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                let is_dir = entry.path().is_dir();
+                Some(if is_dir { name + "/" } else { name })
+            })
+            .collect()
+    }
+}

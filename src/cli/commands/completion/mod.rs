@@ -1,0 +1,137 @@
+//! Completion for shells.
+//!
+//! With `COMP_LINE` in the environment, the candidates for the word at its end (or at `COMP_POINT`) are printed, one a line, and
+//! nothing else is done: what bash's `complete -C` asks for. The scripts of `completion SHELL` say in `COMP_SHELL` which one they
+//! are for: the others than bash quote candidates themselves, and show what they are for, which follows behind a tab.
+
+mod candidates;
+mod install;
+mod line;
+mod live;
+
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::commands::Command;
+use crate::env::Env;
+use crate::program;
+use crate::session::{Session, Status};
+
+pub use install::{install, uninstall};
+
+pub const COMMAND: Command = Command {
+    path: "completion",
+    about: "Print the completion script of a shell",
+    positional: "SHELL",
+    details: "Prints a script for bash, zsh or fish that completes commands, flags, workspaces, addresses, names and files. \
+      Load it with source <(monoform completion bash), or in fish with monoform completion fish | source. The global option \
+      -install-autocomplete writes such a line into the shells' own files, and -uninstall-autocomplete takes it out.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+        }
+    }
+}
+
+/// A shell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+impl Shell {
+    const ALL: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
+
+    fn name(self) -> &'static str {
+        match self {
+            Shell::Bash => "bash",
+            Shell::Zsh => "zsh",
+            Shell::Fish => "fish",
+        }
+    }
+
+    fn named(name: &str) -> Option<Shell> {
+        Shell::ALL.into_iter().find(|shell| shell.name() == name)
+    }
+
+    /// Its script, for the program by the name that it was called by.
+    fn script(self) -> String {
+        let text = match self {
+            Shell::Bash => include_str!("script.bash"),
+            Shell::Zsh => include_str!("script.zsh"),
+            Shell::Fish => include_str!("script.fish"),
+        };
+        text.replace("PROGRAM", program::command())
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let shell = match &arguments.positional[..] {
+        [name] => Shell::named(name),
+        _ => None,
+    };
+    let Some(shell) = shell else {
+        return Err(UsageError::new(
+            "Invalid arguments",
+            "The completion command expects the name of one shell: bash, zsh or fish.",
+        ));
+    };
+    session.ui.out(shell.script());
+    Ok(0)
+}
+
+/// The part of the line before the cursor, if this run is for completion.
+pub fn line(env: &Env) -> Option<String> {
+    let line = env.get("COMP_LINE")?;
+    let end = env.get("COMP_POINT").and_then(|p| p.parse().ok()).unwrap_or(line.len());
+    Some(line.get(..end).unwrap_or(line).to_owned())
+}
+
+/// Prints the candidates for a line.
+pub fn print(session: &Session, text: &str) -> Status {
+    let shell = session
+        .env
+        .get("COMP_SHELL")
+        .and_then(Shell::named)
+        .unwrap_or(Shell::Bash);
+    let line = line::Line::parse(text);
+    let live = live::WorkingDirectory(session);
+    for found in candidates::of(&line, &live) {
+        session.ui.out(shown(&found, &line, shell));
+    }
+    0
+}
+
+/// A candidate as a shell wants it.
+fn shown(found: &candidates::Candidate, line: &line::Line, shell: Shell) -> String {
+    if shell != Shell::Bash {
+        return match found.about.is_empty() {
+            true => format!("{}\n", found.text),
+            false => format!("{}\t{}\n", found.text, found.about),
+        };
+    }
+    let part = found.text.get(line.part..).unwrap_or_default();
+    format!("{}\n", line::quoted(part, line.quote))
+}
+
+/// The directory that the line changes to before its command.
+pub fn directory(text: &str) -> Option<String> {
+    let words = line::Line::parse(text).words;
+    let globals = words.iter().take_while(|word| word.starts_with('-'));
+    let value = |word: &String| {
+        let flag = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
+        flag.strip_prefix("chdir=").map(ToOwned::to_owned)
+    };
+    globals.filter_map(value).last()
+}

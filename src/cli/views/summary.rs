@@ -1,0 +1,222 @@
+//! A plan in a few lines, for one that is too long to read: what is replaced and destroyed by name, the rest as counts by module
+//! and type.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use addrs::Module;
+use engine::plan::{Action, Plan, ResourceChange};
+
+use crate::views::stream::actions_to_invoke;
+
+/// How many objects that are replaced or destroyed are named, of each kind.
+const NAMED: usize = 50;
+
+/// How many lines of counts there are: those with the most changes.
+const LINES: usize = 60;
+
+/// What may happen to objects, with the words of the table, in its order.
+const KINDS: [(Kind, &str); 7] = [
+    (Kind::Import, "import"),
+    (Kind::Create, "create"),
+    (Kind::Read, "read"),
+    (Kind::Update, "update"),
+    (Kind::Replace, "replace"),
+    (Kind::Destroy, "destroy"),
+    (Kind::Forget, "forget"),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Import,
+    Create,
+    Read,
+    Update,
+    Replace,
+    Destroy,
+    Forget,
+}
+
+impl Kind {
+    fn of(change: &ResourceChange) -> Option<Kind> {
+        Some(match change.action {
+            Action::NoOp if change.importing.is_some() => Kind::Import,
+            Action::NoOp => return None,
+            Action::Create => Kind::Create,
+            Action::Read => Kind::Read,
+            Action::Update => Kind::Update,
+            Action::Delete => Kind::Destroy,
+            Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => Kind::Replace,
+            Action::Forget => Kind::Forget,
+        })
+    }
+}
+
+/// A change of which something is to be said. That a data source is gone from the state happens to no object.
+fn shown(change: &ResourceChange) -> Option<(Kind, &ResourceChange)> {
+    let data = change.address.resource.resource.mode == addrs::Mode::Data;
+    let kind = Kind::of(change)?;
+    (!(data && kind == Kind::Destroy)).then_some((kind, change))
+}
+
+/// The summary of a plan.
+#[must_use]
+pub fn text(plan: &Plan) -> String {
+    let changes: Vec<(Kind, &ResourceChange)> = plan.changes.iter().filter_map(shown).collect();
+    let mut out = String::new();
+    if plan.errored {
+        out.push_str("\nPlanning ended with errors: this is not all of it.\n");
+    }
+    for (kind, title) in [
+        (Kind::Replace, "Replaced:"),
+        (Kind::Destroy, "Destroyed:"),
+        (Kind::Forget, "No longer managed, and not destroyed:"),
+    ] {
+        named(
+            &mut out,
+            title,
+            changes.iter().filter(|(k, _)| *k == kind).map(|(_, change)| *change),
+        );
+    }
+    table(&mut out, &changes);
+    others(&mut out, plan);
+    if out.is_empty() {
+        out.push_str("\nNo changes.\n");
+    }
+    let count = |kinds: &[Kind]| changes.iter().filter(|(kind, _)| kinds.contains(kind)).count();
+    let imported = changes.iter().filter(|(_, change)| change.importing.is_some()).count();
+    if !changes.is_empty() || !plan.invocations.is_empty() {
+        out.push_str("\nPlan: ");
+        if imported > 0 {
+            let _ = write!(out, "{imported} to import, ");
+        }
+        // An object that is replaced and forgotten is not destroyed.
+        let kept = changes
+            .iter()
+            .filter(|(_, c)| c.action == Action::CreateThenForget)
+            .count();
+        let _ = writeln!(
+            out,
+            "{} to add, {} to change, {} to destroy.{}",
+            count(&[Kind::Create, Kind::Replace]),
+            count(&[Kind::Update]),
+            count(&[Kind::Destroy, Kind::Replace]) - kept,
+            actions_to_invoke(plan.invocations.len())
+        );
+    }
+    out
+}
+
+/// Objects by their addresses, with what forces their replacement.
+fn named<'p>(out: &mut String, title: &str, changes: impl Iterator<Item = &'p ResourceChange>) {
+    let all: Vec<&ResourceChange> = changes.collect();
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{title}");
+    for change in all.iter().take(NAMED) {
+        let _ = write!(out, "  {}", change.address);
+        if let Some(key) = &change.deposed {
+            let _ = write!(out, " (deposed object {key})");
+        }
+        let paths: Vec<String> = change
+            .replace_paths
+            .iter()
+            .map(|path| path.to_string().trim_start_matches('.').to_owned())
+            .collect();
+        if !paths.is_empty() {
+            let _ = write!(out, " (because of {})", paths.join(", "));
+        }
+        out.push('\n');
+    }
+    if all.len() > NAMED {
+        let _ = writeln!(out, "  and {} more", all.len() - NAMED);
+    }
+}
+
+/// The counts by module and type, those with the most changes if there are too many.
+fn table(out: &mut String, changes: &[(Kind, &ResourceChange)]) {
+    let mut counts: BTreeMap<(Module, &str), BTreeMap<Kind, usize>> = BTreeMap::new();
+    for (kind, change) in changes {
+        let resource = change.address.config();
+        let ty = &*change.address.resource.resource.ty;
+        *counts
+            .entry((resource.module, ty))
+            .or_default()
+            .entry(*kind)
+            .or_default() += 1;
+    }
+    let total = |row: &BTreeMap<Kind, usize>| row.values().sum::<usize>();
+    let mut rows: Vec<_> = counts.iter().collect();
+    let left_out = rows.len().saturating_sub(LINES);
+    if left_out > 0 {
+        rows.sort_by_key(|(_, row)| std::cmp::Reverse(total(row)));
+        rows.truncate(LINES);
+        rows.sort_by_key(|(place, _)| *place);
+    }
+    let kinds: Vec<(Kind, &str)> = KINDS
+        .into_iter()
+        .filter(|(kind, _)| counts.values().any(|row| row.contains_key(kind)))
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    let mut lines = vec![vec!["module".to_owned(), "type".to_owned()]];
+    lines[0].extend(kinds.iter().map(|(_, word)| (*word).to_owned()));
+    for ((module, ty), row) in rows {
+        let module = if module.is_root() {
+            "-".to_owned()
+        } else {
+            module.to_string()
+        };
+        let mut line = vec![module, (*ty).to_owned()];
+        line.extend(kinds.iter().map(|(kind, _)| match row.get(kind) {
+            Some(count) => count.to_string(),
+            None => "-".to_owned(),
+        }));
+        lines.push(line);
+    }
+    let width = |column: usize| {
+        lines
+            .iter()
+            .map(|line| line[column].chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..kinds.len() + 2).map(width).collect();
+    out.push('\n');
+    for line in &lines {
+        let cells = line
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(column, (cell, width))| match column {
+                0 | 1 => format!("{cell:width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+        let _ = writeln!(out, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+    if left_out > 0 {
+        let _ = writeln!(out, "  and {left_out} more lines with fewer changes");
+    }
+}
+
+/// What is beside the changes of objects.
+fn others(out: &mut String, plan: &Plan) {
+    let mut lines = Vec::new();
+    let moved = plan
+        .changes
+        .iter()
+        .filter(|c| c.previous_address.as_ref().is_some_and(|p| *p != c.address));
+    lines.push(("Moved in the state", moved.count()));
+    lines.push(("Changed outside since the last apply", plan.drift.len()));
+    let outputs = plan.outputs.values().filter(|output| output.action != Action::NoOp);
+    lines.push(("Outputs that change", outputs.count()));
+    lines.retain(|(_, count)| *count > 0);
+    if !lines.is_empty() {
+        out.push('\n');
+    }
+    for (what, count) in lines {
+        let _ = writeln!(out, "{what}: {count}");
+    }
+}
