@@ -72,9 +72,6 @@ pub fn without_what_1_11_lacks(document: &mut Value) {
         "after_identity",
         "identity_schema_version",
         "resource_identity_schemas",
-        "identity",
-        "before_identity",
-        "after_identity",
         "store",
     ] {
         without(document, key);
