@@ -8,7 +8,6 @@ use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::{Value as Json, json};
 use store_client::credential::{Credential, Current};
 use store_client::name::encoded;
-use store_client::{HeaderMap, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
 
 use crate::cloud::Cloud;
 
@@ -92,6 +91,12 @@ impl Source {
     }
 }
 
+/// Where the roles of a machine are.
+const SERVICE: &str = "http://metadata.tencentyun.com/latest/meta-data/cam/security-credentials";
+
+/// How long the machine's service may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// The credentials of the machine's role.
 async fn of_machine(role: &str) -> Result<Current> {
     let failed = |why: String| {
@@ -100,26 +105,9 @@ async fn of_machine(role: &str) -> Result<Current> {
              Tencent Cloud only."
         ))
     };
-    let address = format!(
-        "http://metadata.tencentyun.com/latest/meta-data/cam/security-credentials/{}",
-        encoded(role)
-    );
-    let url = Url::parse(&address).map_err(|e| failed(e.to_string()))?;
-    let http = HttpClient::new(HttpSettings {
-        proxy: Proxy::None,
-        timeout: Some(Duration::from_secs(2)),
-        retries: Retries {
-            max: 1,
-            wait_min: Duration::from_millis(200),
-            ..Retries::default()
-        },
-        ..HttpSettings::default()
-    })
-    .map_err(failed)?;
-    let answer = http.send(Method::GET, &url, HeaderMap::new(), None).await;
-    let answer = answer.map_err(|failure| failed(failure.message))?;
-    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-    of_json(&json, &json["ExpiredTime"]).ok_or_else(|| failed(format!("the status is {}", answer.status)))
+    let found =
+        store_client::machine::of_machine(SERVICE, role, PATIENCE, |json| of_json(json, &json["ExpiredTime"])).await;
+    found.map_err(failed)
 }
 
 fn of_json(json: &Json, ends: &Json) -> Option<Current> {

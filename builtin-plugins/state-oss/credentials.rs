@@ -7,8 +7,6 @@ use std::time::Duration;
 use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
 use serde_json::{Map, Value as Json};
 use store_client::credential::{Credential, Current};
-use store_client::name::encoded;
-use store_client::{HeaderMap, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
 
 use crate::cloud::{Cloud, Service};
 
@@ -112,6 +110,12 @@ impl Source {
     }
 }
 
+/// Where the roles of a machine are.
+const SERVICE: &str = "http://100.100.100.200/latest/meta-data/ram/security-credentials";
+
+/// How long the machine's service may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// The credentials of the machine's role.
 async fn of_machine(role: &str) -> Result<Current> {
     let failed = |why: String| {
@@ -120,27 +124,11 @@ async fn of_machine(role: &str) -> Result<Current> {
              Alibaba Cloud only."
         ))
     };
-    let address = format!(
-        "http://100.100.100.200/latest/meta-data/ram/security-credentials/{}",
-        encoded(role)
-    );
-    let url = Url::parse(&address).map_err(|e| failed(e.to_string()))?;
-    let http = HttpClient::new(HttpSettings {
-        proxy: Proxy::None,
-        timeout: Some(Duration::from_secs(5)),
-        retries: Retries {
-            max: 1,
-            wait_min: Duration::from_millis(200),
-            ..Retries::default()
-        },
-        ..HttpSettings::default()
+    let found = store_client::machine::of_machine(SERVICE, role, PATIENCE, |json| {
+        (json["Code"] == "Success").then(|| of_json(json)).flatten()
     })
-    .map_err(failed)?;
-    let answer = http.send(Method::GET, &url, HeaderMap::new(), None).await;
-    let answer = answer.map_err(|failure| failed(failure.message))?;
-    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let found = (json["Code"] == "Success").then(|| of_json(&json)).flatten();
-    found.ok_or_else(|| failed(format!("the status is {}", answer.status)))
+    .await;
+    found.map_err(failed)
 }
 
 fn of_json(json: &Json) -> Option<Current> {

@@ -284,13 +284,13 @@ impl HttpClient {
             if let Some(timeout) = self.settings.timeout {
                 request = request.timeout(timeout);
             }
-            let response = request.send().await.map_err(|e| failure(&e))?;
+            let response = request.send().await.map_err(|e| failure(&e, &url))?;
             let (status, response_headers) = (response.status(), response.headers().clone());
             let location = response_headers
                 .get(LOCATION)
                 .filter(|_| self.settings.follow_redirects && matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308));
             let Some(location) = location else {
-                let body = response.bytes().await.map_err(|e| failure(&e))?.into();
+                let body = response.bytes().await.map_err(|e| failure(&e, &url))?.into();
                 return Ok(Answer {
                     status,
                     headers: response_headers,
@@ -417,22 +417,44 @@ fn without_secrets(url: &Url) -> String {
 }
 
 /// Why there was no answer.
-fn failure(error: &reqwest::Error) -> Failure {
+fn failure(error: &reqwest::Error, url: &Url) -> Failure {
     let text = chain(error);
     // Neither a certificate nor the address becomes right by another attempt.
     let lasting = error.is_builder() || text.contains("certificate") || text.contains("CertificateRequired");
-    let hint = if text.contains("dns error") || text.contains("failed to lookup address") || text.contains("resolve") {
-        " Check the name of the server, and the network of this machine."
-    } else if text.contains("NotValidYet") || text.contains("Expired") {
-        " If the certificate is right, the clock of this machine is wrong."
-    } else if text.contains("UnknownIssuer") {
-        " The authority that has signed the server's certificate is not trusted on this machine."
-    } else {
-        ""
+    let hint = hint(&text, error.is_timeout());
+    // What is tried again is told with its address in the end.
+    let server = match lasting {
+        true => format!("{}: ", url.origin().ascii_serialization()),
+        false => String::new(),
     };
     Failure {
-        message: format!("{text}.{hint}"),
+        message: format!("{server}{text}.{hint}"),
         passing: !lasting,
+    }
+}
+
+/// What may help where there was no answer.
+fn hint(text: &str, late: bool) -> &'static str {
+    let has = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
+    if has(&["dns error", "failed to lookup address", "resolve"]) {
+        " Check the name of the server, and the network of this machine."
+    } else if has(&["NotValidYet", "Expired", "not valid yet", "expired"]) {
+        " If the certificate is right, the clock of this machine is wrong."
+    } else if has(&["UnknownIssuer", "CaUsedAsEndEntity"]) {
+        " The authority that has signed the server's certificate is not trusted on this machine: add it to the machine's \
+         authorities, or to a file that SSL_CERT_FILE names."
+    } else if has(&["NotValidForName", "not valid for name"]) {
+        " This is the certificate of another server: correct the address, or the server's certificate."
+    } else if has(&["InvalidContentType", "corrupt message", "InvalidMessage"]) {
+        " What answers there does not speak TLS: the address should perhaps begin with http://."
+    } else if has(&["Connection refused"]) {
+        " Nothing listens there: check the address and the port, and whether the server is running."
+    } else if has(&["Network is unreachable", "No route to host"]) {
+        " This machine has no way to the server: check its network, and whether a proxy is needed (HTTPS_PROXY)."
+    } else if late {
+        " Check the address, the network of this machine and its firewalls, and whether a proxy is needed (HTTPS_PROXY)."
+    } else {
+        ""
     }
 }
 

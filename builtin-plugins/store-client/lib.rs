@@ -10,7 +10,8 @@
 //! that they must vouch for.
 //!
 //! - [`lock`]: trying for a lock again while nobody says who holds it. [`consistent`]: states whose sum is kept elsewhere.
-//! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`credential`]: keys that end.
+//! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`credential`]: keys that end. [`machine`]: those of a
+//!   machine's role.
 //! - [`name`] and [`sum`]: the names of objects in addresses, and sums in headers. [`duration`] and [`xml`]: the
 //!   little that is read of both.
 //!
@@ -23,6 +24,7 @@ pub mod consistent;
 pub mod credential;
 pub mod duration;
 pub mod lock;
+pub mod machine;
 pub mod name;
 pub mod oauth;
 pub mod sum;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use support::{Ran, Workspace};
 
 use crate::hcp::{self, Hcp};
+use crate::hcp_lab;
 use crate::hcp_runs::Script;
 use crate::lab::{Lab, Tool, run};
 
@@ -44,9 +45,9 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(tool: Tool, ty: &'static str, script: Script) -> Scene {
-        let (lab, hcp) = hcp::made(ty, "name = \"only\"");
+        let (lab, hcp) = hcp_lab::made(ty, "name = \"only\"");
         let w = match ty {
-            "cloud" => hcp::cloud(&lab, &hcp, "name = \"only\""),
+            "cloud" => hcp_lab::cloud(&lab, &hcp, "name = \"only\""),
             _ => {
                 let w = lab.without();
                 w.write("backend.tf", &lab.block(""));
@@ -86,7 +87,7 @@ impl Scene {
     }
 
     pub fn asked(&mut self, args: &[&str], answers: &[&str]) -> String {
-        let ran = hcp::asked(&self.w, self.tool, args, answers);
+        let ran = hcp_lab::asked(&self.w, self.tool, args, answers);
         self.note(&ran)
     }
 

@@ -20,11 +20,15 @@ mod azure;
 mod consul;
 mod cos;
 mod crashes;
+mod errors;
 mod gcs;
 mod hcp;
+mod hcp_cloud_tests;
+mod hcp_lab;
 mod hcp_runs;
 mod hcp_runs_tests;
 mod hcp_scene;
+mod hcp_tests;
 mod http;
 mod kubernetes;
 mod lab;
@@ -57,7 +61,7 @@ fn main() -> ExitCode {
         ("gcs", gcs::lab, gcs::PROGRAMS, Tool::Terraform),
         ("kubernetes", kubernetes::lab, &[], Tool::Terraform),
         ("cos", cos::lab, &[], Tool::Terraform),
-        ("remote", hcp::lab, &[], Tool::Terraform),
+        ("remote", hcp_lab::lab, &[], Tool::Terraform),
         ("azurerm", azure::lab, azure::PROGRAMS, Tool::Terraform),
         ("consul", consul::lab, consul::PROGRAMS, Tool::Terraform),
         (
@@ -99,7 +103,8 @@ fn main() -> ExitCode {
         ("consul", consul::TESTS, consul::PROGRAMS),
         ("oci", oci::TESTS, &[]),
         ("kubernetes", kubernetes::TESTS, &["terraform"]),
-        ("remote", hcp::TESTS, &[]),
+        ("remote", hcp_tests::TESTS, &[]),
+        ("remote", hcp_cloud_tests::TESTS, &[]),
         ("power_cut", power_cut::TESTS, &[]),
     ];
     for (store, tests, programs) in own {
@@ -111,6 +116,7 @@ fn main() -> ExitCode {
             trials.push(needing(Trial::test(format!("{store}::{name}"), run), programs));
         }
     }
+    trials.extend(errors::trials());
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {
         trials.push(Trial::test(format!("http::{name}"), move || {

@@ -135,7 +135,7 @@ pub fn lean() -> &'static Path {
 }
 
 /// Text without line breaks, frames and repeated blanks.
-fn words(text: &str) -> String {
+pub fn words(text: &str) -> String {
     let plain: String = text.chars().map(|c| if "╷│╵".contains(c) { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,0 +1,73 @@
+//! The keys of the role that a machine has in its cloud, as the service for the machine's metadata gives them.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::Value as Json;
+use url::Url;
+
+use crate::client::{HttpClient, Proxy, Retries, Settings};
+use crate::credential::Current;
+use crate::name::encoded;
+
+/// Asks for the keys of a role. `service` is the address below which the roles are, `patience` how long one answer may take, and
+/// `read` takes the keys out of an answer. No proxy is asked: the address means something on the machine only.
+///
+/// # Errors
+/// There was no answer, or it has no keys; the text says why, without a full stop.
+pub async fn of_machine(
+    service: &str,
+    role: &str,
+    patience: Duration,
+    read: impl Fn(&Json) -> Option<Current>,
+) -> Result<Current, String> {
+    let url = Url::parse(&format!("{service}/{}", encoded(role))).map_err(|e| e.to_string())?;
+    let http = HttpClient::new(Settings {
+        proxy: Proxy::None,
+        timeout: Some(patience),
+        retries: Retries {
+            max: 1,
+            wait_min: Duration::from_millis(200),
+            ..Retries::default()
+        },
+        ..Settings::default()
+    })?;
+    let answer = http.send(Method::GET, &url, HeaderMap::new(), None).await;
+    let answer = answer.map_err(|failure| failure.message.trim_end_matches('.').to_owned())?;
+    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let found = answer.status.is_success().then(|| read(&json)).flatten();
+    found.ok_or_else(|| format!("the status is {}", answer.status))
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::credential::Credential;
+    use crate::testing::{Reply, Server};
+
+    #[tokio::test]
+    async fn keys_of_a_role_are_read_from_the_machine() {
+        let server = Server::start(|asked| match asked.path() {
+            "/roles/the%20one" => Reply::new(200, r#"{"id":"a"}"#),
+            "/roles/none" => Reply::new(200, "{}"),
+            _ => Reply::new(404, r#"{"id":"not these"}"#),
+        })
+        .await;
+        let read = |json: &Json| {
+            Some(Current {
+                credential: Credential {
+                    id: json["id"].as_str()?.to_owned(),
+                    ..Credential::default()
+                },
+                ends: None,
+            })
+        };
+        let service = format!("{}/roles", server.address());
+        let of = |role| of_machine(&service, role, Duration::from_secs(5), read);
+        assert_eq!(of("the one").await.map(|found| found.credential.id), Ok("a".to_owned()));
+        let refused = of("other").await.map(|found| found.credential.id);
+        assert_eq!(refused, Err("the status is 404 Not Found".to_owned()));
+        assert!(of("none").await.is_err(), "an answer without keys");
+    }
+}

@@ -1,0 +1,399 @@
+//! What each store says of the mistakes that people make, in one table: servers that are made up answer as the real ones do, or not
+//! at all. A message names what is wrong, where, and what to do about it.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use libtest_mimic::Trial;
+use support::server::{Reply, Server};
+use support::{Workspace, words};
+
+use crate::lab::{RESOURCE, Tool, run};
+use crate::server::{free_port, proxy};
+
+/// An answer to every request, and what a person is told.
+struct Fault {
+    status: u16,
+    body: &'static str,
+    told: &'static [&'static str],
+}
+
+struct Store {
+    ty: &'static str,
+    /// What stands in the block; `ADDRESS` is that of the server, `HOST` its name and port, `SCHEME` how it is asked.
+    settings: &'static str,
+    /// More of the environment, with the same words in it.
+    environment: &'static [(&'static str, &'static str)],
+    /// The real names of the servers, where they are reached through a proxy.
+    names: &'static [&'static str],
+    /// What the message says about the address where nobody listens there.
+    nobody: &'static [&'static str],
+    faults: &'static [Fault],
+}
+
+const fn fault(status: u16, body: &'static str, told: &'static [&'static str]) -> Fault {
+    Fault { status, body, told }
+}
+
+const STORES: &[Store] = &[
+    Store {
+        ty: "http",
+        settings: "address = \"ADDRESS/state\"\nretry_wait_min = 1\nretry_max = 1",
+        environment: &[],
+        names: &[],
+        nobody: &["ADDRESS/state"],
+        faults: &[
+            fault(401, "", &["username", "TF_HTTP_PASSWORD"]),
+            fault(403, "", &["It refuses this user"]),
+            fault(400, "no such project", &["Check the addresses", "no such project"]),
+        ],
+    },
+    Store {
+        ty: "s3",
+        settings: "bucket = \"states\"\nkey = \"s\"\nregion = \"eu-central-1\"\nuse_path_style = true\nmax_retries = 1\n\
+                   skip_credentials_validation = true\nskip_requesting_account_id = true\nendpoints = { s3 = \"ADDRESS\" }",
+        environment: &[
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+        ],
+        names: &[],
+        nobody: &["ADDRESS/states"],
+        faults: &[
+            fault(
+                403,
+                "<Error><Code>InvalidAccessKeyId</Code></Error>",
+                &["AWS_ACCESS_KEY_ID"],
+            ),
+            fault(
+                403,
+                "<Error><Code>SignatureDoesNotMatch</Code></Error>",
+                &["secret key"],
+            ),
+            fault(400, "<Error><Code>ExpiredToken</Code></Error>", &["have expired"]),
+            fault(
+                403,
+                "<Error><Code>AccessDenied</Code></Error>",
+                &["permission", "states"],
+            ),
+            fault(
+                403,
+                "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>",
+                &["clock of this machine", "The difference is too large"],
+            ),
+            fault(
+                404,
+                "<Error><Code>NoSuchBucket</Code></Error>",
+                &[
+                    "aws s3api create-bucket --bucket states --region eu-central-1",
+                    "LocationConstraint=eu-central-1",
+                ],
+            ),
+        ],
+    },
+    Store {
+        ty: "gcs",
+        settings: "bucket = \"states\"\naccess_token = \"t\"\nstorage_custom_endpoint = \"ADDRESS/storage/v1/\"",
+        environment: &[],
+        names: &[],
+        nobody: &["ADDRESS/storage"],
+        faults: &[
+            fault(
+                401,
+                "{\"error\":{\"message\":\"Invalid Credentials\"}}",
+                &["Invalid Credentials", "access_token"],
+            ),
+            fault(
+                403,
+                "{\"error\":{\"message\":\"no access\"}}",
+                &["gcloud storage buckets add-iam-policy-binding gs://states"],
+            ),
+            fault(
+                404,
+                "{\"error\":{\"message\":\"The specified bucket does not exist.\"}}",
+                &["gcloud storage buckets create gs://states"],
+            ),
+        ],
+    },
+    Store {
+        ty: "azurerm",
+        settings: "storage_account_name = \"teststates\"\ncontainer_name = \"states\"\nkey = \"s\"\naccess_key = \"a2V5\"",
+        environment: &[],
+        names: &["teststates.blob.core.windows.net"],
+        nobody: &["teststates.blob.core.windows.net"],
+        faults: &[
+            fault(
+                403,
+                "<Error><Code>AuthenticationFailed</Code></Error>",
+                &["ARM_ACCESS_KEY"],
+            ),
+            fault(
+                403,
+                "<Error><Code>AuthenticationFailed</Code><AuthenticationErrorDetail>Request date header too old: \
+                 'x'</AuthenticationErrorDetail></Error>",
+                &["clock of this machine", "Request date header too old"],
+            ),
+            fault(
+                404,
+                "<Error><Code>ContainerNotFound</Code></Error>",
+                &["az storage container create --name states --account-name teststates"],
+            ),
+        ],
+    },
+    Store {
+        ty: "consul",
+        settings: "address = \"HOST\"\nscheme = \"SCHEME\"\npath = \"p\"",
+        environment: &[],
+        names: &[],
+        nobody: &["HOST", "CONSUL_HTTP_ADDR"],
+        faults: &[
+            fault(403, "ACL not found", &["CONSUL_HTTP_TOKEN"]),
+            fault(403, "Permission denied", &["key_prefix", "session_prefix"]),
+            fault(401, "", &["CONSUL_HTTP_AUTH"]),
+        ],
+    },
+    Store {
+        ty: "kubernetes",
+        settings: "secret_suffix = \"x\"\nnamespace = \"team\"\nhost = \"ADDRESS\"\ntoken = \"t\"",
+        environment: &[],
+        names: &[],
+        nobody: &["ADDRESS"],
+        faults: &[
+            fault(401, "{\"message\":\"Unauthorized\"}", &["Log in to the cluster again"]),
+            fault(
+                403,
+                "{\"message\":\"secrets is forbidden\"}",
+                &["kubectl create role", "--namespace team"],
+            ),
+            fault(
+                404,
+                "{\"message\":\"namespaces \\\"team\\\" not found\"}",
+                &["kubectl create namespace team"],
+            ),
+        ],
+    },
+    Store {
+        ty: "oss",
+        settings: "bucket = \"states\"\nregion = \"cn-beijing\"\nendpoint = \"ADDRESS\"",
+        environment: &[("ALICLOUD_ACCESS_KEY", "id"), ("ALICLOUD_SECRET_KEY", "secret")],
+        names: &[],
+        nobody: &["ADDRESS"],
+        faults: &[
+            fault(
+                403,
+                "<Error><Code>InvalidAccessKeyId</Code></Error>",
+                &["ALICLOUD_ACCESS_KEY"],
+            ),
+            fault(
+                403,
+                "<Error><Code>RequestTimeTooSkewed</Code></Error>",
+                &["clock of this machine"],
+            ),
+            fault(
+                404,
+                "<Error><Code>NoSuchBucket</Code></Error>",
+                &["aliyun oss mb oss://states --region cn-beijing"],
+            ),
+        ],
+    },
+    Store {
+        ty: "cos",
+        settings: "bucket = \"states-1250000000\"\nregion = \"ap-guangzhou\"",
+        environment: &[("TENCENTCLOUD_SECRET_ID", "id"), ("TENCENTCLOUD_SECRET_KEY", "key")],
+        names: &["*.cos.ap-guangzhou.myqcloud.com", "tag.tencentcloudapi.com"],
+        nobody: &["states-1250000000.cos.ap-guangzhou.myqcloud.com"],
+        faults: &[
+            fault(
+                403,
+                "<Error><Code>SignatureDoesNotMatch</Code></Error>",
+                &["TENCENTCLOUD_SECRET_KEY"],
+            ),
+            fault(
+                403,
+                "<Error><Code>RequestTimeTooSkewed</Code></Error>",
+                &["clock of this machine"],
+            ),
+            fault(
+                404,
+                "<Error><Code>NoSuchBucket</Code></Error>",
+                &["coscli mb cos://states-1250000000"],
+            ),
+        ],
+    },
+];
+
+/// A working directory whose state is in the store behind an address.
+fn place(store: &Store, address: &str, proxy: Option<u16>, certificate: Option<&str>) -> Workspace {
+    let (scheme, host) = address.split_once("://").expect("an address");
+    let filled = |text: &str| {
+        text.replace("ADDRESS", address)
+            .replace("HOST", host)
+            .replace("SCHEME", scheme)
+    };
+    let mut w = Workspace::with(&[("main.tf", RESOURCE)]);
+    let block = format!(
+        "terraform {{\n  backend \"{}\" {{\n{}\n  }}\n}}\n",
+        store.ty,
+        filled(store.settings)
+    );
+    w.write("backend.tf", &block);
+    for (name, value) in store.environment {
+        w = w.env(name, filled(value));
+    }
+    if let Some(port) = proxy {
+        w = w
+            .env("HTTPS_PROXY", format!("http://127.0.0.1:{port}"))
+            .env("NO_PROXY", String::new());
+    }
+    if let Some(certificate) = certificate {
+        w.write("cert.pem", certificate);
+        let path = w.dir().join("cert.pem").display().to_string();
+        w = w.env("SSL_CERT_FILE", path);
+    }
+    w
+}
+
+/// What a command says that needs the state, on one line for each paragraph.
+fn told(w: &Workspace) -> String {
+    let init = run(w, Tool::Monoform, &["init", "-input=false"]);
+    let ran = match init.status {
+        0 => run(w, Tool::Monoform, &["plan", "-input=false"]),
+        _ => init,
+    };
+    assert_eq!(ran.status, 1, "{}", ran.all());
+    words(&ran.stderr)
+}
+
+fn expect(told: &str, parts: &[&str], address: &str) {
+    let host = address.split_once("://").map_or("", |(_, host)| host);
+    for part in parts {
+        let part = words(&part.replace("ADDRESS", address).replace("HOST", host));
+        assert!(told.contains(&part), "{part:?} is not in\n{told}");
+    }
+}
+
+fn port_of(server: &Server) -> u16 {
+    let host = server.host();
+    let port = host.rsplit(':').next().and_then(|port| port.parse().ok());
+    port.expect("a port")
+}
+
+fn faults(store: &Store) {
+    for Fault {
+        status,
+        body,
+        told: parts,
+    } in store.faults
+    {
+        let code = body.split("<Code>").nth(1).and_then(|rest| rest.split('<').next());
+        let reply = move || Reply::new(*status, *body).with("x-ms-error-code", code.unwrap_or("none"));
+        let direct = store.names.is_empty();
+        let server = match direct {
+            true => Server::http(move |_| reply()),
+            false => Server::https_as(store.names, move |_| reply()),
+        };
+        let (through, certificate) = match direct {
+            true => (None, None),
+            false => (Some(proxy(port_of(&server))), Some(server.certificate.as_str())),
+        };
+        let w = place(store, &server.url(""), through, certificate);
+        expect(&told(&w), parts, &server.url(""));
+    }
+}
+
+/// Nobody listens; then a server whose certificate nobody has signed.
+fn unreachable(store: &Store) {
+    let through = !store.names.is_empty();
+    let port = free_port();
+    let address = format!("http://127.0.0.1:{port}");
+    let said = told(&place(store, &address, through.then_some(port), None));
+    expect(&said, store.nobody, &address);
+    expect(&said, &["Connection refused", "Nothing listens there"], &address);
+
+    let server = match through {
+        true => Server::https_as(store.names, |_| Reply::status(200)),
+        false => Server::https(|_| Reply::status(200)),
+    };
+    let by = through.then(|| proxy(port_of(&server)));
+    let said = told(&place(store, &server.url(""), by, None));
+    expect(
+        &said,
+        &["certificate", "is not trusted on this machine", "SSL_CERT_FILE"],
+        "",
+    );
+    let named = if through { store.nobody } else { &["ADDRESS"] };
+    expect(&said, named, &server.url(""));
+}
+
+/// A server of PostgreSQL that refuses everybody, for this reason.
+fn refusing(code: &'static str, message: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("it").port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut start = [0; 1024];
+            if stream.read(&mut start).is_err() {
+                continue;
+            }
+            let fields = format!("SFATAL\0VFATAL\0C{code}\0M{message}\0\0");
+            let length = u32::try_from(fields.len() + 4).expect("a short message");
+            let answer = [b"E".as_slice(), &length.to_be_bytes(), fields.as_bytes()].concat();
+            // Who has gone away needs no answer.
+            let _ = stream.write_all(&answer);
+        }
+    });
+    port
+}
+
+fn postgres() {
+    let at = |port: u16, more: &str| {
+        let w = Workspace::with(&[("main.tf", RESOURCE)]);
+        let address = format!("postgres://me:secret@127.0.0.1:{port}/states?{more}");
+        w.write(
+            "backend.tf",
+            &format!("terraform {{\n  backend \"pg\" {{\n    conn_str = \"{address}\"\n  }}\n}}\n"),
+        );
+        let said = told(&w);
+        assert!(!said.contains("secret"), "{said}");
+        said
+    };
+    for (code, message, parts) in [
+        (
+            "28P01",
+            "password authentication failed",
+            &["password authentication failed", "PGPASSWORD"][..],
+        ),
+        ("28000", "no pg_hba.conf entry for host", &["pg_hba.conf"]),
+        ("3D000", "database states does not exist", &["CREATE DATABASE"]),
+        ("53300", "too many clients already", &["try again later"]),
+        ("42501", "permission denied", &["Grant the user this privilege"]),
+    ] {
+        expect(&at(refusing(code, message), "sslmode=disable"), parts, "");
+    }
+    let nobody = at(free_port(), "sslmode=disable");
+    expect(&nobody, &["Connection refused", "PGHOST", "127.0.0.1"], "");
+}
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = vec![Trial::test("pg::mistakes_are_told_with_what_to_do", || {
+        postgres();
+        Ok(())
+    })];
+    for store in STORES {
+        trials.push(Trial::test(
+            format!("{}::mistakes_are_told_with_what_to_do", store.ty),
+            || {
+                faults(store);
+                Ok(())
+            },
+        ));
+        trials.push(Trial::test(
+            format!("{}::servers_out_of_reach_are_told", store.ty),
+            || {
+                unreachable(store);
+                Ok(())
+            },
+        ));
+    }
+    trials
+}
