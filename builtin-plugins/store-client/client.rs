@@ -445,7 +445,12 @@ fn hint(text: &str, late: bool) -> &'static str {
          authorities, or to a file that SSL_CERT_FILE names."
     } else if has(&["NotValidForName", "not valid for name"]) {
         " This is the certificate of another server: correct the address, or the server's certificate."
-    } else if has(&["InvalidContentType", "corrupt message", "InvalidMessage"]) {
+    } else if has(&[
+        "InvalidContentType",
+        "corrupt message",
+        "InvalidMessage",
+        "handshake eof",
+    ]) {
         " What answers there does not speak TLS: the address should perhaps begin with http://."
     } else if has(&["Connection refused"]) {
         " Nothing listens there: check the address and the port, and whether the server is running."
@@ -476,5 +481,28 @@ fn chain(error: &reqwest::Error) -> String {
         "" if error.is_timeout() => "the server did not answer in time".to_owned(),
         "" => error.to_string(),
         _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_to_get_no_answer_has_its_advice() {
+        for (text, advice) in [
+            ("dns error: failed to lookup address information", "name of the server"),
+            ("invalid peer certificate: Expired", "the clock of this machine"),
+            ("invalid peer certificate: UnknownIssuer", "SSL_CERT_FILE"),
+            ("certificate not valid for name \"a\"", "certificate of another server"),
+            ("received corrupt message of type InvalidContentType", "http://"),
+            ("client error (Connect): tls handshake eof", "http://"),
+            ("tcp connect error: Connection refused", "Nothing listens there"),
+            ("tcp connect error: No route to host", "HTTPS_PROXY"),
+        ] {
+            assert!(hint(text, false).contains(advice), "{text}");
+        }
+        assert!(hint("operation timed out", true).contains("firewalls"));
+        assert_eq!(hint("connection reset", false), "");
     }
 }
