@@ -422,7 +422,7 @@ fn failure(error: &reqwest::Error, url: &Url) -> Failure {
     // Neither a certificate nor the address becomes right by another attempt.
     let lasting = error.is_builder() || text.contains("certificate") || text.contains("CertificateRequired");
     let hint = hint(&text, error.is_timeout());
-    // What is tried again is told with its address in the end.
+    // The error after the last retry names the URL anyway.
     let server = match lasting {
         true => format!("{}: ", url.origin().ascii_serialization()),
         false => String::new(),
@@ -433,7 +433,7 @@ fn failure(error: &reqwest::Error, url: &Url) -> Failure {
     }
 }
 
-/// What may help where there was no answer.
+/// Advice for a failed connection; empty if there is none.
 fn hint(text: &str, late: bool) -> &'static str {
     let has = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
     if has(&["dns error", "failed to lookup address", "resolve"]) {

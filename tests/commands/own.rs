@@ -597,4 +597,5 @@ Plan: 75 to add, 0 to change, 0 to destroy.
         ran.all()
     );
     w.run(&["show", "-summary"]).fails_with(&["Incompatible options"]);
+    w.run(&["apply", "-summary", "p"]).fails_with(&["Incompatible options"]);
 }

@@ -22,7 +22,7 @@ pub struct Page<'a> {
     pub declared: &'a Command,
 }
 
-/// Flags that many commands have, by what they are about. What is in none of these is a command's own.
+/// Groups of flags that many commands share. A flag in none of them is listed under "Options".
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "What to plan",

@@ -19,6 +19,7 @@ use crate::runs::{self, bookmark::Bookmark};
 use crate::session::{Session, Status};
 use crate::verb::Verb;
 use crate::views;
+use crate::views::plan::Form;
 use crate::views::reporter::Done;
 
 pub const COMMAND: Command = Command {
@@ -73,6 +74,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         verb: Verb::Apply,
     };
     if let Some(path) = positional.first() {
+        if session.form == Form::Summary {
+            return Err(UsageError::new(
+                "Incompatible options",
+                "A saved plan is applied without being shown, so -summary has nothing to shorten. To see it, use \"show -summary\".",
+            ));
+        }
         return Ok(saved(session, &work, path));
     }
     let options = plan_options(&arguments.modes)?;

@@ -203,10 +203,7 @@ fn complete(builtins: packages::builtin::Builtins, env: Env, ui: &Arc<Ui>, line:
     let Ok(working_dir) = moved.and_then(|()| process::working_dir()) else {
         return 0;
     };
-    let session = Session {
-        original_dir: working_dir.clone(),
-        ..Session::new(ui.clone(), env, builtins, CliConfig::default(), working_dir)
-    };
+    let session = Session::new(ui.clone(), env, builtins, CliConfig::default(), working_dir);
     let status = completion::print(&session, line);
     ui.flush();
     status

@@ -1,7 +1,7 @@
 //! A plan in a few lines, for one that is too long to read: what is replaced and destroyed by name, the rest as counts by module
 //! and type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use addrs::Module;
@@ -15,7 +15,7 @@ const NAMED: usize = 50;
 /// How many lines of counts there are: those with the most changes.
 const LINES: usize = 60;
 
-/// What may happen to objects, with the words of the table, in its order.
+/// The columns of the table.
 const KINDS: [(Kind, &str); 7] = [
     (Kind::Import, "import"),
     (Kind::Create, "create"),
@@ -119,13 +119,21 @@ fn named<'p>(out: &mut String, title: &str, changes: impl Iterator<Item = &'p Re
         if let Some(key) = &change.deposed {
             let _ = write!(out, " (deposed object {key})");
         }
-        let paths: Vec<String> = change
+        let paths: BTreeSet<String> = change
             .replace_paths
             .iter()
-            .map(|path| path.to_string().trim_start_matches('.').to_owned())
+            .filter_map(|path| match path.0.first() {
+                // Not the whole path: the keys of a map may be sensitive.
+                Some(cty::Step::Attribute(name)) => Some(name.to_string()),
+                _ => None,
+            })
             .collect();
         if !paths.is_empty() {
-            let _ = write!(out, " (because of {})", paths.join(", "));
+            let _ = write!(
+                out,
+                " (because of {})",
+                paths.into_iter().collect::<Vec<_>>().join(", ")
+            );
         }
         out.push('\n');
     }
@@ -201,7 +209,7 @@ fn table(out: &mut String, changes: &[(Kind, &ResourceChange)]) {
     }
 }
 
-/// What is beside the changes of objects.
+/// The counts of moves, drift and changed outputs.
 fn others(out: &mut String, plan: &Plan) {
     let mut lines = Vec::new();
     let moved = plan

@@ -1,4 +1,4 @@
-//! What may stand at the end of a command line.
+//! Completion candidates for the last word of a command line.
 
 use super::Shell;
 use super::line::Line;
@@ -31,7 +31,8 @@ impl Candidate {
 #[must_use]
 pub fn of(line: &Line, live: &dyn Live) -> Vec<Candidate> {
     let mut found = of_word(line, live);
-    found.retain(|c| c.text.starts_with(&line.last));
+    // A control character in a name would reach the terminal, and a line break would be two candidates.
+    found.retain(|c| c.text.starts_with(&line.last) && !c.text.contains(char::is_control));
     found.sort_unstable();
     found.dedup();
     grouped(found, &line.last)
@@ -114,7 +115,7 @@ fn plain(names: Vec<String>) -> Vec<Candidate> {
     names.into_iter().map(|name| Candidate::new(name, "")).collect()
 }
 
-/// What may stand for a positional argument, behind others.
+/// Candidates for a positional argument; `before` are the positional arguments in front of it.
 fn of_positional(path: &str, before: &[&str], last: &str, live: &dyn Live) -> Vec<Candidate> {
     let first = before.is_empty();
     match path {

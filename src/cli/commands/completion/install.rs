@@ -39,7 +39,7 @@ fn own_line(shell: Shell) -> String {
     }
 }
 
-/// Whether a line is what was installed for the program by this name.
+/// Whether `-install-autocomplete` has written this line, under the name that the program is called by.
 fn is_own(line: &str) -> bool {
     let command = program::command();
     line.ends_with(MARK) && (line.contains(&format!("<({command} ")) || line.contains(&format!("and {command} ")))
