@@ -38,7 +38,7 @@ impl Slots {
     /// At most this many operations run at a time.
     pub(super) fn new(parallelism: usize) -> Slots {
         let limit = parallelism.clamp(1, Semaphore::MAX_PERMITS / 4);
-        let ahead = (2 * limit).min(32);
+        let ahead = least_ahead(limit);
         Slots {
             running: Arc::new(Semaphore::new(limit)),
             admitted: Arc::new(Semaphore::new(limit + ahead)),
@@ -81,9 +81,10 @@ impl Slots {
 
     /// How many intents are worth writing ahead: of the operations that begin within the next [`SHORT`] time.
     fn worth_ahead(&self, typical: u64) -> usize {
-        let least = (2 * self.limit).min(32);
         let begin = (self.limit as u64).saturating_mul(SHORT.as_micros() as u64 / typical);
-        usize::try_from(begin).unwrap_or(AHEAD).clamp(least, AHEAD)
+        usize::try_from(begin)
+            .unwrap_or(AHEAD)
+            .clamp(least_ahead(self.limit), AHEAD)
     }
 
     /// Lets this many operations be about to run, at most.
@@ -104,6 +105,11 @@ impl Slots {
             }
         }
     }
+}
+
+/// How many operations may be about to run, however long requests take.
+fn least_ahead(limit: usize) -> usize {
+    (2 * limit).min(32)
 }
 
 type Permits = (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>);

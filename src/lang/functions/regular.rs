@@ -496,7 +496,7 @@ enum Property {
 }
 
 /// The property that RE2 knows by a name: a general category by its short or long name, a script by its long one. Case, blanks,
-/// underscores and hyphens make no difference (since Go 1.25, of which the console of Terraform 1.16 is built).
+/// underscores and hyphens make no difference (since Go 1.25, with which Terraform 1.16 is built).
 fn known_property(name: &str) -> Option<Property> {
     let plain: String = name.chars().filter(|c| !matches!(c, ' ' | '_' | '-')).collect();
     let plain = plain.to_ascii_lowercase();
