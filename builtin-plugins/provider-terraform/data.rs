@@ -250,6 +250,8 @@ mod tests {
             type_name: type_name.into(),
             schema_version: 0,
             state: serde_json::from_str(json).unwrap(),
+            identity: None,
+            identity_schema_version: 0,
         }
     }
 

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use cty::Value;
 use tokio::sync::mpsc;
 
+use crate::call::{CallOptions, Deferral};
 use crate::check::own_rules;
 use crate::client::ClientCell;
 use crate::context::Context;
@@ -96,7 +97,7 @@ impl Progress {
 pub(crate) trait AnyAction: Send + Sync {
     fn schema(&self) -> &Compiled;
     fn validate(&self, config: &Value) -> Diagnostics;
-    async fn plan(&self, config: &Value, stop: Stop) -> Diagnostics;
+    async fn plan(&self, config: &Value, options: CallOptions) -> (Option<Deferral>, Diagnostics);
     async fn invoke(&self, config: &Value, progress: Progress, stop: Stop) -> Diagnostics;
 }
 
@@ -139,8 +140,8 @@ impl<A: Action> AnyAction for ActionEntry<A> {
         own_rules(config, |model: &A::Config| self.action.validate(model))
     }
 
-    async fn plan(&self, config: &Value, stop: Stop) -> Diagnostics {
-        let mut cx = Context::new(self.client.get(), stop, Vec::new());
+    async fn plan(&self, config: &Value, options: CallOptions) -> (Option<Deferral>, Diagnostics) {
+        let mut cx = Context::new(self.client.get(), options, Vec::new());
         let result = match A::Config::from_cty(config) {
             _ if config.is_null() => guarded(self.action.plan(A::Config::default(), &mut cx)).await,
             Ok(config) => guarded(self.action.plan(config, &mut cx)).await,
@@ -148,7 +149,7 @@ impl<A: Action> AnyAction for ActionEntry<A> {
             Err(error) if error.unknown => Ok(()),
             Err(error) => Err(error.into()),
         };
-        told(result, cx)
+        (cx.deferred, told(result, cx))
     }
 
     async fn invoke(&self, config: &Value, progress: Progress, stop: Stop) -> Diagnostics {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cty::{Type, Value};
 use tokio::sync::watch;
 
+use crate::call::{CallOptions, Deferral};
 use crate::wire::{Wire, decode};
 use crate::{Diagnostic, Diagnostics, Model};
 
@@ -155,22 +156,24 @@ impl Drop for StopOnDrop {
 #[derive(Debug)]
 pub struct Context<C> {
     pub(crate) client: Option<Arc<C>>,
-    pub(crate) stop: Stop,
+    pub(crate) options: CallOptions,
     pub(crate) private: Vec<u8>,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) saved: Option<Value>,
     pub(crate) config: Option<(Wire, Type)>,
+    pub(crate) deferred: Option<Deferral>,
 }
 
 impl<C> Context<C> {
-    pub(crate) fn new(client: Option<Arc<C>>, stop: Stop, private: Vec<u8>) -> Context<C> {
+    pub(crate) fn new(client: Option<Arc<C>>, options: impl Into<CallOptions>, private: Vec<u8>) -> Context<C> {
         Context {
             client,
-            stop,
+            options: options.into(),
             private,
             diagnostics: Diagnostics::new(),
             saved: None,
             config: None,
+            deferred: None,
         }
     }
 
@@ -194,7 +197,30 @@ impl<C> Context<C> {
     /// Says whether the person asked to stop. Long operations should wait for it too.
     #[must_use]
     pub fn stop(&self) -> Stop {
-        self.stop.clone()
+        self.options.stop.clone()
+    }
+
+    /// What the module whose resource or data source this is says in its `provider_meta` block, if it has one: see
+    /// [`Provider::meta_schema`](crate::Provider::meta_schema). Planning, applying and reading have it.
+    pub fn provider_meta<M: Model>(&self) -> crate::Result<Option<M>> {
+        let value = self.options.meta_value(&M::ty())?;
+        Ok((!value.is_null()).then(|| M::from_cty(&value)).transpose()?)
+    }
+
+    /// Whether the caller takes a deferral for an answer.
+    #[must_use]
+    pub fn deferral_allowed(&self) -> bool {
+        self.options.deferral_allowed
+    }
+
+    /// Puts the answer off until more is known: in `plan`, `read`, `import` and `open`, of actions in `plan`. What the
+    /// operation then gives as its result is what is known already. An error where the caller does not allow it.
+    pub fn defer(&mut self, why: Deferral) -> crate::Result<()> {
+        if !self.options.deferral_allowed {
+            return Err(why.refused().into());
+        }
+        self.deferred = Some(why);
+        Ok(())
     }
 
     /// The configuration that is being applied, in `create` and `update`: the one place where write-only attributes

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use cty::Value;
 
+use crate::call::{CallOptions, Deferral};
 use crate::check::own_rules;
 use crate::client::ClientCell;
 use crate::context::Context;
@@ -89,6 +90,15 @@ pub(crate) struct EphemeralAnswer {
     pub result: Option<Value>,
     pub renew_at: Option<SystemTime>,
     pub private: Vec<u8>,
+    pub deferred: Option<Deferral>,
+    pub diagnostics: Diagnostics,
+}
+
+/// The result of reading a data source: its state, as a value or as it is sent.
+#[derive(Debug)]
+pub(crate) struct DataAnswer<T> {
+    pub state: Option<T>,
+    pub deferred: Option<Deferral>,
     pub diagnostics: Diagnostics,
 }
 
@@ -96,15 +106,15 @@ pub(crate) struct EphemeralAnswer {
 pub(crate) trait AnyDataSource: Send + Sync {
     fn schema(&self) -> &Compiled;
     fn validate(&self, config: &Value) -> Diagnostics;
-    async fn read(&self, config: &Value, stop: Stop) -> (Option<Value>, Diagnostics);
+    async fn read(&self, config: &Value, options: CallOptions) -> DataAnswer<Value>;
 }
 
 #[async_trait]
 pub(crate) trait AnyEphemeral: Send + Sync {
     fn schema(&self) -> &Compiled;
     fn validate(&self, config: &Value) -> Diagnostics;
-    async fn open(&self, config: &Value, stop: Stop) -> EphemeralAnswer;
-    async fn renew(&self, private: Vec<u8>, stop: Stop) -> EphemeralAnswer;
+    async fn open(&self, config: &Value, options: CallOptions) -> EphemeralAnswer;
+    async fn renew(&self, private: Vec<u8>, options: CallOptions) -> EphemeralAnswer;
     async fn close(&self, private: Vec<u8>) -> EphemeralAnswer;
 }
 
@@ -130,20 +140,25 @@ impl<D: DataSource> AnyDataSource for DataEntry<D> {
         own_rules(config, |model: &D::Model| self.source.validate(model))
     }
 
-    async fn read(&self, config: &Value, stop: Stop) -> (Option<Value>, Diagnostics) {
-        let mut cx = Context::new(self.client.get(), stop, Vec::new());
+    async fn read(&self, config: &Value, options: CallOptions) -> DataAnswer<Value> {
+        let mut cx = Context::new(self.client.get(), options, Vec::new());
         let result = match D::Model::from_cty(config) {
             Ok(config) => guarded(self.source.read(config, &mut cx)).await,
             Err(error) => Err(error.into()),
         };
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
-        match result {
-            Ok(model) => (Some(model.to_object(&self.schema.object)), diagnostics),
+        let state = match result {
+            Ok(model) => Some(model.to_object(&self.schema.object)),
             Err(errors) => {
                 diagnostics.append(errors);
-                (saved, diagnostics)
+                saved
             }
+        };
+        DataAnswer {
+            state,
+            deferred: cx.deferred,
+            diagnostics,
         }
     }
 }
@@ -170,6 +185,7 @@ impl<E: EphemeralResource> EphemeralEntry<E> {
     ) -> EphemeralAnswer {
         let mut answer = EphemeralAnswer {
             private: cx.private,
+            deferred: cx.deferred,
             diagnostics: cx.diagnostics,
             ..Default::default()
         };
@@ -194,8 +210,8 @@ impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
         own_rules(config, |model: &E::Model| self.resource.validate(model))
     }
 
-    async fn open(&self, config: &Value, stop: Stop) -> EphemeralAnswer {
-        let mut cx = Context::new(self.client.get(), stop, Vec::new());
+    async fn open(&self, config: &Value, options: CallOptions) -> EphemeralAnswer {
+        let mut cx = Context::new(self.client.get(), options, Vec::new());
         let result = match E::Model::from_cty(config) {
             Ok(config) => guarded(self.resource.open(config, &mut cx))
                 .await
@@ -205,8 +221,8 @@ impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
         self.answer(result, cx)
     }
 
-    async fn renew(&self, private: Vec<u8>, stop: Stop) -> EphemeralAnswer {
-        let mut cx = Context::new(self.client.get(), stop, private);
+    async fn renew(&self, private: Vec<u8>, options: CallOptions) -> EphemeralAnswer {
+        let mut cx = Context::new(self.client.get(), options, private);
         let result = guarded(self.resource.renew(&mut cx))
             .await
             .map(|renew_at| (None, renew_at));

@@ -42,6 +42,7 @@
 //! with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; the server is below `server/`.
 
 pub mod action;
+mod call;
 mod check;
 mod client;
 pub mod context;
@@ -134,6 +135,7 @@ pub use list::{Found, ListResource};
 #[doc(inline)]
 pub use monoform_sdk_derive::Model;
 
+pub use call::Deferral;
 pub use model::{Any, Attr, Cty, Empty, Model, Set};
 pub use modifier::Modifier;
 pub use plan::Plan;

@@ -3,7 +3,7 @@
 //!
 //! The steps, in this order:
 //! 1. Defaults fill what the configuration leaves out; write-only attributes become null.
-//! 2. If that differs from the object of before (or there is none), every computed attribute that the configuration
+//! 2. If that differs from the object of before (or there is none), every computed attribute or block that the configuration
 //!    leaves out and that has no default becomes unknown.
 //! 3. Each attribute's [`Modifier`]s run, in the order they were declared.
 //! 4. The resource's own hook ([`Resource::plan`](crate::Resource::plan)) has the last word.
@@ -64,6 +64,9 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
             &Path::root(),
             &mut |member, at, _| match member.attribute() {
                 Some(a) if becomes_unknown(a, at.config) => Value::unknown(a.ty.clone()),
+                None if member.is_computed_block() && at.config.is_none_or(Value::is_null) => {
+                    Value::unknown(member.ty())
+                }
                 _ => at.planned.clone(),
             },
         );

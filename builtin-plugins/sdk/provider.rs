@@ -30,6 +30,12 @@ pub trait Provider: Send + Sync + 'static {
         Schema::of::<Self::Config>()
     }
 
+    /// The schema of the `provider_meta` blocks that modules may have for this provider (`terraform { provider_meta "NAME" {…} }`);
+    /// without one, they may not. The values are [`Context::provider_meta`](crate::Context::provider_meta).
+    fn meta_schema(&self) -> Option<Schema> {
+        None
+    }
+
     /// Whether some code of this provider may block its thread, outside of [`blocking`](crate::blocking): reads files, asks
     /// servers with a client that waits, computes for long. Then calls run on a pool of threads, sixteen at a time, so that one
     /// that blocks does not hold up the others. Where nothing blocks, calls are a little cheaper on one thread.
@@ -91,6 +97,10 @@ impl<P: Provider> Provider for NeverBlocks<P> {
         self.0.schema()
     }
 
+    fn meta_schema(&self) -> Option<Schema> {
+        self.0.meta_schema()
+    }
+
     fn members(&self, members: &mut Members<P::Client>) {
         self.0.members(members);
     }
@@ -114,7 +124,7 @@ pub struct Both<A: Provider, B: Provider> {
 
 impl<A: Provider, B: Provider<Config = A::Config>> Both<A, B> {
     /// These two as one; a third is added by `Both::of(Both::of(a, b), c)`. The schema of the configuration, if there is
-    /// more to it than its model, is the one of the first.
+    /// more to it than its model, is the one of the first, and so is that of `provider_meta` blocks.
     pub fn of(one: A, other: B) -> Both<A, B> {
         Both {
             one: (one, ClientCell::new()),
@@ -131,6 +141,10 @@ impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
 
     fn schema(&self) -> Schema {
         self.one.0.schema()
+    }
+
+    fn meta_schema(&self) -> Option<Schema> {
+        self.one.0.meta_schema()
     }
 
     fn members(&self, members: &mut Members<()>) {

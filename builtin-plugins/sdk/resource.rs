@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cty::{Type, Value};
 
+use crate::call::{CallOptions, Deferral};
 use crate::check::own_rules;
 use crate::client::ClientCell;
 use crate::context::Context;
@@ -14,7 +15,7 @@ use crate::plan::{Plan, Planned};
 use crate::schema::{Compiled, Schema};
 use crate::state;
 use crate::wire::Wire;
-use crate::{Diagnostic, Diagnostics, Result, Stop};
+use crate::{Diagnostic, Diagnostics, Result};
 
 /// A type of managed resource.
 ///
@@ -214,6 +215,10 @@ pub struct MoveSource {
     pub schema_version: i64,
     /// The attributes, as the state file has them.
     pub state: serde_json::Value,
+    /// The identity, as the state file has it; none if the object has none there.
+    pub identity: Option<serde_json::Value>,
+    /// The version of the identity's form.
+    pub identity_schema_version: i64,
 }
 
 impl MoveSource {
@@ -228,6 +233,7 @@ impl MoveSource {
 pub(crate) struct Answer {
     pub state: Option<Value>,
     pub private: Vec<u8>,
+    pub deferred: Option<Deferral>,
     pub diagnostics: Diagnostics,
 }
 
@@ -253,17 +259,24 @@ pub(crate) trait AnyResource: Send + Sync {
         prior: Option<&Value>,
         planned: &mut Planned,
         private: Vec<u8>,
-        stop: Stop,
-    ) -> Vec<u8>;
-    async fn plan_destroy(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
-    async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer;
-    async fn read(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
-    async fn update(&self, prior: &Value, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer;
-    async fn delete(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer;
-    async fn import(&self, id: &str, stop: Stop) -> Answer;
-    async fn import_identity(&self, identity: &Value, stop: Stop) -> Answer;
-    async fn move_from(&self, source: MoveSource, private: Vec<u8>, stop: Stop) -> Answer;
-    async fn generate_config(&self, state: &Value, stop: Stop) -> Answer;
+        options: CallOptions,
+    ) -> (Vec<u8>, Option<Deferral>);
+    async fn plan_destroy(&self, state: &Value, private: Vec<u8>, options: CallOptions) -> Answer;
+    async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, options: CallOptions) -> Answer;
+    async fn read(&self, state: &Value, private: Vec<u8>, options: CallOptions) -> Answer;
+    async fn update(
+        &self,
+        prior: &Value,
+        planned: &Value,
+        config: Wire,
+        private: Vec<u8>,
+        options: CallOptions,
+    ) -> Answer;
+    async fn delete(&self, state: &Value, private: Vec<u8>, options: CallOptions) -> Answer;
+    async fn import(&self, id: &str, options: CallOptions) -> Answer;
+    async fn import_identity(&self, identity: &Value, options: CallOptions) -> Answer;
+    async fn move_from(&self, source: MoveSource, private: Vec<u8>, options: CallOptions) -> Answer;
+    async fn generate_config(&self, state: &Value, options: CallOptions) -> Answer;
 }
 
 pub(crate) struct Entry<R: Resource> {
@@ -285,8 +298,8 @@ impl<R: Resource> Entry<R> {
         }
     }
 
-    fn context(&self, private: Vec<u8>, stop: Stop) -> Context<R::Client> {
-        Context::new(self.client.get(), stop, private)
+    fn context(&self, private: Vec<u8>, options: CallOptions) -> Context<R::Client> {
+        Context::new(self.client.get(), options, private)
     }
 
     /// Puts the result of an operation and what its context collected together. What was saved is kept after a panic, too.
@@ -303,6 +316,7 @@ impl<R: Resource> Entry<R> {
         Answer {
             state,
             private: cx.private,
+            deferred: cx.deferred,
             diagnostics,
         }
     }
@@ -391,9 +405,9 @@ impl<R: Resource> AnyResource for Entry<R> {
         prior: Option<&Value>,
         planned: &mut Planned,
         private: Vec<u8>,
-        stop: Stop,
-    ) -> Vec<u8> {
-        let mut cx = self.context(private, stop);
+        options: CallOptions,
+    ) -> (Vec<u8>, Option<Deferral>) {
+        let mut cx = self.context(private, options);
         let mut plan = Plan {
             schema: &self.schema,
             config,
@@ -406,11 +420,11 @@ impl<R: Resource> AnyResource for Entry<R> {
         if let Err(errors) = result {
             planned.diagnostics.append(errors);
         }
-        cx.private
+        (cx.private, cx.deferred)
     }
 
-    async fn plan_destroy(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer {
-        let mut cx = self.context(private, stop);
+    async fn plan_destroy(&self, state: &Value, private: Vec<u8>, options: CallOptions) -> Answer {
+        let mut cx = self.context(private, options);
         let result = match R::Model::from_cty(state) {
             Ok(state) => guarded(self.resource.plan_destroy(state, &mut cx)).await.map(|()| None),
             Err(error) => Err(error.into()),
@@ -418,8 +432,8 @@ impl<R: Resource> AnyResource for Entry<R> {
         self.answer(result, cx)
     }
 
-    async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer {
-        let mut cx = self.context(private, stop);
+    async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, options: CallOptions) -> Answer {
+        let mut cx = self.context(private, options);
         cx.config = Some((config, self.schema.ty.clone()));
         let result = match R::Model::from_cty(planned) {
             Ok(plan) => guarded(self.resource.create(plan, &mut cx)).await.map(Some),
@@ -428,8 +442,8 @@ impl<R: Resource> AnyResource for Entry<R> {
         self.answer(result, cx)
     }
 
-    async fn read(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer {
-        let mut cx = self.context(private, stop);
+    async fn read(&self, state: &Value, private: Vec<u8>, options: CallOptions) -> Answer {
+        let mut cx = self.context(private, options);
         let result = match R::Model::from_cty(state) {
             Ok(state) => guarded(self.resource.read(state, &mut cx)).await,
             Err(error) => Err(error.into()),
@@ -442,8 +456,15 @@ impl<R: Resource> AnyResource for Entry<R> {
         answer
     }
 
-    async fn update(&self, prior: &Value, planned: &Value, config: Wire, private: Vec<u8>, stop: Stop) -> Answer {
-        let mut cx = self.context(private, stop);
+    async fn update(
+        &self,
+        prior: &Value,
+        planned: &Value,
+        config: Wire,
+        private: Vec<u8>,
+        options: CallOptions,
+    ) -> Answer {
+        let mut cx = self.context(private, options);
         cx.config = Some((config, self.schema.ty.clone()));
         let result = match (R::Model::from_cty(prior), R::Model::from_cty(planned)) {
             (Ok(prior), Ok(plan)) => guarded(self.resource.update(prior, plan, &mut cx)).await.map(Some),
@@ -457,8 +478,8 @@ impl<R: Resource> AnyResource for Entry<R> {
         answer
     }
 
-    async fn delete(&self, state: &Value, private: Vec<u8>, stop: Stop) -> Answer {
-        let mut cx = self.context(private, stop);
+    async fn delete(&self, state: &Value, private: Vec<u8>, options: CallOptions) -> Answer {
+        let mut cx = self.context(private, options);
         let result = match R::Model::from_cty(state) {
             Ok(state) => guarded(self.resource.delete(state, &mut cx)).await.map(|()| None),
             Err(error) => Err(error.into()),
@@ -472,14 +493,14 @@ impl<R: Resource> AnyResource for Entry<R> {
         answer
     }
 
-    async fn import(&self, id: &str, stop: Stop) -> Answer {
-        let mut cx = self.context(Vec::new(), stop);
+    async fn import(&self, id: &str, options: CallOptions) -> Answer {
+        let mut cx = self.context(Vec::new(), options);
         let result = guarded(self.resource.import(id, &mut cx)).await.map(Some);
         self.answer(result, cx)
     }
 
-    async fn import_identity(&self, identity: &Value, stop: Stop) -> Answer {
-        let mut cx = self.context(Vec::new(), stop);
+    async fn import_identity(&self, identity: &Value, options: CallOptions) -> Answer {
+        let mut cx = self.context(Vec::new(), options);
         let given = self
             .identity
             .iter()
@@ -493,8 +514,8 @@ impl<R: Resource> AnyResource for Entry<R> {
         self.answer(result, cx)
     }
 
-    async fn generate_config(&self, state: &Value, stop: Stop) -> Answer {
-        let mut cx = self.context(Vec::new(), stop);
+    async fn generate_config(&self, state: &Value, options: CallOptions) -> Answer {
+        let mut cx = self.context(Vec::new(), options);
         let result = match R::Model::from_cty(state) {
             Ok(state) => guarded(self.resource.generate_config(state, &mut cx)).await.map(Some),
             Err(error) => Err(error.into()),
@@ -502,8 +523,8 @@ impl<R: Resource> AnyResource for Entry<R> {
         self.answer(result, cx)
     }
 
-    async fn move_from(&self, source: MoveSource, private: Vec<u8>, stop: Stop) -> Answer {
-        let mut cx = self.context(private, stop);
+    async fn move_from(&self, source: MoveSource, private: Vec<u8>, options: CallOptions) -> Answer {
+        let mut cx = self.context(private, options);
         let (provider, type_name) = (source.provider.clone(), source.type_name.clone());
         let result = match guarded(self.resource.move_from(source, &mut cx)).await {
             Ok(None) => Err(Diagnostic::error(

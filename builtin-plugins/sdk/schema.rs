@@ -13,7 +13,9 @@ use cty::{Type, Value};
 
 pub use self::compiled::Compiled;
 pub(crate) use self::compiled::CompiledMember;
-pub use self::declare::{BlockBuilder, IntoMember, NestedAttribute, block, computed, nested, optional, required};
+pub use self::declare::{
+    BlockBuilder, ComputedBlock, IntoMember, NestedAttribute, block, computed, nested, optional, required,
+};
 pub(crate) use self::problems::{Use, of_function, of_schema};
 use crate::modifier::Modifier;
 use crate::validate::Validator;
@@ -109,6 +111,11 @@ impl Block {
             || self.blocks.iter().any(|b| b.block.has_nested_attributes())
     }
 
+    /// Whether there are computed blocks here or further in.
+    pub(crate) fn has_computed_blocks(&self) -> bool {
+        self.blocks.iter().any(|b| b.computed || b.block.has_computed_blocks())
+    }
+
     /// The type of objects that this block's content becomes.
     #[must_use]
     pub fn ty(&self) -> Type {
@@ -197,6 +204,8 @@ pub struct NestedBlock {
     pub nesting: Nesting,
     /// How many there must be, according to the schema that the host reads; see [`BlockBuilder::min_items`].
     pub min_items: u32,
+    /// The plugin may say which blocks there are, where the configuration has none; see [`BlockBuilder::computed`].
+    pub computed: bool,
     /// Rules for the blocks as a whole: how many, and with what.
     pub validators: Vec<Validator>,
     /// What happens to the planned value as a whole, in this order.

@@ -239,9 +239,9 @@ impl<P: Provider> Harness<P> {
         let wire = encode(Some(&config::object(schema, config)?), schema)?;
         self.sort(self.core.validate_data_source(name, &wire))?;
         let call = self.core.calls.begin();
-        let (state, diagnostics) = self.core.read_data_source(name, &wire, call.stop()).await;
-        self.sort(diagnostics)?;
-        decode(state, schema)
+        let answer = self.core.read_data_source(name, &wire, call.stop().into()).await;
+        self.sort(answer.diagnostics)?;
+        decode(answer.state, schema)
     }
 
     /// Checks and opens an ephemeral resource; [`Harness::ephemeral`] is for what comes after.

@@ -180,6 +180,7 @@ pub fn provider_schema(response: pb::get_provider_schema::Response) -> Result<Pr
             .collect(),
         functions,
         actions: named(actions.collect(), "action type")?,
+        state_stores: named(response.state_store_schemas, "state store")?,
         capabilities: Capabilities {
             plan_destroy: capabilities.plan_destroy,
             schema_optional: capabilities.get_provider_schema_optional,

@@ -27,6 +27,8 @@ pub struct ProviderSchema {
     pub functions: BTreeMap<Arc<str>, FunctionSchema>,
     /// Action types: the configuration that each takes.
     pub actions: BTreeMap<Arc<str>, Schema>,
+    /// State stores: the configuration that each takes.
+    pub state_stores: BTreeMap<Arc<str>, Schema>,
     /// What it can do beyond the basics.
     pub capabilities: Capabilities,
     /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object

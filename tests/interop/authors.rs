@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
+use crate::side_by_side::compare;
 use crate::{apply, install, nothing_to_do, nothing_to_do_for_terraform, plans, platform, with_cli_config};
 use support::Workspace;
 
@@ -205,6 +206,49 @@ pub fn terraform_uses_it() {
     );
     nothing_to_do_for_terraform(&w);
     nothing_to_do(&w);
+}
+
+/// Memos, and what a note says for the time of a run: it names the directory of the second provider.
+const MEMO: &str = r#"
+terraform {
+  required_providers {
+    notes = { source = "example/notes" }
+  }
+}
+
+provider "notes" {
+  directory = "notes"
+}
+
+ephemeral "notes_text" "where" {
+  name = "where"
+}
+
+provider "notes" {
+  alias     = "elsewhere"
+  directory = trimspace(ephemeral.notes_text.where.text)
+}
+
+resource "notes_memo" "milk" {
+  title    = "milk"
+  text     = "two bottles"
+  provider = notes.elsewhere
+}
+"#;
+
+/// Memos become notes, with their identity, under both programs.
+pub fn the_same_as_under_terraform() {
+    let new = || {
+        let w = workspace();
+        w.write("notes/where", "elsewhere\n");
+        w
+    };
+    let note = "resource \"notes_note\" \"milk\" {\n  name     = \"milk\"";
+    let moved = MEMO.replace("resource \"notes_memo\" \"milk\" {\n  title    = \"milk\"", note)
+        + "moved {\n  from = notes_memo.milk\n  to   = notes_note.milk\n}\n";
+    assert!(moved.contains(note));
+    let changed = moved.replace("two bottles", "three bottles");
+    compare(new, &[MEMO, &moved, &changed]);
 }
 
 /// The example, waiting for others.

@@ -94,6 +94,11 @@ fn main() {
         ),
         ("authors::terraform_uses_it", &["terraform"], authors::terraform_uses_it),
         (
+            "authors::the_same_as_under_terraform",
+            &["terraform"],
+            authors::the_same_as_under_terraform,
+        ),
+        (
             "authors::it_waits_to_be_debugged",
             &["kill"],
             authors::it_waits_to_be_debugged,

@@ -59,8 +59,8 @@ pub fn peer_is_1_11() -> bool {
     *IS
 }
 
-/// Removes the version; and where `terraform` is 1.11.4, what differs because we answer as a later release: identities, and the
-/// `store` of a `terraform_data`.
+/// Removes the version; and where `terraform` is 1.11.4, what differs because we answer as a later release: identities, the
+/// `store` of a `terraform_data`, and in schemas what it does not know.
 pub fn without_what_1_11_lacks(document: &mut Value) {
     without(document, "terraform_version");
     if !peer_is_1_11() {
@@ -72,6 +72,10 @@ pub fn without_what_1_11_lacks(document: &mut Value) {
         "after_identity",
         "identity_schema_version",
         "resource_identity_schemas",
+        "action_schemas",
+        "list_resource_schemas",
+        "state_store_schemas",
+        "deprecation_message",
         "store",
     ] {
         without(document, key);

@@ -33,9 +33,9 @@ use std::sync::Arc;
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::state_store::{LockError, LockInfo};
 use monoform_sdk::{
-    Action, Arguments, Attr, Check, Context, Diagnostic, Diagnostics, Found, Function, IdentityAttribute, ListResource,
-    Members, Model, Parameter, Progress, Provider, Resource, Result, StateClient, StateStore, Validator, async_trait,
-    debug_provider, serve_provider,
+    Action, Arguments, Attr, Check, Context, Deferral, Diagnostic, Diagnostics, EphemeralResource, Found, Function,
+    IdentityAttribute, ListResource, Members, Model, MoveSource, Opened, Parameter, Plan, Progress, Provider, Resource,
+    Result, Schema, StateClient, StateStore, Validator, async_trait, debug_provider, serve_provider,
 };
 
 fn main() -> ExitCode {
@@ -64,6 +64,8 @@ impl Provider for Notes {
 
     fn members(&self, members: &mut Members<PathBuf>) {
         members.resource("notes_note", NoteResource);
+        members.resource("notes_memo", MemoResource);
+        members.ephemeral("notes_text", Text);
         members.list("notes_note", NoteList);
         members.action("notes_copy", CopyAction);
         members.function("title", title());
@@ -117,6 +119,14 @@ impl Resource for NoteResource {
         }]
     }
 
+    /// A note whose name is not known yet is put off, if the run allows that.
+    async fn plan(&self, plan: &mut Plan<'_, Note>, cx: &mut Context<PathBuf>) -> Result<()> {
+        if plan.config()?.name.is_unknown() && cx.deferral_allowed() {
+            cx.defer(Deferral::ResourceConfigUnknown)?;
+        }
+        Ok(())
+    }
+
     async fn create(&self, plan: Note, cx: &mut Context<PathBuf>) -> Result<Note> {
         let path = cx.client()?.join(plan.name.text());
         std::fs::write(&path, plan.text.text()).map_err(|e| failed(&path, &e))?;
@@ -155,6 +165,96 @@ impl Resource for NoteResource {
         };
         let missing = || Diagnostic::error("No Such Note", format!("There is no note {id:?}.")).into();
         self.read(note, cx).await?.ok_or_else(missing)
+    }
+
+    /// Memos become notes where a `moved` block says so.
+    async fn move_from(&self, source: MoveSource, _cx: &mut Context<PathBuf>) -> Result<Option<Note>> {
+        if source.type_name != "notes_memo" {
+            return Ok(None);
+        }
+        let memo: Memo = source.read()?;
+        // Its name is its identity. States from before memos had one have the title only.
+        let name = match source.identity.as_ref().and_then(|identity| identity["title"].as_str()) {
+            Some(title) => title.into(),
+            None => memo.title,
+        };
+        Ok(Some(Note {
+            name,
+            size: (memo.text.text().len() as i64).into(),
+            text: memo.text,
+        }))
+    }
+}
+
+/// A note, as it was called first.
+#[derive(Clone, Default, Model)]
+struct Memo {
+    /// The title, and the name of the file.
+    #[member(required().validate(Validator::custom(file_name)).requires_replace())]
+    title: Attr<String>,
+    /// What it says.
+    #[member(required().requires_replace())]
+    text: Attr<String>,
+}
+
+/// The type `notes_memo`, which is no longer to be used.
+struct MemoResource;
+
+#[async_trait]
+impl Resource for MemoResource {
+    type Model = Memo;
+    type Client = PathBuf;
+
+    fn schema(&self) -> Schema {
+        Schema::of::<Memo>().deprecated("Use notes_note: a moved block takes the object over.")
+    }
+
+    fn identity(&self) -> Vec<IdentityAttribute> {
+        vec![IdentityAttribute {
+            name: "title",
+            required_for_import: true,
+            description: "The title of the memo.",
+        }]
+    }
+
+    async fn create(&self, plan: Memo, cx: &mut Context<PathBuf>) -> Result<Memo> {
+        let path = cx.client()?.join(plan.title.text());
+        std::fs::write(&path, plan.text.text()).map_err(|e| failed(&path, &e))?;
+        Ok(plan)
+    }
+
+    async fn delete(&self, state: Memo, cx: &mut Context<PathBuf>) -> Result<()> {
+        let path = cx.client()?.join(state.title.text());
+        std::fs::remove_file(&path).map_err(|e| failed(&path, &e))
+    }
+}
+
+/// What a note says, for this run only.
+#[derive(Clone, Default, Model)]
+struct Said {
+    /// The name of the note.
+    #[member(required().validate(Validator::custom(file_name)))]
+    name: Attr<String>,
+    /// What it says.
+    #[member(computed().sensitive())]
+    text: Attr<String>,
+}
+
+/// The type of ephemeral resource `notes_text`.
+struct Text;
+
+#[async_trait]
+impl EphemeralResource for Text {
+    type Model = Said;
+    type Client = PathBuf;
+
+    async fn open(&self, config: Said, cx: &mut Context<PathBuf>) -> Result<Opened<Said>> {
+        let path = cx.client()?.join(config.name.text());
+        let text = std::fs::read_to_string(&path).map_err(|e| failed(&path, &e))?;
+        Ok(Opened::from(Said {
+            text: text.into(),
+            ..config
+        }))
     }
 }
 

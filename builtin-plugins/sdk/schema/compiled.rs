@@ -74,6 +74,9 @@ impl CompiledMember {
         let CompiledMember::Block(block, members) = self else {
             return Value::null(ty.clone());
         };
+        if block.computed {
+            return Value::null(ty.clone());
+        }
         match (block.nesting, ty) {
             (Nesting::List, Type::List(element)) => Value::list((**element).clone(), Vec::new()),
             (Nesting::List, _) => Value::empty_tuple(),
@@ -86,6 +89,11 @@ impl CompiledMember {
             }
             _ => Value::null(ty.clone()),
         }
+    }
+
+    /// Whether the plugin may say which of these blocks there are.
+    pub fn is_computed_block(&self) -> bool {
+        matches!(self, CompiledMember::Block(block, _) if block.computed)
     }
 
     /// The members inside, if there are any.

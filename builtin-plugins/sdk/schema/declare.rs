@@ -299,6 +299,7 @@ fn begins_line(text: &str) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct BlockBuilder {
     min_items: u32,
+    computed: bool,
     validators: Vec<Validator>,
     modifiers: Vec<Modifier>,
 }
@@ -325,6 +326,15 @@ impl BlockBuilder {
         self
     }
 
+    /// Where the configuration has no such block, the plugin says which there are: they are unknown in the plan of a new object.
+    /// All that is in them must be computed, too. Only protocol 6 has this, and hosts as of Terraform 1.16; others take the blocks
+    /// for ones that the configuration left out, and see none.
+    #[must_use]
+    pub fn computed(mut self) -> ComputedBlock {
+        self.computed = true;
+        ComputedBlock(self)
+    }
+
     /// Any change in these blocks means that the object is replaced.
     #[must_use]
     pub fn requires_replace(mut self) -> BlockBuilder {
@@ -342,6 +352,7 @@ impl BlockBuilder {
             block,
             nesting,
             min_items: self.min_items,
+            computed: self.computed,
             validators: self.validators,
             modifiers: self.modifiers,
         })
@@ -393,6 +404,34 @@ impl<M: Model> IntoMember<Attr<Vec<M>>> for BlockBuilder {
 impl<M: Model> IntoMember<Attr<Set<M>>> for BlockBuilder {
     fn into_member(self, name: &'static str, doc: &str) -> Member {
         self.build::<M>(name, doc, Nesting::Set)
+    }
+}
+
+/// A nested block whose content the plugin may say: its field is an `Attr`, which can be unknown. See [`BlockBuilder::computed`].
+#[derive(Clone, Debug)]
+pub struct ComputedBlock(BlockBuilder);
+
+impl<M: Model> IntoMember<Attr<M>> for ComputedBlock {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.0.build::<M>(name, doc, Nesting::Single)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<Vec<M>>> for ComputedBlock {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.0.build::<M>(name, doc, Nesting::List)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<Set<M>>> for ComputedBlock {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.0.build::<M>(name, doc, Nesting::Set)
+    }
+}
+
+impl<M: Model> IntoMember<Attr<BTreeMap<String, M>>> for ComputedBlock {
+    fn into_member(self, name: &'static str, doc: &str) -> Member {
+        self.0.build::<M>(name, doc, Nesting::Map)
     }
 }
 

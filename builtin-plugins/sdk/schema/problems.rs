@@ -202,6 +202,9 @@ impl Problems<'_> {
             }
             _ => {}
         }
+        if nested.computed {
+            self.computed_block(nested, path);
+        }
         let (ty, names) = (nested.ty(), |name: &str| parent.has(name) || self.root.has(name));
         let problems: Vec<String> = nested
             .validators
@@ -212,6 +215,28 @@ impl Problems<'_> {
         self.unplanned(path, &nested.modifiers);
         let set = around.set || nested.nesting == Nesting::Set;
         self.block(&nested.block, path, Around { set, ..around });
+    }
+
+    /// The host refuses blocks of which the plugin can say only a part.
+    fn computed_block(&mut self, nested: &NestedBlock, path: &str) {
+        if matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) {
+            let word = self.used.word();
+            self.add(path, &format!("a {word} has no results: its blocks cannot be computed"));
+        }
+        if nested.min_items > 0 {
+            self.add(
+                path,
+                "what the configuration must have is not computed: it cannot have min_items",
+            );
+        }
+        for attribute in nested.block.attributes.iter().filter(|a| !a.computed) {
+            let path = join(path, attribute.name);
+            self.add(&path, "it stands in a computed block, so that it needs computed()");
+        }
+        for inner in nested.block.blocks.iter().filter(|b| !b.computed) {
+            let path = join(path, inner.name);
+            self.add(&path, "it stands in a computed block, so that it must be computed, too");
+        }
     }
 
     /// Steps of planning, where nothing is planned.
@@ -431,7 +456,22 @@ mod tests {
             nested(optional()) => Attr<Vec<Open>>, "cannot have attributes of any type";
             block() => Set<Open>, "cannot have attributes of any type";
             block().min_items(1) => Open, "is for blocks that form a list or a set";
+            block().min_items(1).computed() => Attr<Vec<crate::Empty>>, "cannot have min_items";
         }
+    }
+
+    #[test]
+    fn all_in_a_computed_block_is_computed() {
+        #[derive(Clone, Default, Model)]
+        struct Whole {
+            /// A part.
+            #[member(block().computed())]
+            part: Attr<Vec<Open>>,
+        }
+        assert_eq!(
+            problems(Use::Resource, &Schema::of::<Whole>()),
+            ["part.any: it stands in a computed block, so that it needs computed()"]
+        );
     }
 
     #[derive(Clone, Default, Model)]

@@ -9,6 +9,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use crate::action::{AnyAction, Progress};
+use crate::call::{CallOptions, Deferral};
 use crate::check;
 use crate::guard::guarded_now;
 use crate::server::core::{Core, unknown_type};
@@ -49,13 +50,18 @@ impl Core {
         check().unwrap_or_else(|errors| errors)
     }
 
-    pub async fn plan_action(&self, name: &str, config: &Wire, stop: Stop) -> Diagnostics {
+    pub async fn plan_action(
+        &self,
+        name: &str,
+        config: &Wire,
+        options: CallOptions,
+    ) -> (Option<Deferral>, Diagnostics) {
         let plan = async {
             let action = self.action(name)?;
             let config = decode(config, &action.schema().ty)?;
-            Ok(action.plan(&config, stop).await)
+            Ok(action.plan(&config, options).await)
         };
-        plan.await.unwrap_or_else(|errors| errors)
+        plan.await.unwrap_or_else(|errors| (None, errors))
     }
 
     pub async fn invoke_action(&self, name: &str, config: &Wire, progress: Progress, stop: Stop) -> Diagnostics {

@@ -10,9 +10,10 @@ use cty::{Path, Value};
 
 use super::state_store::ServedStore;
 use crate::action::AnyAction;
+use crate::call::{CallOptions, Deferral};
 use crate::client::ClientCell;
 use crate::context::Calls;
-use crate::data::{AnyDataSource, AnyEphemeral, EphemeralAnswer};
+use crate::data::{AnyDataSource, AnyEphemeral, DataAnswer, EphemeralAnswer};
 use crate::function::{Function, FunctionError};
 use crate::guard::{guarded, guarded_now};
 use crate::list::AnyList;
@@ -22,7 +23,7 @@ use crate::resource::{Answer, AnyResource, MoveSource, identity_of, identity_typ
 use crate::schema::{Compiled, CompiledMember, Nesting, Use, of_function, of_schema};
 use crate::wire::read_json;
 pub(crate) use crate::wire::{RawState, Wire, decode, encode};
-use crate::{Diagnostic, Diagnostics, Provider, Result, Stop, check};
+use crate::{Diagnostic, Diagnostics, Provider, Result, check};
 
 /// What a request has beside an object's values.
 pub struct ObjectMetadata {
@@ -39,6 +40,8 @@ pub struct MovedObject {
     pub schema_version: i64,
     pub state: RawState,
     pub private: Vec<u8>,
+    pub identity: Option<RawState>,
+    pub identity_schema_version: i64,
 }
 
 /// The answer to a change of an object.
@@ -48,6 +51,7 @@ pub(crate) struct Changed {
     pub private: Vec<u8>,
     pub identity: Option<Wire>,
     pub requires_replace: Vec<Path>,
+    pub deferred: Option<Deferral>,
     pub diagnostics: Diagnostics,
 }
 
@@ -66,12 +70,15 @@ pub(crate) struct Ephemeral {
     pub result: Option<Wire>,
     pub renew_at: Option<SystemTime>,
     pub private: Vec<u8>,
+    pub deferred: Option<Deferral>,
     pub diagnostics: Diagnostics,
 }
 
 pub(crate) struct Core {
     provider: Box<dyn AnyProvider>,
     config: Compiled,
+    /// The schema of `provider_meta` blocks, if modules can have one for this provider.
+    pub meta: Option<Compiled>,
     pub resources: BTreeMap<&'static str, Box<dyn AnyResource>>,
     pub data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
@@ -99,6 +106,7 @@ impl Core {
         provider.members(&mut members);
         let mut core = Core {
             config: Compiled::new(provider.schema()),
+            meta: provider.meta_schema().map(Compiled::new),
             provider: Box::new(ProviderEntry(provider, client)),
             resources: members.resources,
             data_sources: members.data_sources,
@@ -125,6 +133,10 @@ impl Core {
             .map(|name| format!("there is more than one member {name} of the same kind"))
             .collect();
         found.extend(of_schema(Use::Provider, "", &self.config.schema, &[]));
+        if let Some(meta) = &self.meta {
+            let problems = of_schema(Use::Provider, "", &meta.schema, &[]);
+            found.extend(problems.into_iter().map(|p| format!("provider_meta: {p}")));
+        }
         for (name, resource) in &self.resources {
             let used = match resource.is_lenient() {
                 true => Use::LenientResource,
@@ -174,8 +186,10 @@ impl Core {
             .chain(self.data_sources.values().map(|d| d.schema()))
             .chain(self.ephemerals.values().map(|e| e.schema()))
             .chain(self.actions.values().map(|a| a.schema()))
+            .chain(&self.meta)
             .chain([&self.config]);
-        if !self.state_stores.is_empty() || schemas.into_iter().any(|s| s.schema.root.has_nested_attributes()) {
+        let only_6 = |s: &Compiled| s.schema.root.has_nested_attributes() || s.schema.root.has_computed_blocks();
+        if !self.state_stores.is_empty() || schemas.into_iter().any(only_6) {
             &[6]
         } else {
             &[5, 6]
@@ -280,13 +294,13 @@ impl Core {
     }
 
     /// The configuration that describes an object: what its resource says, without what cannot be set.
-    pub async fn generate_config(&self, name: &str, state: &Wire, stop: Stop) -> (Option<Wire>, Diagnostics) {
+    pub async fn generate_config(&self, name: &str, state: &Wire, options: CallOptions) -> (Option<Wire>, Diagnostics) {
         let generate = async {
             let resource = self.resource(name)?;
             let schema = resource.schema();
             let state = decode(state, &schema.ty)?;
             let answer = match present(&state) {
-                Some(state) => resource.generate_config(state, stop).await,
+                Some(state) => resource.generate_config(state, options).await,
                 None => return Ok((Some(encode(&state, &schema.ty)?), Diagnostics::new())),
             };
             let config = answer
@@ -307,6 +321,7 @@ impl Core {
         let schema = resource.schema();
         let mut changed = Changed {
             private: answer.private,
+            deferred: answer.deferred,
             diagnostics: answer.diagnostics,
             ..Changed::default()
         };
@@ -336,14 +351,21 @@ impl Core {
         changed
     }
 
-    pub async fn read(&self, name: &str, state: Wire, private: Vec<u8>, identity: Option<Wire>, stop: Stop) -> Changed {
+    pub async fn read(
+        &self,
+        name: &str,
+        state: Wire,
+        private: Vec<u8>,
+        identity: Option<Wire>,
+        options: CallOptions,
+    ) -> Changed {
         let read = async {
             let resource = self.resource(name)?;
             let state = decode(&state, &resource.schema().ty)?;
             let Some(state) = present(&state) else {
                 return Ok(Changed::default());
             };
-            let answer = resource.read(state, private, stop).await;
+            let answer = resource.read(state, private, options).await;
             Ok(self.changed(resource, answer, identity))
         };
         let result = read.await;
@@ -367,7 +389,7 @@ impl Core {
         proposed: &Wire,
         config: &Wire,
         beside: ObjectMetadata,
-        stop: Stop,
+        options: CallOptions,
     ) -> Changed {
         let plan = async {
             let ObjectMetadata { private, identity } = beside;
@@ -377,7 +399,7 @@ impl Core {
             let proposed = decode(proposed, &schema.ty)?;
             if proposed.is_null() {
                 let answer = match present(&prior) {
-                    Some(prior) if resource.plans_destroy() => resource.plan_destroy(prior, private, stop).await,
+                    Some(prior) if resource.plans_destroy() => resource.plan_destroy(prior, private, options).await,
                     _ => Answer {
                         private,
                         ..Answer::default()
@@ -387,8 +409,8 @@ impl Core {
             }
             let config = decode(config, &schema.ty)?;
             let mut planned = guarded_now(|| construct(schema, &config, present(&prior), &proposed))?;
-            let private = resource
-                .plan(&config, present(&prior), &mut planned, private, stop)
+            let (private, deferred) = resource
+                .plan(&config, present(&prior), &mut planned, private, options)
                 .await;
             let Planned {
                 state,
@@ -400,6 +422,7 @@ impl Core {
                 Answer {
                     state: Some(state),
                     private,
+                    deferred,
                     diagnostics,
                 },
                 identity,
@@ -417,7 +440,7 @@ impl Core {
         planned: &Wire,
         config: Wire,
         beside: ObjectMetadata,
-        stop: Stop,
+        options: CallOptions,
     ) -> Changed {
         let mut creating = false;
         let apply = async {
@@ -430,10 +453,10 @@ impl Core {
                 (None, None) => Answer::default(),
                 (None, Some(planned)) => {
                     creating = true;
-                    resource.create(planned, config, private, stop).await
+                    resource.create(planned, config, private, options).await
                 }
-                (Some(prior), Some(planned)) => resource.update(prior, planned, config, private, stop).await,
-                (Some(prior), None) => resource.delete(prior, private, stop).await,
+                (Some(prior), Some(planned)) => resource.update(prior, planned, config, private, options).await,
+                (Some(prior), None) => resource.delete(prior, private, options).await,
             };
             Ok(self.changed(resource, answer, identity))
         };
@@ -445,22 +468,22 @@ impl Core {
         })
     }
 
-    pub async fn import(&self, name: &str, id: &str, identity: Option<Wire>, stop: Stop) -> Changed {
+    pub async fn import(&self, name: &str, id: &str, identity: Option<Wire>, options: CallOptions) -> Changed {
         let import = async {
             let resource = self.resource(name)?;
             let answer = match identity {
                 Some(wire) if id.is_empty() => {
                     let identity = decode(&wire, &identity_type(resource.schema(), resource.identity()))?;
-                    resource.import_identity(&identity, stop).await
+                    resource.import_identity(&identity, options).await
                 }
-                _ => resource.import(id, stop).await,
+                _ => resource.import(id, options).await,
             };
             Ok(self.changed(resource, answer, None))
         };
         import.await.unwrap_or_else(Changed::failed)
     }
 
-    pub async fn move_from(&self, name: &str, from: MovedObject, stop: Stop) -> Changed {
+    pub async fn move_from(&self, name: &str, from: MovedObject, options: CallOptions) -> Changed {
         let run = async {
             let resource = self.resource(name)?;
             let source = MoveSource {
@@ -468,8 +491,10 @@ impl Core {
                 type_name: from.type_name,
                 schema_version: from.schema_version,
                 state: read_json(&from.state)?,
+                identity: from.identity.as_ref().map(read_json).transpose()?,
+                identity_schema_version: from.identity_schema_version,
             };
-            let answer = resource.move_from(source, from.private, stop).await;
+            let answer = resource.move_from(source, from.private, options).await;
             Ok(self.changed(resource, answer, None))
         };
         run.await.unwrap_or_else(Changed::failed)
@@ -491,15 +516,23 @@ impl Core {
         check().unwrap_or_else(|errors| errors)
     }
 
-    pub async fn read_data_source(&self, name: &str, config: &Wire, stop: Stop) -> (Option<Wire>, Diagnostics) {
+    pub async fn read_data_source(&self, name: &str, config: &Wire, options: CallOptions) -> DataAnswer<Wire> {
         let read = async {
             let source = self.data_source(name)?;
             let config = with_defaults(source.schema(), &decode(config, &source.schema().ty)?);
-            let (state, diagnostics) = source.read(&config, stop).await;
-            let wire = state.map(|state| encode(&state, &source.schema().ty)).transpose()?;
-            Ok((wire, diagnostics))
+            let answer = source.read(&config, options).await;
+            let encoded = |state| encode(&state, &source.schema().ty);
+            Ok(DataAnswer {
+                state: answer.state.map(encoded).transpose()?,
+                deferred: answer.deferred,
+                diagnostics: answer.diagnostics,
+            })
         };
-        read.await.unwrap_or_else(|errors| (None, errors))
+        read.await.unwrap_or_else(|diagnostics| DataAnswer {
+            state: None,
+            deferred: None,
+            diagnostics,
+        })
     }
 
     pub fn validate_ephemeral(&self, name: &str, config: &Wire) -> Diagnostics {
@@ -521,16 +554,17 @@ impl Core {
             result: answer.result.map(|v| encode(&v, &resource.schema().ty)).transpose()?,
             renew_at: answer.renew_at,
             private: answer.private,
+            deferred: answer.deferred,
             diagnostics: answer.diagnostics,
         })
     }
 
-    pub async fn open(&self, name: &str, config: &Wire, stop: Stop) -> Ephemeral {
+    pub async fn open(&self, name: &str, config: &Wire, options: CallOptions) -> Ephemeral {
         let open = async {
             let resource = self.ephemeral(name)?;
             let mut config = decode(config, &resource.schema().ty)?;
             config = with_defaults(resource.schema(), &config);
-            let answer = resource.open(&config, stop).await;
+            let answer = resource.open(&config, options).await;
             Self::ephemeral_answer(resource, answer)
         };
         open.await.unwrap_or_else(|diagnostics| Ephemeral {
@@ -539,10 +573,10 @@ impl Core {
         })
     }
 
-    pub async fn renew(&self, name: &str, private: Vec<u8>, stop: Stop) -> Ephemeral {
+    pub async fn renew(&self, name: &str, private: Vec<u8>, options: CallOptions) -> Ephemeral {
         let renew = async {
             let resource = self.ephemeral(name)?;
-            let answer = resource.renew(private, stop).await;
+            let answer = resource.renew(private, options).await;
             Self::ephemeral_answer(resource, answer)
         };
         renew.await.unwrap_or_else(|diagnostics| Ephemeral {

@@ -285,7 +285,7 @@ mod tests {
         let ty = core.resources["x_thing"].schema().ty.clone();
         let thing = Value::object([("name", Value::string("a")), ("size", Value::number(1))]);
         let wire = encode(&thing, &ty).unwrap_or_else(|_| panic!("a value"));
-        let (config, problems) = core.generate_config("x_thing", &wire, Stop::never()).await;
+        let (config, problems) = core.generate_config("x_thing", &wire, Stop::never().into()).await;
         assert!(problems.0.is_empty());
         let config =
             decode(&config.unwrap_or_else(|| panic!("a configuration")), &ty).unwrap_or_else(|_| panic!("a value"));

@@ -7,6 +7,7 @@ macro_rules! messages {
         use cty::{Path, Type};
         pub(crate) use $pb as pb;
 
+        use crate::call::Deferral;
         use crate::function::{Function, Parameter};
         use crate::schema::{Attribute, Block, Compiled, NestedBlock, Nesting, Text};
         use crate::wire::{RawState, Wire};
@@ -34,6 +35,14 @@ macro_rules! messages {
                 is_flat: state.json.is_empty() && !state.flatmap.is_empty(),
                 json: state.json,
             }
+        }
+
+        pub(crate) fn deferred(why: Option<Deferral>) -> Option<pb::Deferred> {
+            why.map(|why| pb::Deferred { reason: why.number() })
+        }
+
+        pub(crate) fn deferral_allowed(capabilities: Option<&pb::ClientCapabilities>) -> bool {
+            capabilities.is_some_and(|c| c.deferral_allowed)
         }
 
         pub(crate) fn diagnostics(list: Diagnostics) -> Vec<pb::Diagnostic> {
@@ -139,7 +148,7 @@ macro_rules! messages {
             };
             pb::schema::NestedBlock {
                 type_name: b.name.to_owned(),
-                block: Some(block(&b.block, 0)),
+                block: Some(with_computed(b, block(&b.block, 0))),
                 nesting: nesting.into(),
                 min_items: b.min_items.into(),
                 ..Default::default()
@@ -182,6 +191,11 @@ pub(crate) mod v5 {
         fn with_nested(_: &Attribute, message: pb::schema::Attribute) -> pb::schema::Attribute {
             message
         }
+
+        /// Nor this.
+        fn with_computed(_: &NestedBlock, message: pb::schema::Block) -> pb::schema::Block {
+            message
+        }
     }
 }
 
@@ -206,6 +220,11 @@ pub(crate) mod v6 {
                     ..Default::default()
                 });
             }
+            message
+        }
+
+        fn with_computed(b: &NestedBlock, mut message: pb::schema::Block) -> pb::schema::Block {
+            message.computed = b.computed;
             message
         }
     }

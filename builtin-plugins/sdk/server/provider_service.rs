@@ -55,13 +55,14 @@ macro_rules! provider_service {
         use tonic::{Request, Response, Status};
 
         use super::Service;
+        use crate::call::CallOptions;
         use crate::resource::identity_type;
         use crate::server::actions::{self, ActionEvent};
 use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
         use crate::server::list::ListCall;
         use crate::wire::Wire;
         use crate::server::messages::$version::{
-            diagnostics, dynamic, function, path, pb, raw_state, schema, type_bytes, wire,
+            deferral_allowed, deferred, diagnostics, dynamic, function, path, pb, raw_state, schema, type_bytes, wire,
         };
 
 
@@ -117,6 +118,7 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 let $core = &*self.0;
                 let $message = pb::get_provider_schema::Response {
                     provider: Some(schema(self.0.config_schema())),
+                    provider_meta: self.0.meta.as_ref().map(schema),
                     resource_schemas: self.0.resources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
                     data_source_schemas: self.0.data_sources.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
                     ephemeral_resource_schemas: self.0.ephemerals.iter().map(|(n, r)| (name(n), schema(r.schema()))).collect(),
@@ -247,15 +249,18 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 let c = self
                     .run(|core, stop| async move {
                         let identity = r.current_identity.map(|i| wire(i.identity_data));
-                        core.read(&r.type_name, wire(r.current_state), r.private, identity, stop).await
+                        let options = CallOptions::from(stop)
+                            .deferral(deferral_allowed(r.client_capabilities.as_ref()))
+                            .meta(wire(r.provider_meta));
+                        core.read(&r.type_name, wire(r.current_state), r.private, identity, options).await
                     })
                     .await?;
                 Ok(Response::new(pb::read_resource::Response {
                     new_state: c.state.map(dynamic),
                     diagnostics: diagnostics(c.diagnostics),
                     private: c.private,
+                    deferred: deferred(c.deferred),
                     new_identity: identity(c.identity),
-                    ..Default::default()
                 }))
             }
 
@@ -273,7 +278,10 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                             private: r.prior_private,
                             identity: r.prior_identity.map(|i| wire(i.identity_data)),
                         };
-                        core.plan(&r.type_name, &prior, &proposed, &config, beside, stop).await
+                        let options = CallOptions::from(stop)
+                            .deferral(deferral_allowed(r.client_capabilities.as_ref()))
+                            .meta(wire(r.provider_meta));
+                        core.plan(&r.type_name, &prior, &proposed, &config, beside, options).await
                     })
                     .await?;
                 Ok(Response::new(pb::plan_resource_change::Response {
@@ -282,8 +290,8 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                     planned_private: c.private,
                     diagnostics: diagnostics(c.diagnostics),
                     planned_identity: identity(c.identity),
+                    deferred: deferred(c.deferred),
                     legacy_type_system: lenient,
-                    ..Default::default()
                 }))
             }
 
@@ -301,7 +309,8 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                             private: r.planned_private,
                             identity: r.planned_identity.map(|i| wire(i.identity_data)),
                         };
-                        core.apply(&r.type_name, prior, &planned, config, beside, stop).await
+                        let options = CallOptions::from(stop).meta(wire(r.provider_meta));
+                        core.apply(&r.type_name, prior, &planned, config, beside, options).await
                     })
                     .await?;
                 Ok(Response::new(pb::apply_resource_change::Response {
@@ -322,7 +331,9 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 let c: Changed = self
                     .run(|core, stop| async move {
                         let identity = r.identity.map(|i| wire(i.identity_data));
-                        core.import(&r.type_name, &r.id, identity, stop).await
+                        let options =
+                            CallOptions::from(stop).deferral(deferral_allowed(r.client_capabilities.as_ref()));
+                        core.import(&r.type_name, &r.id, identity, options).await
                     })
                     .await?;
                 let failed = c.diagnostics.has_errors();
@@ -335,7 +346,7 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 Ok(Response::new(pb::import_resource_state::Response {
                     imported_resources: if failed { Vec::new() } else { vec![imported] },
                     diagnostics: diagnostics(c.diagnostics),
-                    ..Default::default()
+                    deferred: deferred(c.deferred),
                 }))
             }
 
@@ -352,8 +363,10 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                             schema_version: r.source_schema_version,
                             state: raw_state(r.source_state),
                             private: r.source_private,
+                            identity: r.source_identity.map(|i| raw_state(Some(i))),
+                            identity_schema_version: r.source_identity_schema_version,
                         };
-                        core.move_from(&r.target_type_name, moved, stop).await
+                        core.move_from(&r.target_type_name, moved, stop.into()).await
                     })
                     .await?;
                 Ok(Response::new(pb::move_resource_state::Response {
@@ -369,13 +382,18 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 request: Request<pb::read_data_source::Request>,
             ) -> Answer<pb::read_data_source::Response> {
                 let r = request.into_inner();
-                let (state, found) = self
-                    .run(|core, stop| async move { core.read_data_source(&r.type_name, &wire(r.config), stop).await })
+                let answer = self
+                    .run(|core, stop| async move {
+                        let options = CallOptions::from(stop)
+                            .deferral(deferral_allowed(r.client_capabilities.as_ref()))
+                            .meta(wire(r.provider_meta));
+                        core.read_data_source(&r.type_name, &wire(r.config), options).await
+                    })
                     .await?;
                 Ok(Response::new(pb::read_data_source::Response {
-                    state: state.map(dynamic),
-                    diagnostics: diagnostics(found),
-                    ..Default::default()
+                    state: answer.state.map(dynamic),
+                    diagnostics: diagnostics(answer.diagnostics),
+                    deferred: deferred(answer.deferred),
                 }))
             }
 
@@ -385,7 +403,7 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
             ) -> Answer<pb::generate_resource_config::Response> {
                 let r = request.into_inner();
                 let (config, found) = self
-                    .run(|core, stop| async move { core.generate_config(&r.type_name, &wire(r.state), stop).await })
+                    .run(|core, stop| async move { core.generate_config(&r.type_name, &wire(r.state), stop.into()).await })
                     .await?;
                 Ok(Response::new(pb::generate_resource_config::Response {
                     config: config.map(dynamic),
@@ -408,14 +426,18 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
             ) -> Answer<pb::open_ephemeral_resource::Response> {
                 let r = request.into_inner();
                 let e: Ephemeral = self
-                    .run(|core, stop| async move { core.open(&r.type_name, &wire(r.config), stop).await })
+                    .run(|core, stop| async move {
+                        let options =
+                            CallOptions::from(stop).deferral(deferral_allowed(r.client_capabilities.as_ref()));
+                        core.open(&r.type_name, &wire(r.config), options).await
+                    })
                     .await?;
                 Ok(Response::new(pb::open_ephemeral_resource::Response {
                     diagnostics: diagnostics(e.diagnostics),
                     renew_at: e.renew_at.map(time),
                     result: e.result.map(dynamic),
                     private: Some(e.private).filter(|p| !p.is_empty()),
-                    ..Default::default()
+                    deferred: deferred(e.deferred),
                 }))
             }
 
@@ -426,7 +448,7 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 let r = request.into_inner();
                 let e: Ephemeral = self
                     .run(|core, stop| async move {
-                        core.renew(&r.type_name, r.private.unwrap_or_default(), stop).await
+                        core.renew(&r.type_name, r.private.unwrap_or_default(), stop.into()).await
                     })
                     .await?;
                 Ok(Response::new(pb::renew_ephemeral_resource::Response {
@@ -519,12 +541,16 @@ use crate::server::core::{Changed, Ephemeral, MovedObject, ObjectMetadata};
                 request: Request<pb::plan_action::Request>,
             ) -> Answer<pb::plan_action::Response> {
                 let r = request.into_inner();
-                let found = self
-                    .run(|core, stop| async move { core.plan_action(&r.action_type, &wire(r.config), stop).await })
+                let (why, found) = self
+                    .run(|core, stop| async move {
+                        let options =
+                            CallOptions::from(stop).deferral(deferral_allowed(r.client_capabilities.as_ref()));
+                        core.plan_action(&r.action_type, &wire(r.config), options).await
+                    })
                     .await?;
                 Ok(Response::new(pb::plan_action::Response {
                     diagnostics: diagnostics(found),
-                    ..Default::default()
+                    deferred: deferred(why),
                 }))
             }
 

@@ -13,7 +13,8 @@ impl<P: Provider> Harness<P> {
         let wire = encode(Some(&config::object(schema, config)?), schema)?;
         self.sort(self.core.validate_action(name, &wire))?;
         let call = self.core.calls.begin();
-        self.sort(self.core.plan_action(name, &wire, call.stop()).await)?;
+        let (_, found) = self.core.plan_action(name, &wire, call.stop().into()).await;
+        self.sort(found)?;
         let (progress, mut messages) = Progress::channel();
         let work = self.core.invoke_action(name, &wire, progress, call.stop());
         let all = async {

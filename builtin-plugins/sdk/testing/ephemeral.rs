@@ -23,7 +23,7 @@ impl<'h, P: Provider> Ephemeral<'h, P> {
         let wire = encode(Some(&config::object(schema, config)?), schema)?;
         harness.sort(core.validate_ephemeral(name, &wire))?;
         let call = core.calls.begin();
-        let answer = core.open(name, &wire, call.stop()).await;
+        let answer = core.open(name, &wire, call.stop().into()).await;
         harness.sort(answer.diagnostics)?;
         Ok(Ephemeral {
             harness,
@@ -58,7 +58,7 @@ impl<'h, P: Provider> Ephemeral<'h, P> {
         let answer = self
             .harness
             .core
-            .renew(&self.name, self.private.clone(), call.stop())
+            .renew(&self.name, self.private.clone(), call.stop().into())
             .await;
         self.private = answer.private;
         self.renew_at = answer.renew_at;

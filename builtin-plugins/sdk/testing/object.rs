@@ -98,7 +98,7 @@ impl<'h, P: Provider> Object<'h, P> {
         };
         let changed = harness
             .core
-            .plan(name, &prior, &proposed, &config, beside, call.stop())
+            .plan(name, &prior, &proposed, &config, beside, call.stop().into())
             .await;
         harness.sort(changed.diagnostics)?;
         let path = |p: &Path| p.to_string().trim_start_matches('.').to_owned();
@@ -161,7 +161,7 @@ impl<'h, P: Provider> Object<'h, P> {
                 &planned,
                 config,
                 ObjectMetadata { private, identity },
-                call.stop(),
+                call.stop().into(),
             )
             .await;
         self.tainted = creates && changed.diagnostics.has_errors();
@@ -215,7 +215,7 @@ impl<'h, P: Provider> Object<'h, P> {
         let changed = self
             .harness
             .core
-            .read(&self.name, state, private, identity, call.stop())
+            .read(&self.name, state, private, identity, call.stop().into())
             .await;
         self.take(changed)
     }
@@ -230,7 +230,9 @@ impl<'h, P: Provider> Object<'h, P> {
             identity: self.identity.clone(),
         };
         let core = &self.harness.core;
-        let changed = core.plan(&self.name, &prior, &none, &none, beside, call.stop()).await;
+        let changed = core
+            .plan(&self.name, &prior, &none, &none, beside, call.stop().into())
+            .await;
         self.harness.sort(changed.diagnostics)
     }
 
@@ -282,7 +284,11 @@ impl<'h, P: Provider> Object<'h, P> {
 
     async fn import_by(&mut self, id: &str, identity: Option<Wire>) -> Result<()> {
         let call = self.harness.core.calls.begin();
-        let changed = self.harness.core.import(&self.name, id, identity, call.stop()).await;
+        let changed = self
+            .harness
+            .core
+            .import(&self.name, id, identity, call.stop().into())
+            .await;
         self.take(changed)
     }
 
@@ -294,10 +300,12 @@ impl<'h, P: Provider> Object<'h, P> {
             type_name: source.type_name,
             schema_version: source.schema_version,
             private,
+            identity: source.identity.map(|i| super::raw(&i.to_string())),
+            identity_schema_version: source.identity_schema_version,
         };
         let call = self.harness.core.calls.begin();
         let core = &self.harness.core;
-        let changed = core.move_from(&self.name, moved, call.stop()).await;
+        let changed = core.move_from(&self.name, moved, call.stop().into()).await;
         self.take(changed)
     }
 }

@@ -36,6 +36,9 @@ fn merged(member: &CompiledMember, prior: &Value, config: &Value) -> Value {
             };
         }
     }
+    if member.is_computed_block() && config.is_null() && !prior.is_null() {
+        return prior.clone();
+    }
     match member.inside() {
         Some((nesting, members)) if config.is_present() => merged_objects(nesting, members, prior, config),
         _ => config.clone(),

@@ -322,3 +322,77 @@ async fn two_providers_are_served_as_one() {
         assert_eq!(state.get("words"), Some(&format!("{name}: hello you").into()));
     }
 }
+
+/// A lamp of a street.
+#[derive(Clone, Default, PartialEq, Model)]
+struct Lamp {
+    /// How bright.
+    #[member(optional().computed())]
+    watts: Attr<i64>,
+}
+
+/// A street, whose lamps the town chooses unless the configuration does.
+#[derive(Clone, Default, PartialEq, Model)]
+struct Street {
+    /// How long.
+    #[member(required())]
+    length: Attr<i64>,
+    /// Its lamps.
+    #[member(block().computed())]
+    lamp: Attr<Vec<Lamp>>,
+}
+
+struct Streets;
+
+#[async_trait]
+impl Resource for Streets {
+    type Model = Street;
+    type Client = ();
+
+    async fn create(&self, plan: Street, _cx: &mut Context<()>) -> Result<Street> {
+        let lamp = |watts: &Attr<i64>| Lamp {
+            watts: watts.known().copied().unwrap_or(40).into(),
+        };
+        let lamps = match &plan.lamp {
+            Attr::Known(lamps) => lamps.iter().map(|l| lamp(&l.watts)).collect(),
+            _ => vec![lamp(&Attr::Null)],
+        };
+        Ok(Street {
+            lamp: lamps.into(),
+            ..plan
+        })
+    }
+
+    async fn update(&self, _prior: Street, plan: Street, cx: &mut Context<()>) -> Result<Street> {
+        self.create(plan, cx).await
+    }
+}
+
+#[tokio::test]
+async fn blocks_that_the_configuration_leaves_out_can_be_computed() {
+    let harness = Harness::new(Plain(|members| members.resource("x_street", Streets)));
+    let mut street = harness.object("x_street");
+    let watts = |street: &Value, i: usize| {
+        let lamps = street.get("lamp").and_then(|l| l.as_seq().map(<[Value]>::to_vec));
+        lamps.and_then(|lamps| lamps.get(i)?.get("watts").cloned())
+    };
+    let planned = street.apply(&[("length", 3.into())]).await.unwrap().planned;
+    assert!(!planned.get("lamp").unwrap().is_known(), "{planned:?}");
+    assert_eq!(watts(street.state().unwrap(), 0), Some(40.into()));
+
+    // Nothing changes, and nothing becomes unknown.
+    let planned = street.plan(&[("length", 3.into())]).await.unwrap().planned;
+    assert_eq!(Some(&planned), street.state());
+
+    let lamp = Value::tuple(vec![
+        Value::object([("watts", Value::number(60))]),
+        Value::empty_object(),
+    ]);
+    let planned = street
+        .apply(&[("length", 3.into()), ("lamp", lamp)])
+        .await
+        .unwrap()
+        .planned;
+    assert_eq!(watts(&planned, 0), Some(60.into()));
+    assert_eq!(watts(street.state().unwrap(), 1), Some(40.into()));
+}

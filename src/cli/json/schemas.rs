@@ -34,8 +34,9 @@ pub fn provider(schema: &ProviderSchema) -> Json {
         .with_content("ephemeral_resource_schemas", all(&schema.ephemeral))
         .with_content("list_resource_schemas", lists)
         .with_content("functions", functions)
-        .with_content("action_schemas", actions(&schema.actions))
         .with_content("resource_identity_schemas", identities)
+        .with_content("action_schemas", actions(&schema.actions))
+        .with_content("state_store_schemas", all(&schema.state_stores))
         .into()
 }
 

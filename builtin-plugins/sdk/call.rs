@@ -1,0 +1,233 @@
+//! What a call brings beside its arguments, and how its answer is put off.
+
+use cty::Type;
+
+use crate::wire::{Wire, decode};
+use crate::{Diagnostic, Result, Stop};
+
+/// What a call brings beside its arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct CallOptions {
+    /// When to end early.
+    pub stop: Stop,
+    /// Whether the caller takes a deferral for an answer.
+    pub deferral_allowed: bool,
+    /// What the module that calls says in its `provider_meta` block for this provider.
+    pub provider_meta: Wire,
+}
+
+impl From<Stop> for CallOptions {
+    fn from(stop: Stop) -> CallOptions {
+        CallOptions {
+            stop,
+            deferral_allowed: false,
+            provider_meta: Wire::default(),
+        }
+    }
+}
+
+impl CallOptions {
+    /// Whether the caller takes a deferral for an answer.
+    pub fn deferral(mut self, allowed: bool) -> CallOptions {
+        self.deferral_allowed = allowed;
+        self
+    }
+
+    /// With the values of a module's `provider_meta` block.
+    pub fn meta(mut self, wire: Wire) -> CallOptions {
+        self.provider_meta = wire;
+        self
+    }
+
+    /// The values of the `provider_meta` block, null if there is none.
+    pub fn meta_value(&self, ty: &Type) -> Result<cty::Value> {
+        decode(&self.provider_meta, ty)
+    }
+}
+
+/// Why an answer is put off until more is known: the reasons of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deferral {
+    /// A value in the configuration of the object is not known yet, without which nothing can be said.
+    ResourceConfigUnknown,
+    /// A value in the configuration of the provider is not known yet.
+    ProviderConfigUnknown,
+    /// Something that this object needs does not exist yet.
+    AbsentPrerequisite,
+}
+
+impl Deferral {
+    /// Its number in both versions of the protocol (`Deferred.Reason`).
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            Deferral::ResourceConfigUnknown => 1,
+            Deferral::ProviderConfigUnknown => 2,
+            Deferral::AbsentPrerequisite => 3,
+        }
+    }
+
+    /// The error for callers that do not take a deferral for an answer.
+    pub(crate) fn refused(self) -> Diagnostic {
+        let missing = match self {
+            Deferral::ResourceConfigUnknown => "its configuration has a value that is not known yet",
+            Deferral::ProviderConfigUnknown => "the provider's configuration has a value that is not known yet",
+            Deferral::AbsentPrerequisite => "something that it needs does not exist yet",
+        };
+        Diagnostic::error(
+            "Deferral Not Allowed",
+            format!(
+                "This cannot be done now, because {missing}, and this run cannot put it off. Apply what comes before it \
+                 first, with -target."
+            ),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Cty;
+    use crate::schema::{computed, optional};
+    use crate::server::core::{Core, ObjectMetadata};
+    use crate::{Attr, Context, DataSource, Empty, Members, Plan, Provider, Resource, Schema, async_trait, model};
+    use cty::Value;
+
+    model! {
+        /// What a module says.
+        pub struct Meta {
+            /// Its owner.
+            pub owner: Attr<String> = optional(),
+        }
+    }
+
+    model! {
+        /// A thing.
+        pub struct Thing {
+            /// Its name.
+            pub name: Attr<String> = optional(),
+            /// Whose it is.
+            pub owner: Attr<String> = computed(),
+        }
+    }
+
+    /// Defers things without a name; things belong to the owner of the module.
+    struct Things;
+
+    #[async_trait]
+    impl Resource for Things {
+        type Model = Thing;
+        type Client = ();
+
+        async fn plan(&self, plan: &mut Plan<'_, Thing>, cx: &mut Context<()>) -> Result<()> {
+            if plan.config()?.name.is_unknown() {
+                cx.defer(Deferral::ResourceConfigUnknown)?;
+            }
+            Ok(())
+        }
+
+        async fn create(&self, plan: Thing, cx: &mut Context<()>) -> Result<Thing> {
+            let meta: Option<Meta> = cx.provider_meta()?;
+            let owner = meta.map(|meta| meta.owner).unwrap_or_default();
+            Ok(Thing { owner, ..plan })
+        }
+    }
+
+    #[async_trait]
+    impl DataSource for Things {
+        type Model = Thing;
+        type Client = ();
+
+        async fn read(&self, config: Thing, cx: &mut Context<()>) -> Result<Thing> {
+            cx.defer(Deferral::AbsentPrerequisite)?;
+            Ok(config)
+        }
+    }
+
+    struct WithMeta;
+
+    #[async_trait]
+    impl Provider for WithMeta {
+        type Config = Empty;
+        type Client = ();
+
+        fn members(&self, members: &mut Members<()>) {
+            members.resource("x_thing", Things);
+            members.data_source("x_thing", Things);
+        }
+
+        fn meta_schema(&self) -> Option<Schema> {
+            Some(Schema::of::<Meta>())
+        }
+
+        async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    fn wire(value: &Value, ty: &Type) -> Wire {
+        crate::wire::encode(value, ty).unwrap()
+    }
+
+    fn beside() -> ObjectMetadata {
+        ObjectMetadata {
+            private: Vec::new(),
+            identity: None,
+        }
+    }
+
+    /// Plans a thing whose name is not known.
+    async fn plan(allowed: bool) -> (Option<Deferral>, Vec<String>) {
+        let core = Core::new(WithMeta);
+        let ty = core.resources["x_thing"].schema().ty.clone();
+        let (none, thing) = (
+            wire(&Value::null(ty.clone()), &ty),
+            Thing {
+                name: Attr::Unknown,
+                owner: Attr::Null,
+            },
+        );
+        let thing = wire(&thing.to_cty(), &ty);
+        let options = CallOptions::from(Stop::never()).deferral(allowed);
+        let changed = core.plan("x_thing", &none, &thing, &thing, beside(), options).await;
+        let found = changed.diagnostics.0.into_iter().map(|d| d.summary).collect();
+        (changed.deferred, found)
+    }
+
+    #[tokio::test]
+    async fn a_plan_is_deferred_only_where_the_caller_allows_it() {
+        assert_eq!(plan(true).await, (Some(Deferral::ResourceConfigUnknown), vec![]));
+        assert_eq!(plan(false).await, (None, vec!["Deferral Not Allowed".to_owned()]));
+    }
+
+    #[tokio::test]
+    async fn a_data_source_can_be_deferred() {
+        let core = Core::new(WithMeta);
+        let ty = core.data_sources["x_thing"].schema().ty.clone();
+        let config = wire(&Thing::default().to_cty(), &ty);
+        let options = CallOptions::from(Stop::never()).deferral(true);
+        let answer = core.read_data_source("x_thing", &config, options).await;
+        assert_eq!(answer.deferred, Some(Deferral::AbsentPrerequisite));
+        assert!(answer.state.is_some() && answer.diagnostics.0.is_empty());
+    }
+
+    #[tokio::test]
+    async fn resources_know_what_the_module_says() {
+        let core = Core::new(WithMeta);
+        assert!(core.meta.is_some() && core.problems.is_empty(), "{:?}", core.problems);
+        let ty = core.resources["x_thing"].schema().ty.clone();
+        let none = wire(&Value::null(ty.clone()), &ty);
+        let thing = wire(&Thing::default().to_cty(), &ty);
+        let meta = Meta { owner: "us".into() };
+        for (meta, owner) in [
+            (wire(&meta.to_cty(), &Meta::ty()), Value::string("us")),
+            (Wire::default(), Value::null(Type::String)),
+        ] {
+            let options = CallOptions::from(Stop::never()).meta(meta);
+            let changed = core
+                .apply("x_thing", none.clone(), &thing, thing.clone(), beside(), options)
+                .await;
+            let state = decode(&changed.state.unwrap(), &ty).unwrap();
+            assert_eq!(state.get("owner"), Some(&owner));
+        }
+    }
+}
