@@ -458,11 +458,12 @@ impl Validator<'_> {
         let IgnoreChanges::Paths(paths) = &block.lifecycle.ignore_changes else {
             return;
         };
-        for (path, range) in paths {
+        for (path, ranges) in paths {
             let steps: Vec<TraversalStep> = path
                 .0
                 .iter()
-                .map(|step| match step {
+                .zip(ranges)
+                .map(|(step, range)| match step {
                     Step::Attribute(name) => TraversalStep::Attribute {
                         name: name.clone(),
                         range: range.clone(),
