@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-use crate::side_by_side::compare;
+use crate::side_by_side::{compare, compare_with};
 use crate::{apply, install, nothing_to_do, nothing_to_do_for_terraform, plans, platform, with_cli_config};
 use support::Workspace;
 
@@ -33,32 +33,39 @@ output "title" {
 /// The example, built.
 pub fn notes() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "monoform-sdk", "--example", "notes"])
-            .arg("--message-format=json-render-diagnostics")
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output();
-        let built = support::ran(built.expect("cargo starts"));
-        assert_eq!(built.status, 0, "cargo build: {}", built.all());
-        let messages = built
-            .stdout
-            .lines()
-            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        let mut executables = messages.filter_map(|m| Some(PathBuf::from(m["executable"].as_str()?)));
-        executables.next_back().expect("an executable")
-    })
+    BUILT.get_or_init(|| example("notes"))
+}
+
+/// Builds an example.
+fn example(name: &str) -> PathBuf {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--package", "monoform-sdk", "--example", name])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output();
+    let built = support::ran(built.expect("cargo starts"));
+    assert_eq!(built.status, 0, "cargo build: {}", built.all());
+    let messages = built
+        .stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut executables = messages.filter_map(|m| Some(PathBuf::from(m["executable"].as_str()?)));
+    executables.next_back().expect("an executable")
 }
 
 /// A workspace with the configuration, and a mirror that has the provider.
 fn workspace() -> Workspace {
-    let w = Workspace::with(&[("main.tf", CONFIG)]);
+    with_mirror(Workspace::with(&[("main.tf", CONFIG)]), "notes", notes())
+}
+
+/// With a mirror that has this provider.
+fn with_mirror(w: Workspace, name: &str, executable: &Path) -> Workspace {
     let mirror = w.home().join("mirror");
     let path = format!(
-        "registry.terraform.io/example/notes/1.0.0/{}/terraform-provider-notes_v1.0.0",
+        "registry.terraform.io/example/{name}/1.0.0/{}/terraform-provider-{name}_v1.0.0",
         platform()
     );
-    install(notes(), &mirror, &path);
+    install(executable, &mirror, &path);
     let config = format!(
         "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
         mirror.display()
@@ -249,6 +256,39 @@ pub fn the_same_as_under_terraform() {
     assert!(moved.contains(note));
     let changed = moved.replace("two bottles", "three bottles");
     compare(new, &[MEMO, &moved, &changed]);
+}
+
+const STREET: &str = r#"
+terraform {
+  required_providers {
+    streets = { source = "example/streets" }
+  }
+}
+
+resource "streets_street" "main" {
+  length = 120
+}
+
+output "lamps" {
+  value = streets_street.main.lamp[*].at
+}
+"#;
+
+/// Blocks that the provider fills in where the configuration has none: planned, kept, configured in part, and left again.
+pub fn computed_blocks_as_under_terraform() {
+    let executable = example("streets");
+    let new = || with_mirror(Workspace::new(), "streets", &executable);
+    let longer = STREET.replace("120", "160");
+    let with_lamps = longer.replace("160", "160\n  lamp {\n    watts = 60\n  }\n  lamp {}\n");
+    let unknown = longer.replace(
+        "160",
+        "160\n  dynamic \"lamp\" {\n    for_each = [terraform_data.watts.output]\n    content {\n      watts = lamp.value\n    }\n  }\n",
+    ) + "resource \"terraform_data\" \"watts\" {\n  input = 25\n}\n";
+    compare_with(
+        "terraform-1.16",
+        new,
+        &[STREET, STREET, &longer, &with_lamps, &longer, &unknown],
+    );
 }
 
 /// The example, waiting for others.

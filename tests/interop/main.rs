@@ -99,6 +99,11 @@ fn main() {
             authors::the_same_as_under_terraform,
         ),
         (
+            "authors::computed_blocks_as_under_terraform",
+            &["terraform-1.16"],
+            authors::computed_blocks_as_under_terraform,
+        ),
+        (
             "authors::it_waits_to_be_debugged",
             &["kill"],
             authors::it_waits_to_be_debugged,

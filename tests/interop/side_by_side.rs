@@ -112,12 +112,17 @@ pub fn same(what: &str, ours: &Value, theirs: &Value) {
 
 /// Runs both through these configurations, one after the other.
 pub fn compare(new: impl Fn() -> Workspace, configurations: &[&str]) {
+    compare_with("terraform", new, configurations);
+}
+
+/// As [`compare`], with this program as Terraform.
+pub fn compare_with(program: &str, new: impl Fn() -> Workspace, configurations: &[&str]) {
     let workspaces = [new(), new()];
     let run = |ours: bool, args: &[&str]| -> Ran {
         if ours {
             workspaces[0].run(args).ok()
         } else {
-            workspaces[1].terraform(args).ok()
+            workspaces[1].run_program(program, args).ok()
         }
     };
     let both = |args: &[&str]| [run(true, args), run(false, args)];
@@ -146,9 +151,9 @@ pub fn compare(new: impl Fn() -> Workspace, configurations: &[&str]) {
         compare(&format!("outputs {step}"), &["output", "-json"]);
     }
     // They change places.
-    workspaces[0].terraform(&["init", "-no-color"]).ok();
+    workspaces[0].run_program(program, &["init", "-no-color"]).ok();
     workspaces[0]
-        .terraform(&["plan", "-no-color", "-detailed-exitcode"])
+        .run_program(program, &["plan", "-no-color", "-detailed-exitcode"])
         .ok();
     workspaces[1].run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
 }
