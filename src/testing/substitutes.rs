@@ -322,12 +322,15 @@ pub fn check_overrides_of_run(run: &TestRun, module: &Config) -> Diagnostics {
     wrong.map(|o| no_target(o, "the module of the run")).collect()
 }
 
-/// The overrides of a file whose targets none of its modules has.
+/// The overrides of a file, and of its mocked providers, whose targets none of its modules has.
 #[must_use]
 pub fn check_overrides_of_file(file: &config::TestFile, modules: &[Arc<Config>]) -> Diagnostics {
-    let wrong = file
-        .overrides
-        .iter()
+    let of_providers = file.providers.values().flat_map(|provider| match provider {
+        TestProvider::Mock(mock) => mock.overrides.as_slice(),
+        TestProvider::Real(_) => &[],
+    });
+    let wrong = of_providers
+        .chain(&file.overrides)
         .filter(|o| !modules.iter().any(|module| has_target(module, o)));
     wrong.map(|o| no_target(o, "any module that the file tests")).collect()
 }

@@ -138,10 +138,10 @@ impl Variable {
     /// replaced by the default where null is no value. Marks of the value stay; those of the variable are not added.
     /// `range` is where the value is written.
     pub fn accept(&self, value: &Value, range: &Range) -> Result<Value, Box<syntax::Diagnostic>> {
-        let invalid = |detail: String| {
+        let invalid = |summary: &str, detail: String| {
             Box::new(
                 syntax::Diagnostic::error(
-                    "Invalid value for input variable",
+                    summary,
                     format!(
                         "The given value is not suitable for var.{} declared at {}: {detail}.",
                         self.name, self.range
@@ -150,12 +150,16 @@ impl Variable {
                 .at(range),
             )
         };
-        let value = self.fit(value).map_err(|e| invalid(describe_convert_error(&e)))?;
+        let value = self
+            .fit(value)
+            .map_err(|e| invalid("Invalid value for input variable", describe_convert_error(&e)))?;
         if value.is_null() && !self.nullable {
-            return self
-                .default
-                .clone()
-                .ok_or_else(|| invalid("required variable may not be set to null".into()));
+            return self.default.clone().ok_or_else(|| {
+                invalid(
+                    "Required variable not set",
+                    "it has no default, and null is no value for it (nullable = false)".into(),
+                )
+            });
         }
         Ok(value)
     }

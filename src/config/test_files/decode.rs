@@ -194,12 +194,14 @@ impl TestDecoder<'_> {
     }
 
     fn no_skip_cleanup(&mut self, attribute: Option<Attribute>) {
-        if let Some(attribute) = attribute {
+        let Some(attribute) = attribute else { return };
+        let range = attribute.name_range.clone();
+        if self.flag(Some(attribute)) == Some(true) {
             self.error(
                 "Invalid attribute",
                 "The \"skip_cleanup\" argument exists in experimental builds of Terraform only. What a test file creates is \
                  destroyed at its end.",
-                &attribute.name_range,
+                &range,
             );
         }
     }
