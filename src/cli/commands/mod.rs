@@ -4,7 +4,9 @@ mod apply;
 mod completion;
 mod console;
 mod destroy;
+mod doctor;
 mod examples;
+mod explain;
 mod fmt;
 mod force_unlock;
 mod get;
@@ -108,6 +110,8 @@ const COMMANDS: &[&Command] = &[
     &completion::COMMAND,
     &console::COMMAND,
     &destroy::COMMAND,
+    &doctor::COMMAND,
+    &explain::COMMAND,
     &fmt::COMMAND,
     &force_unlock::COMMAND,
     &get::COMMAND,
