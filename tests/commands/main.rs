@@ -30,6 +30,7 @@
 
 mod backend;
 mod completion;
+mod docs;
 mod doctor;
 mod explain;
 mod facts;
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
     let all = own::TESTS
         .iter()
         .chain(completion::TESTS)
+        .chain(docs::TESTS)
         .chain(doctor::TESTS)
         .chain(explain::TESTS)
         .chain(flags::TESTS)

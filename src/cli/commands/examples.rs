@@ -127,6 +127,16 @@ const EXAMPLES: Examples = &[
         )],
     ),
     (
+        "docs",
+        &[
+            (
+                "random_pet",
+                "Describe a resource of a built-in provider, with an example.",
+            ),
+            ("cidrsubnet", "Describe a function."),
+        ],
+    ),
+    (
         "doctor",
         &[
             (

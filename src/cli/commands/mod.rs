@@ -4,6 +4,7 @@ mod apply;
 mod completion;
 mod console;
 mod destroy;
+mod docs;
 mod doctor;
 mod examples;
 mod explain;
@@ -110,6 +111,7 @@ const COMMANDS: &[&Command] = &[
     &completion::COMMAND,
     &console::COMMAND,
     &destroy::COMMAND,
+    &docs::COMMAND,
     &doctor::COMMAND,
     &explain::COMMAND,
     &fmt::COMMAND,

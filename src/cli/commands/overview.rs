@@ -41,7 +41,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Providers", &["metadata", "providers"]),
     ("Credentials", &["login", "logout"]),
-    ("This program", &["completion", "doctor", "version"]),
+    ("This program", &["completion", "docs", "doctor", "version"]),
 ];
 
 /// The options before the command, and what they do.
