@@ -22,7 +22,7 @@ pub const COMMAND: Command = Command {
     path: "docs",
     about: "Describe what is built in: functions, resources, providers",
     positional: "NAME",
-    details: "Describes what is part of this executable by its own schemas, with an example: a function of the language, a \
+    details: "Describes what is part of this executable by its own schemas, with an example that has what the schema requires: a function of the language, a \
       resource, data source or other type of a built-in provider, a function of one (provider::NAME::FUNCTION), the provider \
       itself, or a provisioner. Nothing is downloaded.",
     declare: flags::declare::<Arguments>,
