@@ -30,8 +30,12 @@
 
 mod backend;
 mod completion;
+mod docs;
+mod doctor;
+mod explain;
 mod facts;
 mod flags;
+mod graph_page;
 mod line;
 mod login;
 mod logs;
@@ -82,7 +86,11 @@ fn main() -> ExitCode {
     let all = own::TESTS
         .iter()
         .chain(completion::TESTS)
+        .chain(docs::TESTS)
+        .chain(doctor::TESTS)
+        .chain(explain::TESTS)
         .chain(flags::TESTS)
+        .chain(graph_page::TESTS)
         .chain(line::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)

@@ -127,6 +127,42 @@ const EXAMPLES: Examples = &[
         )],
     ),
     (
+        "docs",
+        &[
+            (
+                "random_pet",
+                "Describe a resource of a built-in provider, with an example.",
+            ),
+            ("cidrsubnet", "Describe a function."),
+        ],
+    ),
+    (
+        "doctor",
+        &[
+            (
+                "",
+                "Check the program, its settings, and this directory, without a network.",
+            ),
+            (
+                "-network -json",
+                "Ask the registries, too, and print the findings for a program.",
+            ),
+        ],
+    ),
+    (
+        "explain",
+        &[
+            (
+                "module.net.aws_subnet.a",
+                "Show where each value of a resource comes from, what it depends on, and what depends on it.",
+            ),
+            (
+                "-plan=tfplan 'aws_instance.web[\"a\"]'",
+                "Of one instance, show also what a saved plan does to it and why.",
+            ),
+        ],
+    ),
+    (
         "graph",
         &[
             (
@@ -136,6 +172,10 @@ const EXAMPLES: Examples = &[
             (
                 "-type=plan -format=mermaid",
                 "Print everything that a plan evaluates, for a page of Markdown.",
+            ),
+            (
+                "-format=html -plan=tfplan > graph.html",
+                "Write a page that can be searched, of the resources with what a saved plan does to each.",
             ),
         ],
     ),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use config::Config;
 use config::files::Disk;
-use config::values::{self, ValueInputs, VariableFlag};
+use config::values::{self, ValueInputs, VariableFlag, VariableValues};
 use engine::graph::{self, Operation};
 use engine::plan::{Mode, Plan};
 use provider::Schemas;
@@ -18,6 +18,7 @@ use crate::commands::show::all_schemas;
 use crate::commands::{Command, no_positional};
 use crate::session::{Session, Status};
 use crate::views::graph::{self as view, Format};
+use crate::views::graph_page;
 use crate::workdir::{self, Project};
 use crate::{VERSION, planfile, state_session};
 
@@ -62,7 +63,7 @@ impl FromFlags for Arguments {
                 "TYPE",
                 "Show everything that an operation evaluates: plan, plan-refresh-only, plan-destroy or apply.",
             ),
-            format: flags.value_or("format", "FORMAT", "dot", "The language of the graph: dot or mermaid."),
+            format: flags.value_or("format", "FORMAT", "dot", "The language of the graph: dot, mermaid, or html for a page of the resources with what a saved plan does to them."),
             draw_cycles: flags.switch(
                 "draw-cycles",
                 false,
@@ -111,25 +112,35 @@ impl Kind {
 }
 
 /// What a graph is made of.
-struct Subject {
-    project: Project,
-    state: State,
-    plan: Option<Plan>,
-    schemas: Schemas,
+pub(super) struct Subject {
+    pub project: Project,
+    pub state: State,
+    pub plan: Option<Plan>,
+    pub schemas: Schemas,
+    /// The values of root variables with their sources; none for a saved plan, which does not say where they were set.
+    pub values: VariableValues,
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     no_positional(&arguments.positional, "graph")?;
     let format = match arguments.format.as_str() {
-        "dot" => Format::Dot,
-        "mermaid" => Format::Mermaid,
+        "dot" => Some(Format::Dot),
+        "mermaid" => Some(Format::Mermaid),
+        // It is a page of the resources, and written by other means.
+        "html" => None,
         other => {
             return Ok(session.fail(
                 "Unsupported graph format",
-                format!("The formats are dot and mermaid, and not \"{other}\"."),
+                format!("The formats are dot, mermaid and html, and not \"{other}\"."),
             ));
         }
     };
+    if format.is_none() && arguments.kind.as_deref().is_some_and(|kind| !kind.is_empty()) {
+        return Err(UsageError::new(
+            "Incompatible options",
+            "The page of -format=html has the resources only. Use -type with one of the other formats.",
+        ));
+    }
     let kind = match Kind::of(arguments) {
         Ok(kind) => kind,
         Err(problem) => {
@@ -145,7 +156,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Ok(subject) => subject,
         Err(status) => return Ok(status),
     };
-    let text = draw(&subject, arguments, &kind, format);
+    let text = match format {
+        Some(format) => draw(&subject, arguments, &kind, format),
+        None => graph::resources(&subject.project.config, &subject.schemas, &subject.state)
+            .map(|resources| graph_page::page(&resources, subject.plan.as_ref())),
+    };
     Ok(match text {
         // Warnings are not shown: whoever reads the graph from a pipe may take both together.
         Ok(text) => {
@@ -165,6 +180,7 @@ fn draw(subject: &Subject, arguments: &Arguments, kind: &Kind, format: Format) -
         state,
         plan,
         schemas,
+        ..
     } = subject;
     let config: &Config = &project.config;
     let operation = match kind {
@@ -177,7 +193,7 @@ fn draw(subject: &Subject, arguments: &Arguments, kind: &Kind, format: Format) -
 }
 
 /// The configuration of the working directory, with the state of the workspace.
-fn of_directory(session: &Session, variables: &[VariableFlag]) -> Result<Subject, Status> {
+pub(super) fn of_directory(session: &Session, variables: &[VariableFlag]) -> Result<Subject, Status> {
     let mut project = workdir::load(session).ok_or(1)?;
     let environment = session.env.variables();
     let inputs = ValueInputs {
@@ -204,11 +220,12 @@ fn of_directory(session: &Session, variables: &[VariableFlag]) -> Result<Subject
         state,
         plan: None,
         schemas,
+        values: collected.values,
     })
 }
 
 /// What a saved plan was made of.
-fn of_saved_plan(session: &Session, path: &Path) -> Result<Subject, Status> {
+pub(super) fn of_saved_plan(session: &Session, path: &Path) -> Result<Subject, Status> {
     let saved = planfile::read(path, VERSION).map_err(|problem| {
         session.show(&problem.into(), &SourceMap::default());
         1
@@ -231,5 +248,6 @@ fn of_saved_plan(session: &Session, path: &Path) -> Result<Subject, Status> {
         state,
         plan: Some(saved.plan),
         schemas,
+        values: VariableValues::new(),
     })
 }

@@ -4,7 +4,10 @@ mod apply;
 mod completion;
 mod console;
 mod destroy;
+mod docs;
+mod doctor;
 mod examples;
+mod explain;
 mod fmt;
 mod force_unlock;
 mod get;
@@ -108,6 +111,9 @@ const COMMANDS: &[&Command] = &[
     &completion::COMMAND,
     &console::COMMAND,
     &destroy::COMMAND,
+    &docs::COMMAND,
+    &doctor::COMMAND,
+    &explain::COMMAND,
     &fmt::COMMAND,
     &force_unlock::COMMAND,
     &get::COMMAND,

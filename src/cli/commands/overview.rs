@@ -23,7 +23,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Main commands", &["init", "validate", "plan", "apply", "destroy"]),
     (
         "Configuration",
-        &["console", "fmt", "get", "graph", "modules", "query", "test"],
+        &["console", "explain", "fmt", "get", "graph", "modules", "query", "test"],
     ),
     (
         "State",
@@ -41,7 +41,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Providers", &["metadata", "providers"]),
     ("Credentials", &["login", "logout"]),
-    ("This program", &["completion", "version"]),
+    ("This program", &["completion", "docs", "doctor", "version"]),
 ];
 
 /// The options before the command, and what they do.

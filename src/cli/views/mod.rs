@@ -5,6 +5,7 @@ pub mod diagnostics;
 pub mod diff;
 pub mod downloads;
 pub mod graph;
+pub mod graph_page;
 pub mod plan;
 pub mod progress;
 pub mod query;

@@ -125,6 +125,7 @@ fn of_positional(path: &str, before: &[&str], last: &str, live: &dyn Live) -> Ve
         "state replace-provider" if before.len() < 2 => plain(live.providers()),
         "providers lock" => plain(live.providers()),
         "import" if first => plain(live.configured()),
+        "explain" if first => plain(live.configured().into_iter().chain(live.instances()).collect()),
         "output" if first => plain(live.outputs()),
         "completion" if first => plain(Shell::ALL.map(|shell| shell.name().to_owned()).to_vec()),
         "fmt" => paths(last, false, live),
@@ -178,7 +179,7 @@ fn values(command: &Command, flag: &clap::Arg, typed: &str, live: &dyn Live) -> 
         ("DIR", ..) => paths(typed, true, live),
         ("'NAME=VALUE'", ..) => plain(live.variables().into_iter().map(|name| name + "=").collect()),
         ("SOURCE", ..) => plain(live.providers()),
-        (_, "graph", "format") => plain(["dot", "mermaid"].map(str::to_owned).to_vec()),
+        (_, "graph", "format") => plain(["dot", "html", "mermaid"].map(str::to_owned).to_vec()),
         (_, "graph", "type") => plain(
             ["plan", "plan-refresh-only", "plan-destroy", "apply"]
                 .map(str::to_owned)

@@ -1,0 +1,137 @@
+//! `docs`: what there is to know of something that is part of this executable, without a network.
+
+mod page;
+
+use std::sync::Arc;
+
+use lang::functions::signature;
+use packages::builtin::BuiltinProvider;
+use plugins::Program;
+use provider::ProviderSchema;
+use syntax::content::{did_you_mean, suggest};
+use syntax::{Diagnostics, SourceMap};
+
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::commands::Command;
+use crate::session::{Session, Status};
+
+use page::Kind;
+
+pub const COMMAND: Command = Command {
+    path: "docs",
+    about: "Describe what is built in: functions, resources, providers",
+    positional: "NAME",
+    details: "Describes what is part of this executable by its own schemas, with an example that has what the schema requires: a function of the language, a \
+      resource, data source or other type of a built-in provider, a function of one (provider::NAME::FUNCTION), the provider \
+      itself, or a provisioner. Nothing is downloaded.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let [name] = arguments.positional.as_slice() else {
+        return Err(UsageError::new(
+            "Required argument missing",
+            "Give exactly one argument: the name of a function, a type of resource, a provider, or a provisioner.",
+        ));
+    };
+    let (pages, known) = match find(session, name) {
+        Ok(found) => found,
+        Err(problems) => {
+            session.show(&problems, &SourceMap::default());
+            return Ok(1);
+        }
+    };
+    if pages.is_empty() {
+        let hint = did_you_mean(suggest(name, known.iter().map(String::as_str)));
+        return Ok(session.fail(
+            "Nothing of that name is built in",
+            format!("No function, and no built-in type, provider or provisioner is called \"{name}\".{hint}"),
+        ));
+    }
+    session.ui.out(pages.join("\n"));
+    Ok(0)
+}
+
+/// The pages about a name, and the names that might have been meant.
+fn find(session: &Session, name: &str) -> Result<(Vec<String>, Vec<String>), Diagnostics> {
+    let width = session.ui.width().clamp(40, 100);
+    let mut pages = Vec::new();
+    let functions = signature::all();
+    let mut known: Vec<String> = functions.keys().map(|name| (*name).to_owned()).collect();
+    let plain = name.strip_prefix("core::").unwrap_or(name);
+    if let Some((name, function)) = functions.get_key_value(plain) {
+        pages.push(page::function(name, function, width));
+    }
+    let builtins = &session.builtins;
+    known.extend(builtins.providers.iter().map(|provider| provider.name.clone()));
+    known.extend(builtins.provisioners.iter().cloned());
+    let own = name.strip_prefix("provider::").and_then(|rest| rest.split_once("::"));
+    let wanted = match own {
+        Some((provider, _)) => provider,
+        None => name.split('_').next().unwrap_or(name),
+    };
+    if let Some(provider) = builtins.providers.iter().find(|provider| provider.name == wanted) {
+        let schema = schema(session, provider)?;
+        known.extend(Kind::ALL.iter().flat_map(|kind| kind.names(&schema)));
+        match own {
+            Some((_, function)) => {
+                let found = schema.functions.get(function);
+                pages.extend(found.map(|found| page::provider_function(name, found, width)));
+            }
+            None => {
+                for kind in Kind::ALL {
+                    let found = kind.schema(&schema, name);
+                    pages.extend(found.map(|found| page::of_type(kind, name, provider, found, width)));
+                }
+                if name == provider.name {
+                    pages.push(page::provider(provider, &schema, width));
+                }
+            }
+        }
+    }
+    if builtins.provisioners.iter().any(|provisioner| provisioner == name) {
+        let program = Program::Builtin {
+            name: name.to_owned(),
+            protocols: vec![5],
+        };
+        let host = session.plugin_host()?;
+        let asked = session.runtime()?.block_on(async {
+            let running = host.provisioner(name, program).await?;
+            let schema = running.schema().await;
+            running.close().await;
+            schema
+        })?;
+        pages.push(page::provisioner(name, &asked, width));
+    }
+    Ok((pages, known))
+}
+
+/// What a built-in provider says about itself, whatever the configuration and the lock file say.
+fn schema(session: &Session, provider: &BuiltinProvider) -> Result<Arc<ProviderSchema>, Diagnostics> {
+    let program = Program::Builtin {
+        name: provider.name.clone(),
+        protocols: provider.protocols.clone(),
+    };
+    let host = session.plugin_host()?;
+    session.runtime()?.block_on(async {
+        let running = host.provider(&provider.address, program).await?;
+        let schema = running.schema().await;
+        running.close().await;
+        schema
+    })
+}

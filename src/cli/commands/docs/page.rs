@@ -1,0 +1,332 @@
+//! The pages: heading, description, an example that can be copied, and what each argument is.
+
+use std::fmt::Write as _;
+
+use cty::Type;
+use lang::functions::signature::Signature;
+use packages::builtin::BuiltinProvider;
+use provider::{FunctionSchema, ProviderSchema};
+use schema::{AttributeSchema, AttributeType, BlockSchema, Description, Nesting, Schema};
+
+use crate::views::wrap::wrap;
+
+/// A kind of block whose type a provider describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Resource,
+    Data,
+    Ephemeral,
+    Action,
+    List,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 5] = [Kind::Resource, Kind::Data, Kind::Ephemeral, Kind::Action, Kind::List];
+
+    fn title(self) -> &'static str {
+        match self {
+            Kind::Resource => "resource",
+            Kind::Data => "data source",
+            Kind::Ephemeral => "ephemeral resource",
+            Kind::Action => "action",
+            Kind::List => "list resource",
+        }
+    }
+
+    fn keyword(self) -> &'static str {
+        match self {
+            Kind::Resource => "resource",
+            Kind::Data => "data",
+            Kind::Ephemeral => "ephemeral",
+            Kind::Action => "action",
+            Kind::List => "list",
+        }
+    }
+
+    /// The block within which the provider's arguments are, if they are not in the block itself.
+    fn inner(self) -> Option<&'static str> {
+        matches!(self, Kind::Action | Kind::List).then_some("config")
+    }
+
+    /// The types of this kind.
+    pub(super) fn names(self, schema: &ProviderSchema) -> Vec<String> {
+        let of = |all: &std::collections::BTreeMap<std::sync::Arc<str>, Schema>| {
+            all.keys().map(ToString::to_string).collect()
+        };
+        match self {
+            Kind::Resource => of(&schema.resources),
+            Kind::Data => of(&schema.data_sources),
+            Kind::Ephemeral => of(&schema.ephemeral),
+            Kind::Action => of(&schema.actions),
+            Kind::List => schema.lists.keys().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// The schema of a type of this kind.
+    pub(super) fn schema<'s>(self, schema: &'s ProviderSchema, name: &str) -> Option<&'s Schema> {
+        match self {
+            Kind::Resource => schema.resources.get(name),
+            Kind::Data => schema.data_sources.get(name),
+            Kind::Ephemeral => schema.ephemeral.get(name),
+            Kind::Action => schema.actions.get(name),
+            Kind::List => schema.lists.get(name).map(|list| &list.config),
+        }
+    }
+}
+
+/// A text in lines of its own.
+fn paragraph(out: &mut String, text: &str, indent: usize, width: usize) {
+    for line in wrap(text, width.saturating_sub(indent).max(30)) {
+        let _ = writeln!(out, "{}", format!("{:indent$}{line}", "").trim_end());
+    }
+}
+
+fn described(out: &mut String, description: &Description, width: usize) {
+    for part in description.text.split("\n\n").filter(|part| !part.trim().is_empty()) {
+        out.push('\n');
+        paragraph(out, part.trim(), 2, width);
+    }
+}
+
+/// The page of a type.
+pub(super) fn of_type(kind: Kind, name: &str, provider: &BuiltinProvider, schema: &Schema, width: usize) -> String {
+    let version = provider
+        .version
+        .as_ref()
+        .map(|version| format!(" (as version {version})"))
+        .unwrap_or_default();
+    let mut out = format!(
+        "{name}: {} of the built-in provider {}{version}\n",
+        kind.title(),
+        provider.address
+    );
+    described(&mut out, &schema.block.description, width);
+    let mut text = format!("{} \"{name}\" \"example\" {{\n", kind.keyword());
+    match kind.inner() {
+        None => example(&mut text, &schema.block),
+        Some(inner) => {
+            if kind == Kind::List {
+                let _ = writeln!(text, "provider = {}", provider.name);
+            }
+            let _ = writeln!(text, "{inner} {{");
+            example(&mut text, &schema.block);
+            text.push_str("}\n");
+        }
+    }
+    text.push_str("}\n");
+    shown_example(&mut out, &text);
+    arguments(&mut out, &schema.block, width);
+    out
+}
+
+/// The page of a provider: its configuration, and what it has.
+pub(super) fn provider(provider: &BuiltinProvider, schema: &ProviderSchema, width: usize) -> String {
+    let version = provider
+        .version
+        .as_ref()
+        .map(|version| format!(" (as version {version})"))
+        .unwrap_or_default();
+    let mut out = format!("{}: built-in provider {}{version}\n", provider.name, provider.address);
+    described(&mut out, &schema.provider.block.description, width);
+    let mut text = format!("provider \"{}\" {{\n", provider.name);
+    example(&mut text, &schema.provider.block);
+    text.push_str("}\n");
+    shown_example(&mut out, &text);
+    arguments(&mut out, &schema.provider.block, width);
+    for kind in Kind::ALL {
+        let names = kind.names(schema);
+        if !names.is_empty() {
+            let _ = writeln!(out, "\nOf the kind {}:\n", kind.title());
+            paragraph(&mut out, &names.join(", "), 2, width);
+        }
+    }
+    if !schema.functions.is_empty() {
+        out.push_str("\nFunctions:\n\n");
+        for name in schema.functions.keys() {
+            let _ = writeln!(out, "  provider::{}::{name}", provider.name);
+        }
+    }
+    out
+}
+
+/// The page of a provisioner.
+pub(super) fn provisioner(name: &str, schema: &Schema, width: usize) -> String {
+    let mut out = format!("{name}: built-in provisioner\n");
+    described(&mut out, &schema.block.description, width);
+    let mut text = format!("provisioner \"{name}\" {{\n");
+    example(&mut text, &schema.block);
+    text.push_str("}\n");
+    shown_example(&mut out, &text);
+    arguments(&mut out, &schema.block, width);
+    out
+}
+
+/// The page of a function of the language.
+pub(super) fn function(name: &str, signature: &Signature, width: usize) -> String {
+    let fixed = signature
+        .parameters
+        .iter()
+        .map(|p| (p.name.to_owned(), p.ty.clone(), p.description));
+    let further = signature
+        .variadic
+        .iter()
+        .map(|p| (format!("{}...", p.name), p.ty.clone(), p.description));
+    let parameters: Vec<_> = fixed.chain(further).collect();
+    let names: Vec<&str> = parameters.iter().map(|(name, ..)| &**name).collect();
+    let mut out = format!(
+        "{name}({}): function that returns {}\n\n",
+        names.join(", "),
+        word(&signature.returns)
+    );
+    paragraph(&mut out, signature.description, 2, width);
+    if !parameters.is_empty() {
+        out.push_str("\nParameters:\n");
+    }
+    for (name, ty, description) in &parameters {
+        let _ = writeln!(out, "\n  {name}: {}", word(ty));
+        if let Some(description) = description {
+            paragraph(&mut out, description, 6, width);
+        }
+    }
+    out
+}
+
+/// The page of a function of a provider.
+pub(super) fn provider_function(name: &str, schema: &FunctionSchema, width: usize) -> String {
+    let parameters: Vec<_> = schema.parameters.iter().chain(&schema.variadic).collect();
+    let names: Vec<&str> = parameters.iter().map(|parameter| &*parameter.name).collect();
+    let returned = schema.result.as_ref().map_or_else(|| "any type".to_owned(), word);
+    let mut out = format!("{name}({}): function that returns {returned}\n", names.join(", "));
+    if !schema.summary.is_empty() {
+        out.push('\n');
+        paragraph(&mut out, &schema.summary, 2, width);
+    }
+    described(&mut out, &schema.description, width);
+    for parameter in parameters {
+        let _ = writeln!(out, "\n  {}: {}", parameter.name, word(&parameter.ty));
+        paragraph(&mut out, &parameter.description.text, 6, width);
+    }
+    out
+}
+
+fn word(ty: &Type) -> String {
+    match ty {
+        Type::Dynamic => "any type".to_owned(),
+        ty => ty.friendly_name(),
+    }
+}
+
+/// An example as `fmt` would have it.
+fn shown_example(out: &mut String, text: &str) {
+    let formatted = syntax::format::format_file("example.tf", text.as_bytes()).ok();
+    let formatted = formatted.and_then(|bytes| String::from_utf8(bytes).ok());
+    out.push_str("\nExample:\n\n");
+    for line in formatted.as_deref().unwrap_or(text).lines() {
+        let _ = writeln!(out, "{}", format!("  {line}").trim_end());
+    }
+}
+
+/// What a block must have: its required arguments and blocks.
+fn example(out: &mut String, block: &BlockSchema) {
+    for (name, attribute) in block.attributes.iter().filter(|(_, attribute)| attribute.required) {
+        let _ = writeln!(out, "{name} = {}", sample_of(attribute));
+    }
+    for (name, nested) in block.blocks.iter().filter(|(_, nested)| nested.min_items > 0) {
+        let label = if nested.nesting == Nesting::Map { " \"key\"" } else { "" };
+        for _ in 0..nested.min_items.min(2) {
+            let _ = writeln!(out, "{name}{label} {{");
+            example(out, &nested.block);
+            out.push_str("}\n");
+        }
+    }
+}
+
+fn sample_of(attribute: &AttributeSchema) -> String {
+    match &attribute.ty {
+        AttributeType::Plain(ty) => sample(ty),
+        AttributeType::Nested(nested) => {
+            let required = nested.attributes.iter().filter(|(_, inner)| inner.required);
+            let inner: Vec<String> = required
+                .map(|(name, inner)| format!("{name} = {}", sample_of(inner)))
+                .collect();
+            let object = format!("{{ {} }}", inner.join(", "));
+            match nested.nesting {
+                Nesting::Single | Nesting::Group => object,
+                Nesting::List | Nesting::Set => format!("[{object}]"),
+                Nesting::Map => format!("{{ key = {object} }}"),
+            }
+        }
+    }
+}
+
+/// A value of a type.
+fn sample(ty: &Type) -> String {
+    match ty {
+        Type::Number => "1".to_owned(),
+        Type::Bool => "true".to_owned(),
+        Type::List(inner) | Type::Set(inner) => format!("[{}]", sample(inner)),
+        Type::Map(inner) => format!("{{ key = {} }}", sample(inner)),
+        Type::Tuple(_) => "[]".to_owned(),
+        Type::Object(_) => "{}".to_owned(),
+        _ => "\"...\"".to_owned(),
+    }
+}
+
+/// The arguments of a block and of the blocks in it, then what the provider decides.
+fn arguments(out: &mut String, block: &BlockSchema, width: usize) {
+    let (mut set, mut decided) = (String::new(), String::new());
+    listed(&mut set, &mut decided, block, "", width);
+    if !set.is_empty() {
+        let _ = write!(out, "\nArguments:\n{set}");
+    }
+    if !decided.is_empty() {
+        let _ = write!(out, "\nDecided by the provider:\n{decided}");
+    }
+}
+
+fn listed(set: &mut String, decided: &mut String, block: &BlockSchema, prefix: &str, width: usize) {
+    for (name, attribute) in &block.attributes {
+        let given = attribute.required || attribute.optional;
+        let mut facts = vec![match &attribute.ty {
+            AttributeType::Plain(ty) => word(ty),
+            AttributeType::Nested(nested) => match nested.nesting {
+                Nesting::Single | Nesting::Group => "object".to_owned(),
+                Nesting::List => "list of objects".to_owned(),
+                Nesting::Set => "set of objects".to_owned(),
+                Nesting::Map => "map of objects".to_owned(),
+            },
+        }];
+        let marks = [
+            (attribute.required, "required"),
+            (
+                attribute.optional && attribute.computed,
+                "decided by the provider if it is not set",
+            ),
+            (attribute.sensitive, "sensitive"),
+            (attribute.write_only, "never stored"),
+            (attribute.deprecated, "deprecated"),
+        ];
+        facts.extend(marks.iter().filter(|(is, _)| *is).map(|(_, mark)| (*mark).to_owned()));
+        let out: &mut String = if given { set } else { decided };
+        let _ = writeln!(out, "\n  {prefix}{name}: {}", facts.join(", "));
+        paragraph(out, attribute.description.text.trim(), 6, width);
+        if let AttributeType::Nested(nested) = &attribute.ty {
+            let inner = BlockSchema {
+                attributes: nested.attributes.clone(),
+                ..BlockSchema::default()
+            };
+            listed(set, decided, &inner, &format!("{prefix}{name}."), width);
+        }
+    }
+    for (name, nested) in &block.blocks {
+        let count = match (nested.min_items, nested.max_items) {
+            (0, 1) => "block, at most one",
+            (1, 1) => "block, required",
+            (0, _) => "blocks",
+            _ => "blocks, at least one",
+        };
+        let _ = writeln!(set, "\n  {prefix}{name} {{ }}: {count}");
+        paragraph(set, nested.block.description.text.trim(), 6, width);
+        listed(set, decided, &nested.block, &format!("{prefix}{name}."), width);
+    }
+}

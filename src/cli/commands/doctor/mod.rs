@@ -1,0 +1,178 @@
+//! `doctor`: what is wrong around this program, and what mends it.
+
+mod machine;
+mod network;
+mod states;
+
+use serde_json::{Value as Json, json};
+
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::commands::{Command, no_positional};
+use crate::json::Object;
+use crate::session::{Session, Status};
+use crate::terminal;
+use crate::views::wrap::wrap;
+
+pub const COMMAND: Command = Command {
+    path: "doctor",
+    about: "Look for what is wrong here, and say what mends it",
+    positional: "",
+    details: "Looks at this program, its configuration, the directories of plugins, proxies, the state of the workspace with \
+      its lock, and what crashes have left. It changes nothing. The exit status is 1 if there is a problem.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+    network: bool,
+    json: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            network: flags.switch(
+                "network",
+                false,
+                "Ask also for the names and services of the registries. Without it, nothing is requested.",
+            ),
+            json: flags.switch("json", false, "Output the findings as JSON."),
+        }
+    }
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    /// As it should be.
+    Ok,
+    /// Worth knowing; commands work all the same.
+    Note,
+    /// Commands fail, or something may be lost.
+    Problem,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Level::Ok => "ok",
+            Level::Note => "note",
+            Level::Problem => "problem",
+        }
+    }
+}
+
+/// What one check has found.
+#[derive(Debug)]
+struct Finding {
+    /// The subject of the check.
+    subject: &'static str,
+    level: Level,
+    /// What was found: a sentence.
+    found: String,
+    /// What mends it: a sentence. Empty where there is nothing to mend.
+    mend: String,
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, subject: &'static str, level: Level, found: impl Into<String>, mend: impl Into<String>) {
+        self.0.push(Finding {
+            subject,
+            level,
+            found: found.into(),
+            mend: mend.into(),
+        });
+    }
+
+    fn ok(&mut self, subject: &'static str, found: impl Into<String>) {
+        self.add(subject, Level::Ok, found, "");
+    }
+
+    fn note(&mut self, subject: &'static str, found: impl Into<String>, mend: impl Into<String>) {
+        self.add(subject, Level::Note, found, mend);
+    }
+
+    fn problem(&mut self, subject: &'static str, found: impl Into<String>, mend: impl Into<String>) {
+        self.add(subject, Level::Problem, found, mend);
+    }
+
+    fn count(&self, level: Level) -> usize {
+        self.0.iter().filter(|finding| finding.level == level).count()
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    no_positional(&arguments.positional, "check")?;
+    let mut found = Findings::default();
+    machine::check(session, &mut found);
+    let hosts = states::check(session, &mut found);
+    if arguments.network {
+        network::check(session, hosts, &mut found);
+    }
+    let status = u8::from(found.count(Level::Problem) > 0);
+    match arguments.json {
+        true => session.ui.exact_line(cty::json::to_text(&document(&found), Some(2))),
+        false => show(session, &found),
+    }
+    Ok(status)
+}
+
+fn document(found: &Findings) -> Json {
+    let finding = |finding: &Finding| {
+        Json::from(
+            Object::default()
+                .with("subject", finding.subject)
+                .with("level", finding.level.name())
+                .with("found", finding.found.clone())
+                .with_content("mend", finding.mend.clone()),
+        )
+    };
+    json!({
+        "format_version": "1.0",
+        "problems": found.count(Level::Problem),
+        "findings": found.0.iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+fn show(session: &Session, found: &Findings) {
+    let style = session.ui.style();
+    let width = session.ui.width().clamp(40, 100);
+    for finding in &found.0 {
+        let mark = match finding.level {
+            Level::Ok => style.green("ok     "),
+            Level::Note => style.yellow("note   "),
+            Level::Problem => style.red("problem"),
+        };
+        let lines = wrap(&format!("{}: {}", finding.subject, finding.found), width - 9);
+        for (at, line) in lines.iter().enumerate() {
+            let left = if at == 0 { &*mark } else { "       " };
+            session.ui.line(format!("{left}  {}", terminal::shown(line)));
+        }
+        for line in wrap(&finding.mend, width - 11) {
+            session
+                .ui
+                .line(format!("           {}", terminal::shown(&line)).trim_end());
+        }
+    }
+    let problems = match found.count(Level::Problem) {
+        0 => "No problems".to_owned(),
+        1 => "1 problem".to_owned(),
+        n => format!("{n} problems"),
+    };
+    let notes = match found.count(Level::Note) {
+        0 => String::new(),
+        1 => ", 1 note".to_owned(),
+        n => format!(", {n} notes"),
+    };
+    session
+        .ui
+        .line(format!("\n{}", style.bold(format!("{problems}{notes}."))));
+}

@@ -1,0 +1,211 @@
+//! The working directory: its configuration, installed providers, the state with its lock, and what crashes have left.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use files::io_reason;
+use syntax::Severity;
+
+use super::Findings;
+use crate::backend::Place;
+use crate::session::Session;
+use crate::state_session::ERRORED_STATE;
+use crate::{program, workdir};
+
+/// How deep packages of providers are in their directory: host, namespace, type, version, platform.
+const DEPTH: usize = 5;
+
+/// Looks at the working directory; returns the hosts that its providers come from.
+pub(super) fn check(session: &Session, found: &mut Findings) -> BTreeSet<String> {
+    let (project, problems) = workdir::read(session);
+    let root = &project.config.root.module;
+    let errors = problems
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error)
+        .count();
+    match (errors, root.files.is_empty()) {
+        (0, true) => found.note(
+            "configuration",
+            "This directory has no configuration.",
+            "Change to the directory that has it, or use -chdir.",
+        ),
+        (0, false) => found.ok("configuration", "It can be read"),
+        (n, _) => found.problem(
+            "configuration",
+            format!("It has {n} errors."),
+            format!("Run: {} validate", program::command()),
+        ),
+    }
+    packages(session, found);
+    match workdir::state_place(session, Some(&project.config)) {
+        Ok(place) => match &place.place {
+            Place::Local(local) => local_state(&local.state(&place.workspace), found),
+            Place::Store(_) => found.ok(
+                "state",
+                format!(
+                    "In the backend \"{}\", workspace \"{}\"",
+                    place.place.ty(),
+                    place.workspace
+                ),
+            ),
+        },
+        Err(problems) => {
+            let first = problems.iter().next();
+            found.problem(
+                "state",
+                first.map_or_else(String::new, |problem| {
+                    format!("{}: {}", problem.summary, problem.detail)
+                }),
+                format!("Run: {} init", program::command()),
+            );
+        }
+    }
+    leftovers(session, found);
+    let nodes = project.config.nodes();
+    let required = nodes.iter().flat_map(|node| node.module.required_providers.values());
+    required.map(|required| required.provider.host.to_string()).collect()
+}
+
+/// Installed packages of which only the links are left.
+fn packages(session: &Session, found: &mut Findings) {
+    let dir = Path::new(session.env.data_dir()).join("providers");
+    let mut broken = Vec::new();
+    dangling(&dir, DEPTH, &mut broken);
+    if broken.is_empty() {
+        if dir.is_dir() {
+            found.ok("installed providers", dir.display().to_string());
+        }
+        return;
+    }
+    for link in broken {
+        found.problem(
+            "installed providers",
+            format!("{} leads to a package that is not there any more.", link.display()),
+            format!("Run: {} init", program::command()),
+        );
+    }
+}
+
+fn dangling(dir: &Path, depth: usize, broken: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let path = entry.path();
+        match fs::metadata(&path) {
+            Ok(facts) if facts.is_dir() && depth > 1 => dangling(&path, depth - 1, broken),
+            Err(_) if path.is_symlink() => broken.push(path),
+            _ => {}
+        }
+    }
+    broken.sort();
+}
+
+fn local_state(path: &Path, found: &mut Findings) {
+    const SUBJECT: &str = "state";
+    let shown = path.display();
+    let facts = match fs::metadata(path) {
+        Ok(facts) => facts,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            found.ok(SUBJECT, format!("{shown} is not there yet"));
+            return;
+        }
+        Err(error) => {
+            found.problem(
+                SUBJECT,
+                format!("{shown} cannot be read: {}.", io_reason(&error)),
+                "Make it readable.",
+            );
+            return;
+        }
+    };
+    match state::store::read_copy(path) {
+        Ok(_) => found.ok(SUBJECT, shown.to_string()),
+        Err(error) => found.problem(
+            SUBJECT,
+            format!("{shown} cannot be read: {error}."),
+            format!("Look at {shown}.backup, and restore the newest copy that is whole."),
+        ),
+    }
+    let mode = facts.permissions().mode();
+    if mode & 0o022 != 0 {
+        found.problem(
+            SUBJECT,
+            format!("Other users can write {shown}."),
+            format!("Run: chmod go-w {shown}"),
+        );
+    }
+    if mode & 0o044 != 0 {
+        found.note(
+            SUBJECT,
+            format!("Other users can read {shown}, which may hold secrets."),
+            format!("Run: chmod go-r {shown}"),
+        );
+    }
+    if let Some(held) = state::lock::read_info(path) {
+        found.note(
+            "lock",
+            format!(
+                "{} is locked, or was when a command was killed: {} by {} at {}, ID {}.",
+                shown, held.operation, held.who, held.created, held.id
+            ),
+            format!(
+                "Wait for that command. If it does not run any more, run: {} force-unlock {}",
+                program::command(),
+                held.id
+            ),
+        );
+    } else {
+        found.ok("lock", "Nobody has locked the state");
+    }
+    let journal = state::journal::path_of(path);
+    if journal.exists() {
+        found.note(
+            "journal",
+            format!(
+                "A run was killed, or is running: {} has results that are not in the state file.",
+                journal.display()
+            ),
+            format!(
+                "Run: {} plan. The next command that locks the state takes the results over.",
+                program::command()
+            ),
+        );
+    }
+}
+
+/// What commands that failed have written into the working directory.
+fn leftovers(session: &Session, found: &mut Findings) {
+    if Path::new(ERRORED_STATE).exists() {
+        found.problem(
+            "leftovers",
+            format!("{ERRORED_STATE} is a state that could not be saved."),
+            format!(
+                "Run: {} state push {ERRORED_STATE}, and delete the file when that has succeeded.",
+                program::command()
+            ),
+        );
+    }
+    let Ok(entries) = fs::read_dir(&session.working_dir) else {
+        return;
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    for name in names {
+        if name.starts_with("monoform-crash-") || name == "crash.log" {
+            found.note(
+                "leftovers",
+                format!("{name} is the report of a crash."),
+                "Report it to those who maintain the program, and delete it.",
+            );
+        } else if name.ends_with(".journal") && !name.starts_with('.') {
+            found.problem(
+                "leftovers",
+                format!("{name} has results of a killed run that do not belong to the state that is here."),
+                "Restore the state that it continues, and name the file as the journal of that; or import what it names.",
+            );
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! `explain`: why a resource is as it is, and what the plan is about to do to it.
+
+mod document;
+mod origins;
+mod text;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use addrs::{AbsResourceInstance, ConfigResource, Target};
+use config::model::Resource;
+use engine::graph::{self, ResourceGraph};
+use engine::plan::ResourceChange;
+use schema::BlockSchema;
+use serde_json::Value as Json;
+use state::{ObjectStatus, State};
+use syntax::Range;
+use syntax::content::suggest;
+
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
+use crate::commands::Command;
+use crate::commands::graph::{Subject, of_directory, of_saved_plan};
+use crate::json;
+use crate::session::{Session, Status};
+
+use origins::{Origin, Tracer};
+
+pub const COMMAND: Command = Command {
+    path: "explain",
+    about: "Explain where a resource has its values from",
+    positional: "ADDRESS",
+    details: "Shows of one resource, or one instance of it, where each value comes from, what it depends on, what depends on \
+      it, and, with a saved plan, what will be done to it and why. It changes nothing and asks no server.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    variables: VariableFlags,
+    positional: Vec<String>,
+    plan: Option<String>,
+    json: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            variables: VariableFlags::read(flags),
+            positional: flags.positional(),
+            plan: flags.value(
+                "plan",
+                "FILE",
+                "Explain also what this saved plan does to the resource, with the configuration and the state that it was \
+                 made of.",
+            ),
+            json: flags.switch("json", false, "Output the explanation as JSON."),
+        }
+    }
+}
+
+/// What there is to say of a resource.
+struct Explanation {
+    /// The address that was asked for.
+    address: String,
+    /// Where the block stands, if the configuration has it.
+    declared: Option<Range>,
+    /// The provider.
+    provider: String,
+    origins: Vec<Origin>,
+    /// What `replace_triggered_by` names, as it is written.
+    triggers: Vec<(String, Range)>,
+    objects: Vec<Object>,
+    depends_on: Vec<Neighbour>,
+    needed_by: Vec<Neighbour>,
+    /// What refers to it in its own module, and where.
+    uses: Vec<(String, Range)>,
+    /// The values and where they are sensitive, if it is about one object only.
+    values: Option<(Json, Json)>,
+}
+
+/// An instance in the state or in the plan.
+struct Object {
+    address: String,
+    in_state: bool,
+    tainted: bool,
+    /// The keys of deposed objects.
+    deposed: Vec<String>,
+    change: Option<ResourceChange>,
+}
+
+/// A resource that another one is connected with.
+struct Neighbour {
+    address: String,
+    /// Whether there is no third one between them.
+    direct: bool,
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let [name] = arguments.positional.as_slice() else {
+        return Err(UsageError::new(
+            "Required argument missing",
+            "Give exactly one argument: the address of a resource, or of one instance of it.",
+        ));
+    };
+    let target = match addrs::parse::target(name) {
+        Ok(Target::Module(_) | Target::ModuleInstance(_)) => {
+            return Ok(session.fail(
+                "Not the address of a resource",
+                format!("{name} is a module. Only resources can be explained: give the address of one that is in it."),
+            ));
+        }
+        Ok(target) => target,
+        Err(problem) => return Ok(session.fail(problem.summary, problem.detail)),
+    };
+    let subject = match &arguments.plan {
+        Some(path) => of_saved_plan(session, Path::new(path)),
+        None => of_directory(session, &arguments.variables.0),
+    };
+    let subject = match subject {
+        Ok(subject) => subject,
+        Err(status) => return Ok(status),
+    };
+    let explained = graph::resources(&subject.project.config, &subject.schemas, &subject.state)
+        .map(|graph| explain(&subject, &graph, &target));
+    Ok(match explained {
+        Ok(Some(explanation)) if arguments.json => {
+            session
+                .ui
+                .exact_line(cty::json::to_text(&document::of(&explanation), Some(2)));
+            0
+        }
+        Ok(Some(explanation)) => {
+            session.ui.out(text::of(&explanation, session.ui.style()));
+            0
+        }
+        Ok(None) => session.fail(
+            "No such resource",
+            format!(
+                "Neither the configuration nor the state has {target}.{}",
+                nearest(&subject, &target.to_string())
+            ),
+        ),
+        Err(problems) => {
+            session.show(&problems, &subject.project.sources);
+            1
+        }
+    })
+}
+
+/// ` Did you mean …?` with the nearest address there is.
+fn nearest(subject: &Subject, wanted: &str) -> String {
+    let nodes = subject.project.config.nodes();
+    let configured = nodes.iter().flat_map(|node| {
+        let resources = node.module.resources.keys();
+        resources.map(|resource| resource.in_module(&node.path).to_string())
+    });
+    let stored = subject
+        .state
+        .instances()
+        .map(|(resource, _, key, _)| resource.instance(key.clone()).to_string());
+    let all: Vec<String> = configured.chain(stored).collect();
+    suggest(wanted, all.iter().map(String::as_str)).map_or_else(String::new, |near| format!(" Did you mean {near}?"))
+}
+
+/// The resource of the configuration that an address is about.
+fn configured(target: &Target) -> Option<ConfigResource> {
+    match target {
+        Target::ConfigResource(resource) => Some(resource.clone()),
+        Target::Resource(resource) => Some(resource.config()),
+        Target::ResourceInstance(instance) => Some(instance.config()),
+        Target::Module(_) | Target::ModuleInstance(_) => None,
+    }
+}
+
+/// What there is to say; `None` if there is no such resource.
+fn explain(subject: &Subject, graph: &ResourceGraph, target: &Target) -> Option<Explanation> {
+    let wanted = configured(target)?;
+    let config = &subject.project.config;
+    let objects = objects(subject, target);
+    let node = config.node(&wanted.module);
+    let block = node.and_then(|node| Some((node, node.module.resources.get(&wanted.resource)?)));
+    if block.is_none() && objects.is_empty() {
+        return None;
+    }
+    let stored = subject
+        .state
+        .resources
+        .iter()
+        .find(|(address, _)| address.config() == wanted);
+    let provider = match (block, stored) {
+        (None, Some((_, stored))) => stored.provider.provider.clone(),
+        _ => config.provider_for(&wanted).provider,
+    };
+    let schema = |resource: &Resource| {
+        let found = subject
+            .schemas
+            .resource(&resource.provider, resource.mode(), &resource.address.ty);
+        found.map_or_else(BlockSchema::default, |schema| BlockSchema::clone(&schema.block))
+    };
+    let values = &subject.values;
+    let mut tracer = Tracer::new(config, values, &subject.project.sources, subject.plan.is_some());
+    let (mut origins, mut triggers, mut uses) = (Vec::new(), Vec::new(), Vec::new());
+    if let Some((node, resource)) = block {
+        origins = tracer.resource(node, resource, &schema(resource));
+        uses = origins::uses(node, &wanted.resource, schema);
+        let written = resource.lifecycle.replace_triggered_by.iter();
+        triggers = written
+            .map(|expr| (tracer.text(expr.range()).unwrap_or_default(), expr.range().clone()))
+            .collect();
+    }
+    let (depends_on, needed_by) = match graph.resources.iter().position(|resource| *resource == wanted) {
+        Some(at) => (neighbours(graph, at, false), neighbours(graph, at, true)),
+        None => (Vec::new(), Vec::new()),
+    };
+    Some(Explanation {
+        address: target.to_string(),
+        declared: block.map(|(_, resource)| resource.range.clone()),
+        provider: provider.to_string(),
+        origins,
+        triggers,
+        depends_on,
+        needed_by,
+        uses,
+        values: only_values(subject, target),
+        objects,
+    })
+}
+
+/// The instances that the state and the plan have.
+fn objects(subject: &Subject, target: &Target) -> Vec<Object> {
+    let mut found: BTreeMap<AbsResourceInstance, Object> = BTreeMap::new();
+    let empty = |address: &AbsResourceInstance| Object {
+        address: address.to_string(),
+        in_state: false,
+        tainted: false,
+        deposed: Vec::new(),
+        change: None,
+    };
+    for (resource, _, key, instance) in subject.state.instances() {
+        let address = resource.instance(key.clone());
+        if !target.selects(&address) {
+            continue;
+        }
+        let object = found.entry(address.clone()).or_insert_with(|| empty(&address));
+        object.in_state = instance.current.is_some();
+        object.tainted = instance
+            .current
+            .as_ref()
+            .is_some_and(|o| o.status == ObjectStatus::Tainted);
+        object.deposed = instance.deposed.keys().map(|key| key.0.to_string()).collect();
+    }
+    let changes = subject.plan.iter().flat_map(|plan| &plan.changes);
+    for change in changes.filter(|change| change.deposed.is_none() && target.selects(&change.address)) {
+        let object = found
+            .entry(change.address.clone())
+            .or_insert_with(|| empty(&change.address));
+        object.change = Some(change.clone());
+    }
+    found.into_values().collect()
+}
+
+/// The stored values and where they are sensitive, if one object only is meant.
+fn only_values(subject: &Subject, target: &Target) -> Option<(Json, Json)> {
+    let mut selected = subject
+        .state
+        .instances()
+        .filter_map(|(resource, stored, key, instance)| {
+            let address = resource.instance(key.clone());
+            let object = target
+                .selects(&address)
+                .then_some(instance.current.as_ref())
+                .flatten()?;
+            Some((address, stored, object))
+        });
+    let (address, stored, object) = selected.next()?;
+    if selected.next().is_some() {
+        return None;
+    }
+    let mut only = State::new();
+    only.set_current(&address, &stored.provider, Some(object.clone()));
+    let document = json::state::single_object(&only, &subject.schemas);
+    let (values, mut sensitive) = (document["values"].clone(), document["sensitive_values"].clone());
+    let mut secrets = document::Secrets::default();
+    secrets.add(&values, &sensitive);
+    for (name, value) in values.as_object().into_iter().flatten() {
+        if let Some(parts) = sensitive.as_object_mut().filter(|_| secrets.are_in(value)) {
+            parts.insert(name.clone(), true.into());
+        }
+    }
+    Some((values, sensitive))
+}
+
+/// The resources that one depends on, or, `backwards`, that depend on it: the nearest ones first.
+fn neighbours(graph: &ResourceGraph, at: usize, backwards: bool) -> Vec<Neighbour> {
+    let mut next: Vec<Vec<usize>> = vec![Vec::new(); graph.resources.len()];
+    for (from, to) in &graph.edges {
+        let (from, to) = if backwards { (to, from) } else { (from, to) };
+        next[*from].push(*to);
+    }
+    let mut seen = vec![false; next.len()];
+    seen[at] = true;
+    let mut out = Vec::new();
+    let mut ring = next[at].clone();
+    let mut direct = true;
+    while !ring.is_empty() {
+        let mut further = Vec::new();
+        for node in ring {
+            if !std::mem::replace(&mut seen[node], true) {
+                let address = graph.resources[node].to_string();
+                out.push(Neighbour { address, direct });
+                further.extend(&next[node]);
+            }
+        }
+        ring = further;
+        direct = false;
+    }
+    out.sort_by(|a, b| (!a.direct, &a.address).cmp(&(!b.direct, &b.address)));
+    out
+}

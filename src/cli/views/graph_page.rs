@@ -1,0 +1,53 @@
+//! The dependency graph as a page that needs nothing else: data, and a script that draws it.
+
+use std::collections::BTreeMap;
+
+use addrs::ConfigResource;
+use engine::graph::ResourceGraph;
+use engine::plan::{Action, Plan};
+use serde_json::{Value as Json, json};
+
+/// The page, with `DATA` where the data belong.
+const PAGE: &str = include_str!("graph_page.html");
+
+/// The word for an action on the page.
+fn word(action: Action) -> Option<&'static str> {
+    Some(match action {
+        Action::NoOp => return None,
+        Action::Create => "create",
+        Action::Read => "read",
+        Action::Update => "update",
+        Action::Delete => "delete",
+        Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
+        Action::Forget => "forget",
+    })
+}
+
+/// The page of a graph, with what a plan does to the instances of each resource.
+pub fn page(graph: &ResourceGraph, plan: Option<&Plan>) -> String {
+    // The writer of JSON escapes what could end a script element.
+    let data = cty::json::to_text(&data(graph, plan), None);
+    PAGE.replacen("DATA", &data, 1)
+}
+
+fn data(graph: &ResourceGraph, plan: Option<&Plan>) -> Json {
+    let mut actions: BTreeMap<ConfigResource, BTreeMap<&str, usize>> = BTreeMap::new();
+    for change in plan.iter().flat_map(|plan| &plan.changes) {
+        if let Some(word) = word(change.action) {
+            let counts = actions.entry(change.address.config()).or_default();
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    let node = |resource: &ConfigResource| {
+        json!({
+            "address": resource.to_string(),
+            "module": resource.module.to_string(),
+            "label": resource.resource.to_string(),
+            "actions": actions.get(resource).cloned().unwrap_or_default(),
+        })
+    };
+    json!({
+        "nodes": graph.resources.iter().map(node).collect::<Vec<_>>(),
+        "edges": graph.edges,
+    })
+}

@@ -1,0 +1,89 @@
+//! `doctor`: what is wrong, what mends it, and nothing else.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use serde_json::Value as Json;
+use support::Workspace;
+
+/// The tests, by name.
+pub const TESTS: &[(&str, fn())] = &[
+    ("doctor::a_sound_directory_has_no_problems", sound),
+    ("doctor::each_problem_has_its_mend", problems),
+];
+
+fn findings<'d>(document: &'d Json, subject: &str) -> Vec<&'d Json> {
+    let all = document["findings"].as_array().expect("findings").iter();
+    all.filter(|finding| finding["subject"] == subject).collect()
+}
+
+fn sound() {
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
+    w.run(&["apply", "-auto-approve"]).ok();
+    let document = w.run(&["doctor", "-json"]).ok().json();
+    assert_eq!(document["problems"], 0, "{document:#}");
+    for subject in ["program", "CLI configuration", "configuration", "state", "lock"] {
+        assert!(
+            findings(&document, subject).iter().any(|f| f["level"] == "ok"),
+            "{subject}: {document:#}"
+        );
+    }
+    w.run(&["doctor"]).ok().shows(&["No problems"]);
+    w.run(&["doctor", "extra"])
+        .fails_with(&["Too many command line arguments"]);
+}
+
+fn problems() {
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n")]);
+    w.write("errored.tfstate", "{}");
+    w.write("monoform-crash-1-1.txt", "");
+    w.write("terraform.tfstate", "{\"version\": 4");
+    w.write(
+        ".terraform.tfstate.lock.info",
+        "{\"ID\":\"an-id\",\"Operation\":\"OperationTypeApply\",\"Who\":\"me@there\"}",
+    );
+    let state = w.dir().join("terraform.tfstate");
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o666)).expect("permissions");
+    let package = w.dir().join(".terraform/providers/example.com/a/b/1.0.0");
+    fs::create_dir_all(&package).expect("a directory");
+    symlink("/nowhere/at/all", package.join("linux_amd64")).expect("a link");
+    w.write(
+        "cli.tfrc",
+        "provider_installation {\n  filesystem_mirror {\n    path = \"/no/such/mirror\"\n  }\n}\n",
+    );
+    let before = fs::read_dir(w.dir()).expect("a directory").count();
+    let line = format!(
+        "TF_CLI_CONFIG_FILE=cli.tfrc HTTPS_PROXY=ftp://me:secret-9@p:1 '{}' doctor -json",
+        support::monoform()
+    );
+    let ran = w.run_program("sh", &["-c", &line]);
+    assert_eq!(ran.status, 1, "{}", ran.all());
+    assert!(!ran.all().contains("secret-9"), "{}", ran.all());
+    let document = ran.json();
+    let expected = [
+        ("configuration", "problem", "has 1 errors", "validate"),
+        ("mirror", "problem", "/no/such/mirror", "providers mirror"),
+        ("proxy", "problem", "the scheme ftp", "Set HTTPS_PROXY to"),
+        ("installed providers", "problem", "linux_amd64 leads to", "init"),
+        ("lock", "note", "OperationTypeApply by me@there", "force-unlock an-id"),
+        ("leftovers", "problem", "errored.tfstate", "state push errored.tfstate"),
+        ("leftovers", "note", "monoform-crash-1-1.txt", "Report it"),
+        ("state", "problem", "cannot be read", "terraform.tfstate.backup"),
+        ("state", "problem", "Other users can write", "chmod go-w"),
+    ];
+    let text = |finding: &Json, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+    for (subject, level, found, mend) in expected {
+        let matches = |f: &&&Json| f["level"] == level && text(f, "found").contains(found);
+        let of_subject = findings(&document, subject);
+        let finding = of_subject.iter().find(matches);
+        let finding = finding.unwrap_or_else(|| panic!("{subject} {found}: {document:#}"));
+        assert!(text(finding, "mend").contains(mend), "{finding}");
+    }
+    // For people, the same.
+    let ran = w.run(&["doctor"]);
+    assert_eq!(ran.status, 1, "{}", ran.all());
+    assert!(ran.stdout.contains("problems, "), "{}", ran.all());
+    assert!(ran.stdout.contains("force-unlock an-id"), "{}", ran.all());
+    // And nothing was changed.
+    assert_eq!(fs::read_dir(w.dir()).expect("a directory").count(), before);
+}
