@@ -395,7 +395,12 @@ impl<'s> Operation<'s> {
         let warnings = plugins
             .resolve(&project.config, &state)
             .map_err(|p| shown(p, &project.sources))?;
+        let (development, warnings): (Vec<_>, Vec<_>) = warnings
+            .into_iter()
+            .partition(|w| w.summary == packages::selection::DEVELOPMENT);
         before.extend(warnings);
+        // At once, as in Terraform: who tries a provider out should see which one runs, whatever it then does.
+        session.show(&Diagnostics(development), &project.sources);
         Ok(Operation {
             warnings: Mutex::new(before),
             session,

@@ -79,12 +79,20 @@ fn follow(path: &str) -> Option<String> {
 
 /// Files in memory, by path.
 #[derive(Clone, Debug, Default)]
-pub struct MemoryFiles(BTreeMap<String, Arc<[u8]>>);
+pub struct MemoryFiles {
+    files: BTreeMap<String, Arc<[u8]>>,
+    links: BTreeMap<String, String>,
+}
 
 impl MemoryFiles {
     /// Adds a file.
     pub fn insert(&mut self, path: &str, content: impl Into<Arc<[u8]>>) {
-        self.0.insert(clean(path), content.into());
+        self.files.insert(clean(path), content.into());
+    }
+
+    /// Makes a path lead to a directory by way of links.
+    pub fn link(&mut self, path: &str, directory: &str) {
+        self.links.insert(clean(path), clean(directory));
     }
 }
 
@@ -104,7 +112,7 @@ impl FileSource for MemoryFiles {
         let prefix = if dir == "." { String::new() } else { format!("{dir}/") };
         let mut below = false;
         let mut names = Vec::new();
-        for path in self.0.keys() {
+        for path in self.files.keys() {
             if let Some(rest) = path.strip_prefix(&prefix) {
                 below = true;
                 if !rest.contains('/') {
@@ -120,10 +128,16 @@ impl FileSource for MemoryFiles {
     }
 
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        self.0
+        self.files
             .get(&clean(path))
             .map(|c| c.to_vec())
             .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn real(&self, path: &str) -> String {
+        self.links
+            .get(&clean(path))
+            .map_or_else(|| path.to_owned(), String::clone)
     }
 }
 

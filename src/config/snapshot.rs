@@ -28,9 +28,20 @@ impl Snapshot {
     #[must_use]
     pub fn files(&self) -> MemoryFiles {
         let mut files = MemoryFiles::default();
-        for module in self.modules.values() {
+        for (key, module) in &self.modules {
             for (name, content) in &module.files {
                 files.insert(&join(&module.entry.dir, name), content.clone());
+            }
+            let caller = key.rsplit_once('.').map_or("", |(caller, _)| caller);
+            let source = &module.entry.source;
+            if let Some(caller) = self.modules.get(caller).filter(|_| !key.is_empty())
+                && (source.starts_with("./") || source.starts_with("../"))
+            {
+                // The directory of a module is recorded as it is without links.
+                let written = join(&caller.entry.dir, source);
+                if written != module.entry.dir {
+                    files.link(&written, &module.entry.dir);
+                }
             }
         }
         files

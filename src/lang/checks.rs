@@ -91,7 +91,17 @@ pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), 
     if let Some(nested) = schema.blocks.get(name) {
         return match nested.nesting {
             Nesting::Single | Nesting::Group => block_steps(&nested.block, rest),
-            _ => value_steps(nested.implied_type(), rest),
+            Nesting::List => list_block_steps(name, &nested.block, rest),
+            // The key of a map can be an attribute or an index; evaluation checks it.
+            Nesting::Map => block_steps(&nested.block, rest.get(1..).unwrap_or_default()),
+            Nesting::Set => match rest.first() {
+                Some(TraversalStep::Attribute { range, .. } | TraversalStep::Index { range, .. }) => Err(Diagnostic::error(
+                    "Cannot index a set value",
+                    format!("The \"{name}\" blocks form a set, whose elements have no keys. Select them with a \"for\" expression."),
+                )
+                .at(range)),
+                _ => Ok(()),
+            },
         };
     }
     let hint = suggest(name, schema.attributes.keys().chain(schema.blocks.keys()).map(|k| &**k));
@@ -100,6 +110,19 @@ pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), 
         format!("The schema of this object has no \"{name}\".{}", did_you_mean(hint)),
     )
     .at(range))
+}
+
+/// Checks steps into blocks that form a list. Which keys there are only evaluation knows.
+fn list_block_steps(name: &str, schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), Diagnostic> {
+    match steps {
+        [TraversalStep::Index { .. }, rest @ ..] => block_steps(schema, rest),
+        [TraversalStep::Attribute { range, .. }, ..] => Err(Diagnostic::error(
+            "Invalid operation",
+            format!("The \"{name}\" blocks form a list: select one by its number first, as in .{name}[0]."),
+        )
+        .at(range)),
+        _ => Ok(()),
+    }
 }
 
 /// Checks steps into any value of a type.

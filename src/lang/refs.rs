@@ -332,9 +332,41 @@ pub fn references_in_expr(expr: &Expr) -> (Vec<Reference>, Diagnostics) {
 /// Every reference of a body: its attributes, nested blocks and dynamic blocks.
 #[must_use]
 pub fn references_in_body(body: &Body, schema: &BlockSchema) -> (Vec<Reference>, Diagnostics) {
+    let BodyReferences {
+        mut always,
+        in_content,
+        problems,
+    } = references_of_body(body, schema);
+    always.extend(in_content);
+    (always, problems)
+}
+
+/// The references of a body.
+#[derive(Debug, Default)]
+pub struct BodyReferences {
+    /// Those that are evaluated whenever the body is.
+    pub always: Vec<Reference>,
+    /// Those in the content of dynamic blocks: they are evaluated, and have to be right, only once it is known that there is such a
+    /// block ([`Scope::check`](crate::scope::Scope::check)).
+    pub in_content: Vec<Reference>,
+    /// What cannot be a reference, outside of such content.
+    pub problems: Diagnostics,
+}
+
+/// As [`references_in_body`], with those apart that may never be evaluated.
+#[must_use]
+pub fn references_of_body(body: &Body, schema: &BlockSchema) -> BodyReferences {
+    let mut out = BodyReferences::default();
+    in_body(body, schema, &[], false, &mut out);
+    out
+}
+
+/// Every reference of an expression whose root is none of these iterator variables.
+#[must_use]
+pub(crate) fn references_except(expr: &Expr, iterators: &[Arc<str>]) -> (Vec<Reference>, Diagnostics) {
     let mut out = Vec::new();
     let mut diagnostics = Diagnostics::new();
-    in_body(body, schema, &[], &mut out, &mut diagnostics);
+    collect(expr, iterators, &mut out, &mut diagnostics);
     (out, diagnostics)
 }
 
@@ -363,18 +395,17 @@ fn collect(expr: &Expr, iterators: &[Arc<str>], out: &mut Vec<Reference>, diagno
     }
 }
 
-fn in_body(
-    body: &Body,
-    schema: &BlockSchema,
-    iterators: &[Arc<str>],
-    out: &mut Vec<Reference>,
-    diagnostics: &mut Diagnostics,
-) {
+fn in_body(body: &Body, schema: &BlockSchema, iterators: &[Arc<str>], in_content: bool, out: &mut BodyReferences) {
     let nothing = BlockSchema::default();
     // Decoding reports what is wrong with it.
     let body = &*crate::body::resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
-        collect(&attribute.expr, iterators, out, diagnostics);
+        if in_content {
+            // What is no reference is reported where it is evaluated.
+            collect(&attribute.expr, iterators, &mut out.in_content, &mut Diagnostics::new());
+        } else {
+            collect(&attribute.expr, iterators, &mut out.always, &mut out.problems);
+        }
     }
     for block in &body.blocks {
         if &*block.ty == "dynamic" && !schema.blocks.contains_key("dynamic") {
@@ -388,17 +419,17 @@ fn in_body(
             let inside: Vec<Arc<str>> = iterators.iter().cloned().chain([iterator.into()]).collect();
             for attribute in &block.body.attributes {
                 match &*attribute.name {
-                    "for_each" => collect(&attribute.expr, iterators, out, diagnostics),
+                    "for_each" => collect(&attribute.expr, iterators, &mut out.always, &mut out.problems),
                     "iterator" => {}
-                    _ => collect(&attribute.expr, &inside, out, diagnostics),
+                    _ => collect(&attribute.expr, &inside, &mut out.always, &mut out.problems),
                 }
             }
             for content in block.body.blocks.iter().filter(|b| &*b.ty == "content") {
-                in_body(&content.body, inner, &inside, out, diagnostics);
+                in_body(&content.body, inner, &inside, true, out);
             }
         } else {
             let inner = schema.blocks.get(&block.ty).map_or(&nothing, |b| &b.block);
-            in_body(&block.body, inner, iterators, out, diagnostics);
+            in_body(&block.body, inner, iterators, in_content, out);
         }
     }
 }

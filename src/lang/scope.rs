@@ -44,6 +44,12 @@ pub trait Scope: Sync {
     /// a module object that holds only the referenced output.
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics>;
 
+    /// Checks a reference in the content of a dynamic block, before the content is evaluated: that what it names is declared.
+    /// References elsewhere are checked before anything is evaluated.
+    fn check(&self, _reference: &Reference) -> Result<(), Diagnostic> {
+        Ok(())
+    }
+
     /// Whether only constants are allowed here, so that every reference is an error.
     fn is_constant(&self) -> bool {
         false

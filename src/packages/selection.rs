@@ -22,6 +22,9 @@ use versions::{Constraints, Version};
 /// The blocks and objects that require each provider, in words: `required_providers of the root module: "~> 1.0" (main.tf line 3)`.
 pub type Origins = BTreeMap<Provider, Vec<String>>;
 
+/// The summary of the warning that a provider is under development.
+pub const DEVELOPMENT: &str = "Provider development overrides are in effect";
+
 /// What stands for a provider.
 #[derive(Clone, Debug)]
 pub enum Selection {
@@ -260,7 +263,7 @@ impl<'r> Chooser<'r> {
             ));
         };
         warnings.push(Diagnostic::warning(
-            "Provider development overrides are in effect",
+            DEVELOPMENT,
             format!(
                 "The CLI configuration says that the provider {} is under development in {}. It is used whatever its \
                  version, and its checksum is not verified. What it does may be incompatible with releases of the \

@@ -155,3 +155,20 @@ fn sources_depend_on_const_variables() {
     w.run(&["state", "pull", "-var=nothing=1"])
         .fails_with(&["Value for undeclared variable"]);
 }
+
+/// The directory of a module may be reached by way of a link. A saved plan has its files, wherever the link then leads.
+#[test]
+fn a_saved_plan_has_the_modules_behind_links() {
+    let w = Workspace::with(&[
+        ("main.tf", "module \"m\" {\n  source = \"./linked/m\"\n}\n"),
+        ("../shared/m/main.tf", "module \"in\" {\n  source = \"../in\"\n}\n"),
+        ("../shared/in/main.tf", "resource \"terraform_data\" \"x\" {}\n"),
+    ]);
+    std::os::unix::fs::symlink("../shared", w.dir().join("linked")).expect("a link");
+    w.run(&["plan", "-no-color", "-out=p"]).ok();
+    std::fs::remove_file(w.dir().join("linked")).expect("a link");
+    w.run(&["show", "-no-color", "p"])
+        .ok()
+        .shows(&["module.m.module.in.terraform_data.x will be created"]);
+    w.run(&["apply", "-no-color", "p"]).ok().shows(&["Resources: 1 added"]);
+}

@@ -290,7 +290,11 @@ impl Decoder<'_> {
                 continue;
             };
             match relative_path(&traversal) {
-                Ok(path) => paths.push((path, item.range().clone())),
+                Ok(path) => {
+                    let steps = traversal.steps.iter().map(TraversalStep::range);
+                    let ranges = std::iter::once(&traversal.root_range).chain(steps);
+                    paths.push((path, ranges.cloned().collect()));
+                }
                 Err(range) => self.diagnostics.push(
                     Diagnostic::error(
                         "Invalid expression",

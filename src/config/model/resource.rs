@@ -120,8 +120,8 @@ pub enum IgnoreChanges {
     None,
     /// No change is followed.
     All,
-    /// Changes at these paths are not followed.
-    Paths(Vec<(cty::Path, Range)>),
+    /// Changes at these paths are not followed. The ranges are those of the steps.
+    Paths(Vec<(cty::Path, Vec<Range>)>),
 }
 
 /// A `provisioner` block.

@@ -117,11 +117,17 @@ impl Applier<'_> {
         let Some(schema) = schemas.provisioners.get(&provisioner.ty) else {
             return Err(not_started(provisioner));
         };
-        let scope = |module: &addrs::ModuleInstance| {
-            self.context
-                .evaluator
-                .scope_with(module, repetition.clone(), Some(value.clone()))
+        let evaluator = &self.context.evaluator;
+        let block = self.context.inputs.config.resource(&s.address.config());
+        let value = match block {
+            // What is destroyed was used before it was deprecated.
+            Some(block) if provisioner.when == ProvisionerWhen::Create => {
+                evaluator.marked_self(s.address, block, value.clone())
+            }
+            _ => value.clone(),
         };
+        let scope =
+            |module: &addrs::ModuleInstance| evaluator.scope_with(module, repetition.clone(), Some(value.clone()));
         // If the configuration has no such module any more, a destroy-time provisioner can refer to `self` only.
         let Some(scope) = scope(&s.address.module).or_else(|| scope(&addrs::ModuleInstance::root())) else {
             return Ok(None);
@@ -131,9 +137,12 @@ impl Applier<'_> {
         if diagnostics.has_errors() {
             return Err(diagnostics.into_iter().map(about).collect());
         }
+        let (config, mut warnings) = scope.without_deprecations(config, &provisioner.body, &schema.block);
         let (config, marks) = config.unmark_deep();
-        let connection = connection_value(shared, provisioner, &scope)
+        let (connection, more) = connection_value(shared, provisioner, &scope)
             .map_err(|d| d.into_iter().map(about).collect::<syntax::Diagnostics>())?;
+        warnings.extend(more);
+        evaluator.report(warnings.into_iter().map(about));
         Ok(Some(Prepared {
             config,
             marks,
@@ -198,13 +207,14 @@ fn not_started(provisioner: &Provisioner) -> syntax::Diagnostics {
     .into()
 }
 
-/// The connection of a provisioner, without marks; null if there is none.
+/// The connection of a provisioner, without marks, and warnings of what is deprecated in it; null if there is none.
 fn connection_value(
     shared: Option<&Connection>,
     provisioner: &Provisioner,
     scope: &crate::eval::ModuleScope<'_>,
-) -> Result<Value, syntax::Diagnostics> {
+) -> Result<(Value, syntax::Diagnostics), syntax::Diagnostics> {
     let connection_schema = connection_schema();
+    let mut warnings = syntax::Diagnostics::new();
     let mut connection = Value::null(connection_schema.implied_type());
     // The provisioner's own connection block overrides that of the resource, argument by argument.
     for written in shared.into_iter().chain(&provisioner.connection) {
@@ -212,6 +222,8 @@ fn connection_value(
         if diagnostics.has_errors() {
             return Err(diagnostics);
         }
+        let (value, found) = scope.without_deprecations(value, &written.body, &connection_schema.block);
+        warnings.extend(found);
         let (value, _) = value.unmark_deep();
         connection = if connection.is_null() {
             value
@@ -225,7 +237,7 @@ fn connection_value(
             })
         };
     }
-    Ok(connection)
+    Ok((connection, warnings))
 }
 
 /// The diagnostics of a provisioner, located at its block. An error without a detail gets the type as its summary.

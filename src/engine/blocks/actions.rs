@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use addrs::{Action, Module};
 use config::{ActionTrigger, ModuleNode, Resource};
-use lang::refs::{references_in_body, references_in_expr};
+use lang::refs::{references_in_expr, references_of_body};
 use petgraph::graph::NodeIndex;
 use petgraph::visit::Dfs;
 use schema::BlockSchema;
@@ -63,21 +63,26 @@ impl Edges<'_> {
             let nothing = BlockSchema::default();
             let schema = self.schemas().action(&provider.provider, &action.address.ty);
             let schema = schema.map_or(&nothing, |s| &s.block);
-            let mut references = Vec::new();
+            let (mut references, mut in_content) = (Vec::new(), Vec::new());
             for expr in action.count.iter().chain(&action.for_each) {
                 let (found, problems) = references_in_expr(expr);
                 references.extend(found);
                 self.diagnostics.extend(problems);
             }
             if let Some(body) = &action.config {
-                let (found, problems) = references_in_body(body, schema);
-                references.extend(found);
-                self.diagnostics.extend(problems);
+                let found = references_of_body(body, schema);
+                references.extend(found.always);
+                in_content = found.in_content;
+                self.diagnostics.extend(found.problems);
             }
             let mut firsts = Vec::new();
             for reference in &references {
                 self.steps(config, node, reference);
                 let leads_to = self.resolve(config, reference, false);
+                firsts.extend(leads_to.into_iter().map(|first| (first, reference.range.clone())));
+            }
+            for reference in &in_content {
+                let leads_to = self.leads_to(config, reference, false);
                 firsts.extend(leads_to.into_iter().map(|first| (first, reference.range.clone())));
             }
             let provider = self.blocks.node(Block::Provider(provider));

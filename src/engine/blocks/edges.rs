@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use addrs::{Module, Referenceable};
 use config::{CheckRule, Config, ModuleCall, ModuleNode, Resource};
 use lang::checks::{Repetition, block_steps, missing_key, unexpected_key};
-use lang::refs::{references_in_body, references_in_expr};
+use lang::refs::{references_in_expr, references_of_body};
 use lang::scope::Reference;
 use petgraph::graph::NodeIndex;
 use schema::BlockSchema;
@@ -39,6 +39,15 @@ pub(super) fn whole_module<'c>(config: &'c ModuleNode, reference: &Reference) ->
         }
         _ => None,
     }
+}
+
+/// When references are evaluated.
+#[derive(Clone, Copy, PartialEq)]
+enum When {
+    /// Whenever their block is: what is wrong with them is known now.
+    Always,
+    /// If there is such a dynamic block: what is wrong with them is found when they are evaluated.
+    Expanded,
 }
 
 /// The expressions of a condition.
@@ -229,17 +238,18 @@ impl<'a> Edges<'a> {
         for expr in exprs {
             let (references, problems) = references_in_expr(expr);
             self.diagnostics.extend(problems);
-            self.references(config, node, &references);
+            self.references(config, node, &references, When::Always);
         }
     }
 
     fn body(&mut self, config: &ModuleNode, node: NodeIndex, body: &Body, schema: &BlockSchema) {
-        let (references, problems) = references_in_body(body, schema);
-        self.diagnostics.extend(problems);
-        self.references(config, node, &references);
+        let references = references_of_body(body, schema);
+        self.diagnostics.extend(references.problems);
+        self.references(config, node, &references.always, When::Always);
+        self.references(config, node, &references.in_content, When::Expanded);
     }
 
-    fn references(&mut self, config: &ModuleNode, node: NodeIndex, references: &[Reference]) {
+    fn references(&mut self, config: &ModuleNode, node: NodeIndex, references: &[Reference], when: When) {
         for reference in references {
             let own_variable = match (&self.blocks.graph[node], &reference.subject) {
                 (Block::Variable(m, n), Referenceable::Variable(v)) => *m == config.path && n == v,
@@ -248,10 +258,16 @@ impl<'a> Edges<'a> {
             if own_variable {
                 continue;
             }
-            self.steps(config, node, reference);
+            let leads_to = match when {
+                When::Always => {
+                    self.steps(config, node, reference);
+                    self.resolve(config, reference, false)
+                }
+                When::Expanded => self.leads_to(config, reference, false),
+            };
             self.whole
                 .extend(whole_module(config, reference).map(|m| (m.path.clone(), node)));
-            for first in self.resolve(config, reference, false) {
+            for first in leads_to {
                 if first == node && matches!(self.blocks.graph[node], Block::Local(..)) {
                     self.diagnostics.push(
                         Diagnostic::error(

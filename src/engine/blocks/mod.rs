@@ -8,6 +8,7 @@ mod edges;
 mod list_steps;
 mod queries;
 mod resolve;
+mod undeclared;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -24,6 +25,7 @@ use syntax::ast::Expr;
 use provider::Schemas;
 
 use edges::Edges;
+pub(crate) use undeclared::undeclared;
 
 /// A block of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

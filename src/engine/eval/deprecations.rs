@@ -6,6 +6,7 @@
 //! be used.
 
 use addrs::{InstanceKey, Module};
+use config::Resource;
 use cty::value::Part;
 use cty::{Deprecation, Value};
 use lang::body::{expression_range, path_range};
@@ -87,6 +88,17 @@ impl Evaluator<'_> {
             };
             mark_deprecated(schema, instance.clone(), &address.instance(key).to_string())
         })
+    }
+
+    /// An object as `self`: marked where its provider has deprecated something of it.
+    pub(crate) fn marked_self(&self, address: &dyn std::fmt::Display, resource: &Resource, object: Value) -> Value {
+        let schema = self
+            .schemas
+            .and_then(|s| s.resource(&resource.provider, resource.address.mode, &resource.address.ty));
+        match schema.filter(|schema| schema.block.contains_deprecated()) {
+            Some(schema) => mark_deprecated(&schema.block, object, &address.to_string()),
+            None => object,
+        }
     }
 
     /// Evaluates an expression whose value is used, and warns if it is deprecated as a whole.

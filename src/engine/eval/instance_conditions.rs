@@ -57,6 +57,7 @@ impl Evaluator<'_> {
         if rules.is_empty() {
             return Ok(());
         }
+        let object = object.map(|object| self.marked_self(instance.address, instance.block, object));
         let scope = self
             .scope_with(&instance.address.module, instance.repetition.clone(), object)
             .ok_or(Reported)?;

@@ -46,6 +46,13 @@ pub struct ReferencedResource<'e> {
     pub(super) block: &'e Resource,
 }
 
+/// An object of which nothing is known but its schema.
+pub(crate) fn unknown_attributes(schema: &schema::Schema) -> Value {
+    let ty = schema.block.implied_object();
+    let attributes = ty.attributes().iter().map(|a| Value::unknown(a.ty.clone())).collect();
+    Value::object_of(&ty, attributes)
+}
+
 impl ReferencedResource<'_> {
     /// Its address.
     #[must_use]
@@ -88,9 +95,7 @@ impl ReferencedResource<'_> {
         let Some(schema) = schemas.resource(&provider, resource.mode, &resource.ty) else {
             return Value::dynamic();
         };
-        let ty = schema.block.implied_object();
-        let attributes = ty.attributes().iter().map(|a| Value::unknown(a.ty.clone())).collect();
-        Value::object_of(&ty, attributes)
+        unknown_attributes(schema)
     }
 
     /// The value of all configured instances. Those without an object are unknown.

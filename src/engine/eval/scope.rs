@@ -13,6 +13,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::objects::ReferencedResource;
 use super::{Evaluator, Expansion, Repetition, Reported};
+use crate::blocks::undeclared;
 
 /// The scope of a module instance.
 pub struct ModuleScope<'e> {
@@ -262,6 +263,10 @@ impl Scope for ModuleScope<'_> {
                 format!("{other} cannot be referred to here."),
             )),
         }
+    }
+
+    fn check(&self, reference: &Reference) -> Result<(), Diagnostic> {
+        undeclared(self.node, reference, &mut 0).map_or(Ok(()), Err)
     }
 
     fn functions(&self) -> Option<&FunctionSettings> {

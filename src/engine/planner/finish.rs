@@ -177,7 +177,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The outputs of all module instances except the root module.
+    /// The outputs of all module instances except the root module, without those that are null.
     fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
         let mut out = Vec::new();
         if self.spec.kind.is_destroy() {
@@ -189,8 +189,12 @@ impl Planner<'_> {
                 if node.path.is_root() || !self.spec.selection.includes(&block) {
                     continue;
                 }
-                let instances = self.context.evaluator.module_instances(&node.path).unwrap_or_default();
-                out.extend(instances.into_iter().map(|instance| (instance, name.clone())));
+                let evaluator = &self.context.evaluator;
+                // They have no values before, so that null is no change.
+                let is_null = |at: &addrs::ModuleInstance| evaluator.output(at, node, name).is_ok_and(|v| v.is_null());
+                let instances = evaluator.module_instances(&node.path).unwrap_or_default();
+                let changed = instances.into_iter().filter(|instance| !is_null(instance));
+                out.extend(changed.map(|instance| (instance, name.clone())));
             }
         }
         out

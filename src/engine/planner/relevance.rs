@@ -109,7 +109,9 @@ impl Search<'_> {
                 Referenceable::ResourceInstance(i) => Some((&i.resource, i.key.clone())),
                 _ => None,
             };
-            if let Some((resource, key)) = resource {
+            // The content of a dynamic block that is not there may name what is not declared.
+            let declared = |r: &Resource| self.config.resource(&r.in_module(&module.module())).is_some();
+            if let Some((resource, key)) = resource.filter(|(r, _)| declared(r)) {
                 let address = resource.absolute(module).instance(key);
                 self.attributes.insert(format!("{address} {at}"), (address, at));
             }

@@ -21,7 +21,7 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::blocks::{Block, Blocks};
 use crate::connection::connection_schema;
 use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
-use crate::eval::objects::{ObjectSource, ReferencedResource};
+use crate::eval::objects::{ObjectSource, ReferencedResource, unknown_attributes};
 use crate::eval::{Evaluator, Expansion, Repetition, Reported};
 use crate::import_id::{identifier, import_identity};
 use crate::inputs::Inputs;
@@ -379,7 +379,11 @@ impl Validator<'_> {
                 .chain(warnings.into_iter().map(|d| d.about(address))),
         );
         self.ignored_changes(block, &schema.block);
-        let own = Value::dynamic();
+        // As in Terraform, an object whose attributes are not known yet: attributes that it cannot have are found now.
+        let own = match address.resource.mode {
+            Mode::Managed | Mode::Data => self.evaluator.marked_self(address, block, unknown_attributes(schema)),
+            Mode::Ephemeral | Mode::List => Value::dynamic(),
+        };
         let any_repetition = repetition.clone();
         let with_self = self
             .evaluator
@@ -458,11 +462,12 @@ impl Validator<'_> {
         let IgnoreChanges::Paths(paths) = &block.lifecycle.ignore_changes else {
             return;
         };
-        for (path, range) in paths {
+        for (path, ranges) in paths {
             let steps: Vec<TraversalStep> = path
                 .0
                 .iter()
-                .map(|step| match step {
+                .zip(ranges)
+                .map(|(step, range)| match step {
                     Step::Attribute(name) => TraversalStep::Attribute {
                         name: name.clone(),
                         range: range.clone(),

@@ -31,6 +31,11 @@ pub(super) struct Expanded<'b> {
 }
 
 impl Expanded<'_> {
+    /// The names of the iterator variables.
+    pub(super) fn iterators(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.variables.iter().map(|(name, _)| name)
+    }
+
     pub(super) fn in_context<T>(&self, context: &Context<'_>, f: impl FnOnce(&Context<'_>) -> T) -> T {
         if self.variables.is_empty() {
             f(context)

@@ -17,6 +17,7 @@ use syntax::content::{self, did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::eval::{Context, evaluate, with_expression};
+use crate::refs::references_except;
 use expand::Expanded;
 pub use ranges::{expression_range, path_range};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
@@ -72,6 +73,8 @@ pub fn decode_body_of(body: &Body, schema: &BlockSchema, own: Own, context: Cont
         diagnostics: Diagnostics::new(),
         own,
         depth: 0,
+        iterators: Vec::new(),
+        unevaluated: false,
     };
     let value = decoder.body(body, schema, &context);
     (value, decoder.diagnostics)
@@ -82,6 +85,11 @@ struct Decoder {
     own: Own,
     /// How many blocks are around the body under work.
     depth: usize,
+    /// The iterator variables of the dynamic blocks around it.
+    iterators: Vec<Arc<str>>,
+    /// It is the content of a dynamic block of which it is not known whether there will be one. Then only the names in it are
+    /// checked, and nothing is evaluated, as in HCL: its expressions may make no sense where there is no such block.
+    unevaluated: bool,
 }
 
 impl Decoder {
@@ -201,6 +209,9 @@ impl Decoder {
     }
 
     fn attribute_value(&mut self, attribute: &Attribute, constraint: &Type, ty: &Type, context: &Context<'_>) -> Value {
+        if self.unevaluated || !self.refers_to_what_is_there(&attribute.expr, context) {
+            return Value::unknown(ty.clone());
+        }
         let (value, problems) = evaluate(&attribute.expr, *context);
         let failed = problems.has_errors();
         self.diagnostics.extend(problems);
@@ -221,6 +232,19 @@ impl Decoder {
                 Value::unknown(ty.clone())
             }
         }
+    }
+
+    /// Checks the references of an expression in the content of a dynamic block.
+    fn refers_to_what_is_there(&mut self, expr: &Expr, context: &Context<'_>) -> bool {
+        if self.iterators.is_empty() {
+            return true;
+        }
+        // Evaluation reports what is no reference.
+        let (references, _) = references_except(expr, &self.iterators);
+        let problems = references.iter().filter_map(|r| context.scope().check(r).err());
+        let before = self.diagnostics.len();
+        self.diagnostics.extend(problems);
+        self.diagnostics.len() == before
     }
 
     /// The value of an attribute that is written as blocks, one for each element.
@@ -309,9 +333,13 @@ impl Decoder {
     }
 
     fn one(&mut self, block: &Expanded<'_>, schema: &BlockSchema, context: &Context<'_>) -> Value {
-        block
-            .in_context(context, |inner| self.body(block.body, schema, inner))
-            .with_marks(block.marks)
+        let outside = (self.iterators.len(), self.unevaluated);
+        self.iterators.extend(block.iterators().cloned());
+        self.unevaluated |= block.unknown;
+        let value = block.in_context(context, |inner| self.body(block.body, schema, inner));
+        self.iterators.truncate(outside.0);
+        self.unevaluated = outside.1;
+        value.with_marks(block.marks)
     }
 
     /// The collection that blocks form; `None` if it is not known how many there will be, or they do not go together.

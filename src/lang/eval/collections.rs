@@ -103,7 +103,8 @@ impl Evaluator {
         }
         let marks = value.marks();
         if *value.ty() == Type::Dynamic {
-            return Err(Value::dynamic().with_marks(marks));
+            // A `for` over instances that are not known yet is no use of a deprecated value.
+            return Err(Value::dynamic().with_marks(marks.without_deprecations()));
         }
         if value.ty().is_primitive() {
             let problem = Diagnostic::error(

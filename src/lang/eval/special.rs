@@ -27,8 +27,9 @@ impl Evaluator {
         for arg in args {
             let (value, problems) = self.attempt(arg, context);
             if !problems.has_errors() {
-                // What is not wholly known may still turn out to fail, or to have another type.
-                let marks = value.deep_marks();
+                // What is not wholly known may still turn out to fail, or to have another type. It stays secret, but what is
+                // deprecated in it is used only once it is there.
+                let marks = value.deep_marks().without_deprecations();
                 return if value.is_wholly_known() {
                     value
                 } else {
