@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use libtest_mimic::Trial;
-use support::server::{Reply, Server};
+use support::server::{Reply, Request, Server};
 use support::{Workspace, words};
 
 use crate::lab::{RESOURCE, Tool, run};
@@ -30,6 +30,9 @@ struct Store {
     nobody: &'static [&'static str],
     faults: &'static [Fault],
 }
+
+/// What a host of HCP Terraform says it has.
+const SERVICES: &str = r#"{"tfe.v2.1":"/api/v2/","state.v2":"/api/v2/"}"#;
 
 const fn fault(status: u16, body: &'static str, told: &'static [&'static str]) -> Fault {
     Fault { status, body, told }
@@ -220,6 +223,74 @@ const STORES: &[Store] = &[
             ),
         ],
     },
+    Store {
+        ty: "oci",
+        settings: concat!(
+            "bucket = \"states\"\nnamespace = \"space\"\nregion = \"us-ashburn-1\"\ntenancy_ocid = \"ocid1.tenancy.oc1..t\"\n",
+            "user_ocid = \"ocid1.user.oc1..u\"\nfingerprint = \"11:22\"\nprivate_key = <<KEY\n",
+            include_str!("../../builtin-plugins/state-oci/test-keys/new.pem"),
+            "KEY\nprivate_key_password = \"secret\"\n",
+        ),
+        environment: &[(
+            "CLIENT_HOST_OVERRIDES",
+            "oci_object_storage.ObjectStorageClient=ADDRESS",
+        )],
+        names: &[],
+        nobody: &["ADDRESS"],
+        faults: &[
+            fault(
+                401,
+                "{\"code\":\"NotAuthenticated\",\"message\":\"The clock is off.\"}",
+                &["The clock is off", "fingerprint", "clock of this machine"],
+            ),
+            fault(
+                403,
+                "{\"code\":\"NotAllowed\",\"message\":\"not for you\"}",
+                &["not for you", "needs a policy"],
+            ),
+            fault(
+                404,
+                "{\"code\":\"BucketNotFound\",\"message\":\"none\"}",
+                &["oci os bucket create --name states --namespace space --region us-ashburn-1"],
+            ),
+            fault(
+                404,
+                "{\"code\":\"NamespaceNotFound\",\"message\":\"none\"}",
+                &["oci os ns get"],
+            ),
+        ],
+    },
+    Store {
+        ty: "remote",
+        settings: "hostname = \"tfe.example.com\"\norganization = \"org\"\ntoken = \"t\"\nworkspaces {\n  name = \"only\"\n}",
+        environment: &[],
+        names: &["tfe.example.com"],
+        nobody: &["tfe.example.com"],
+        faults: &[
+            fault(
+                401,
+                "",
+                &["the token for tfe.example.com is not accepted", "log in again"],
+            ),
+            fault(
+                403,
+                "{\"errors\":[{\"title\":\"forbidden\",\"detail\":\"This token is for another organization\"}]}",
+                &[
+                    "organization \"org\"",
+                    "forbidden",
+                    "This token is for another organization",
+                ],
+            ),
+            fault(
+                404,
+                "",
+                &[
+                    "organization \"org\" at host tfe.example.com not found",
+                    "Check the names",
+                ],
+            ),
+        ],
+    },
 ];
 
 /// A working directory whose state is in the store behind an address.
@@ -286,11 +357,15 @@ fn faults(store: &Store) {
     } in store.faults
     {
         let code = body.split("<Code>").nth(1).and_then(|rest| rest.split('<').next());
-        let reply = move || Reply::new(*status, *body).with("x-ms-error-code", code.unwrap_or("none"));
+        let reply = move |request: &Request| match request.path() {
+            // Which services a host has is to be known by everybody.
+            "/.well-known/terraform.json" => Reply::json(SERVICES),
+            _ => Reply::new(*status, *body).with("x-ms-error-code", code.unwrap_or("none")),
+        };
         let direct = store.names.is_empty();
         let server = match direct {
-            true => Server::http(move |_| reply()),
-            false => Server::https_as(store.names, move |_| reply()),
+            true => Server::http(reply),
+            false => Server::https_as(store.names, reply),
         };
         let (through, certificate) = match direct {
             true => (None, None),
@@ -304,11 +379,26 @@ fn faults(store: &Store) {
 /// Nobody listens; then a server whose certificate nobody has signed.
 fn unreachable(store: &Store) {
     let through = !store.names.is_empty();
+    let (refused, untrusted): (&[&str], &[&str]) = match store.ty {
+        // The client of service discovery and of the API behind it is that of registries, which knows of the proxy.
+        "remote" => (
+            &["does not connect to tfe.example.com", "HTTPS_PROXY"],
+            &[
+                "certificate",
+                "is not signed by anybody this machine trusts",
+                "SSL_CERT_FILE",
+            ],
+        ),
+        _ => (
+            &["Connection refused", "Nothing listens there"],
+            &["certificate", "is not trusted on this machine", "SSL_CERT_FILE"],
+        ),
+    };
     let port = free_port();
     let address = format!("http://127.0.0.1:{port}");
     let said = told(&place(store, &address, through.then_some(port), None));
     expect(&said, store.nobody, &address);
-    expect(&said, &["Connection refused", "Nothing listens there"], &address);
+    expect(&said, refused, &address);
 
     let server = match through {
         true => Server::https_as(store.names, |_| Reply::status(200)),
@@ -316,11 +406,7 @@ fn unreachable(store: &Store) {
     };
     let by = through.then(|| proxy(port_of(&server)));
     let said = told(&place(store, &server.url(""), by, None));
-    expect(
-        &said,
-        &["certificate", "is not trusted on this machine", "SSL_CERT_FILE"],
-        "",
-    );
+    expect(&said, untrusted, "");
     let named = if through { store.nobody } else { &["ADDRESS"] };
     expect(&said, named, &server.url(""));
 }

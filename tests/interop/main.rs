@@ -32,6 +32,7 @@ mod recorded;
 mod running;
 mod sdkv2;
 mod side_by_side;
+mod store_programs;
 mod stores;
 mod terraform;
 
@@ -297,6 +298,26 @@ fn main() {
         ),
         ("stores::mistakes", &["go"], stores::mistakes),
         ("stores::a_store_on_our_sdk", &[], stores::a_store_on_our_sdk),
+        (
+            "store_programs::the_first_use_is_approved",
+            &["go", "setsid"],
+            store_programs::the_first_use_is_approved,
+        ),
+        (
+            "store_programs::one_that_runs_already",
+            &["go"],
+            store_programs::one_that_runs_already,
+        ),
+        (
+            "store_programs::one_under_development",
+            &["go"],
+            store_programs::one_under_development,
+        ),
+        (
+            "store_programs::states_of_several_chunks",
+            &["go"],
+            store_programs::states_of_several_chunks,
+        ),
         (
             "terraform::each_goes_on_where_the_other_left_off",
             &["terraform"],

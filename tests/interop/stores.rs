@@ -12,7 +12,7 @@ use crate::authors::notes;
 use crate::{apply, build, install, install_in_mirror, nothing_to_do, platform, with_cli_config};
 use support::Workspace;
 
-const HEAD: &str = r#"
+pub(crate) const HEAD: &str = r#"
 terraform {
   required_providers {
     keep = {
@@ -22,7 +22,7 @@ terraform {
   }
 "#;
 
-const STORE: &str = r#"
+pub(crate) const STORE: &str = r#"
   state_store "keep_dir" {
     provider "keep" {
       root = "states"
@@ -32,7 +32,7 @@ const STORE: &str = r#"
 }
 "#;
 
-const OBJECT: &str = r#"
+pub(crate) const OBJECT: &str = r#"
 resource "terraform_data" "a" {
   input = "x"
 }
@@ -42,12 +42,12 @@ output "o" {
 }
 "#;
 
-fn keep() -> &'static Path {
+pub(crate) fn keep() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| build("keep", "keep"))
 }
 
-fn workspace(store: &str) -> Workspace {
+pub(crate) fn workspace(store: &str) -> Workspace {
     let w = Workspace::with(&[("main.tf", &format!("{HEAD}{store}{OBJECT}"))]);
     install_in_mirror(&w, keep(), "example.com/test/keep");
     w
@@ -58,12 +58,12 @@ fn moved(w: &Workspace, store: &str) {
     w.write("main.tf", &format!("{HEAD}{store}{OBJECT}"));
 }
 
-fn record(w: &Workspace) -> Value {
+pub(crate) fn record(w: &Workspace) -> Value {
     serde_json::from_str(&w.read(".terraform/terraform.tfstate")).expect("JSON")
 }
 
 /// What a store keeps for a workspace.
-fn kept(w: &Workspace, file: &str) -> Value {
+pub(crate) fn kept(w: &Workspace, file: &str) -> Value {
     serde_json::from_str(&w.read(file)).expect("a state")
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"log"
@@ -25,9 +26,12 @@ import (
 )
 
 func main() {
+	debug := flag.Bool("debug", false, "wait for somebody to attach")
+	flag.Parse()
 	err := providerserver.Serve(context.Background(), func() provider.Provider { return &keep{} }, providerserver.ServeOpts{
 		Address:         "example.com/test/keep",
 		ProtocolVersion: 6,
+		Debug:           *debug,
 	})
 	if err != nil {
 		log.Fatal(err)
