@@ -326,11 +326,8 @@ enum ForEach {
 /// Keys and elements of a known collection or structure.
 fn elements(value: &Value) -> Option<Vec<(Value, Value)>> {
     if let Some(items) = value.as_seq() {
+        // Elements of a set that are not known are blocks of their own, as in HCL, though they may turn out to be equal.
         let set = matches!(value.ty(), Type::Set(_));
-        if set && !value.is_wholly_known() {
-            // Unknown elements may turn out to be equal.
-            return None;
-        }
         let key = |i: usize, v: &Value| if set { v.clone() } else { Value::number(i) };
         return Some(items.iter().enumerate().map(|(i, v)| (key(i, v), v.clone())).collect());
     }
