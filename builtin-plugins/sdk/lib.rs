@@ -128,7 +128,8 @@ pub use list::{Found, ListResource};
 ///   `Attr` of another model, or of a `Vec`, `Set` or `BTreeMap<String, _>` of one;
 /// - [`block()`](schema::block) for nested blocks: the field's type is `M` (always there), `Attr<M>` (at most one), `Vec<M>`,
 ///   `Set<M>` or `BTreeMap<String, M>` of another model `M`; an `Attr` of the last three stands for blocks whose number may be
-///   unknown, in a plan;
+///   unknown, in a plan; [`computed()`](schema::BlockBuilder::computed) after it, for an `Attr`, where the plugin may say which
+///   there are;
 /// - the word `flatten`: the members of another model are members of this one, too.
 ///
 /// Values of sensitive attributes are not shown by the struct's `Debug`, which the macro writes, too.

@@ -156,7 +156,8 @@ fn show(session: &Session, found: &Findings) {
             let left = if at == 0 { &*mark } else { "       " };
             session.ui.line(format!("{left}  {}", terminal::shown(line)));
         }
-        for line in wrap(&finding.mend, width - 11) {
+        let mend = Some(&finding.mend).filter(|mend| !mend.is_empty());
+        for line in mend.into_iter().flat_map(|mend| wrap(mend, width - 11)) {
             session
                 .ui
                 .line(format!("           {}", terminal::shown(&line)).trim_end());
