@@ -212,7 +212,7 @@ impl FileLock {
             Ok(found) if !found.is_file() => Ok(()),
             _ => fs::remove_file(&info),
         };
-        drop(file);
+        unlock(&file);
         match removed {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove", info, e)),
             _ => result,
@@ -295,6 +295,20 @@ pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
+/// Ends the lock of an open file. Closing the file alone would not do: a program that another thread starts has the same
+/// open file until it is executed, and keeps the lock for that long.
+pub(crate) fn unlock(file: &File) {
+    let whole = libc::flock {
+        l_type: libc::F_UNLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    // If that fails, the lock ends when the last of them closes the file.
+    let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole));
+}
+
 /// Whether nobody holds the lock of an open file.
 pub(crate) fn is_free(file: &File) -> io::Result<bool> {
     let mut whole = libc::flock {
@@ -342,7 +356,7 @@ pub fn force_unlock(path: &Path, id: &str) -> Result<LockInfo, StateError> {
         ));
     }
     let held = match File::options().read(true).write(true).open(path) {
-        Ok(file) => !try_lock(&file).map_err(|e| StateError::io("cannot lock", path, e))?,
+        Ok(file) => !is_free(&file).map_err(|e| StateError::io("cannot read the lock of", path, e))?,
         Err(e) if e.kind() == io::ErrorKind::NotFound => false,
         Err(e) => return Err(StateError::io("cannot open", path, e)),
     };
@@ -402,6 +416,19 @@ mod tests {
         drop(held);
         assert_eq!(fs::read(&path).unwrap(), b"x");
         assert!(!dir.path().join(".s.tfstate.lock.info").exists());
+    }
+
+    #[test]
+    fn a_released_lock_is_free_even_if_another_process_has_the_open_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.tfstate");
+        let held = lock(&path, 0).unwrap();
+        // What a program that is being started has until it is executed.
+        let inherited = held.file.as_ref().unwrap().try_clone().unwrap();
+        fs::write(&path, "x").unwrap();
+        held.release().unwrap();
+        lock(&path, 0).unwrap().release().unwrap();
+        drop(inherited);
     }
 
     #[test]

@@ -250,6 +250,12 @@ struct Appender {
     recent: VecDeque<(u64, Vec<u8>)>,
 }
 
+impl Drop for Appender {
+    fn drop(&mut self) {
+        crate::lock::unlock(&self.file);
+    }
+}
+
 impl Appender {
     fn run(&mut self) {
         let shared = self.shared.clone();
