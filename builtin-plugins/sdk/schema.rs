@@ -204,6 +204,8 @@ pub struct NestedBlock {
     pub nesting: Nesting,
     /// How many there must be, according to the schema that the host reads; see [`BlockBuilder::min_items`].
     pub min_items: u32,
+    /// How many there may be, in the same way; 0 for any number. See [`BlockBuilder::max_items`].
+    pub max_items: u32,
     /// The plugin may say which blocks there are, where the configuration has none; see [`BlockBuilder::computed`].
     pub computed: bool,
     /// Rules for the blocks as a whole: how many, and with what.

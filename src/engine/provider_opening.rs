@@ -8,7 +8,6 @@ use syntax::Diagnostic;
 
 use crate::eval::{Evaluator, Reported};
 use crate::instance::located;
-use crate::objchange::empty_object;
 use crate::object_config::object_config;
 use crate::providers::Providers;
 
@@ -21,7 +20,7 @@ pub fn provider_config_value(
     let sources = evaluator.config().provider_configs();
     let source = sources.iter().find(|s| s.address == *address);
     let Some((source, block)) = source.and_then(|s| Some((s, s.block?))) else {
-        return Ok(empty_object(&schema.block));
+        return Ok(schema.block.empty_object());
     };
     // Modules with provider configurations of their own cannot have `count` or `for_each`, so they have one instance.
     let instance = source.node.path.0.iter().fold(ModuleInstance::root(), |m, name| {

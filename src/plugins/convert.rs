@@ -8,7 +8,9 @@ use std::sync::Arc;
 use cty::msgpack::CodecError;
 use cty::{Path, Type, Value};
 use proto::tfplugin6 as pb;
-use schema::{AttributeSchema, AttributeType, BlockSchema, Description, NestedBlock, NestedObject, Nesting, Schema};
+use schema::{
+    AttributeSchema, AttributeType, BlockSchema, Derived, Description, NestedBlock, NestedObject, Nesting, Schema,
+};
 use syntax::Diagnostic;
 
 use provider::{Capabilities, FunctionSchema, ListSchema, ParameterSchema, PluginDiagnostic, ProviderSchema, RawState};
@@ -216,6 +218,7 @@ fn block(block: pb::schema::Block) -> Result<BlockSchema, MessageError> {
         deprecated: block.deprecated,
         deprecation_message: block.deprecation_message,
         computed: block.computed,
+        derived: Derived::default(),
     })
 }
 

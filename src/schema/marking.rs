@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use cty::value::Part;
 use cty::{Kind, Marks, Path, Type, Value};
 
 use crate::{AttributeSchema, AttributeType, BlockSchema};
@@ -37,9 +36,10 @@ pub fn mark_sensitive(schema: &BlockSchema, object: Value) -> Value {
     if !schema.contains_sensitive() {
         return object;
     }
-    change(&Node::Block(schema), &object, &|attribute, value| {
+    let changed = change(&Node::Block(schema), &object, &|attribute, value| {
         attribute.sensitive.then(|| value.clone().with_marks(Marks::SENSITIVE))
-    })
+    });
+    changed.unwrap_or(object)
 }
 
 /// The paths of ephemeral values outside write-only attributes: each is an error where objects are stored.
@@ -74,7 +74,7 @@ pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
 #[must_use]
 pub fn given_write_only(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     let mut out = Vec::new();
-    if has_write_only(schema) {
+    if schema.contains_write_only() {
         walk(
             &Node::Block(schema),
             object,
@@ -96,12 +96,15 @@ pub fn given_write_only(schema: &BlockSchema, object: &Value) -> Vec<Path> {
 /// The object with its write-only attributes null: they are sent to the provider and never stored.
 #[must_use]
 pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
-    if !has_write_only(schema) {
+    if !schema.contains_write_only() {
         return object.clone();
     }
-    change(&Node::Block(schema), object, &|attribute, value| {
-        attribute.write_only.then(|| Value::null(value.ty().clone()))
-    })
+    let changed = change(&Node::Block(schema), object, &|attribute, value| {
+        // What is null already stays as it is, unless it is marked.
+        let stays = value.is_null() && value.marks().is_empty();
+        (attribute.write_only && !stays).then(|| Value::null(value.ty().clone()))
+    });
+    changed.unwrap_or_else(|| object.clone())
 }
 
 /// Whether the path leads to a write-only attribute.
@@ -122,17 +125,6 @@ pub fn is_write_only(schema: &BlockSchema, path: &Path) -> bool {
         };
     }
     found
-}
-
-fn has_write_only(schema: &BlockSchema) -> bool {
-    fn attribute(a: &AttributeSchema) -> bool {
-        a.write_only
-            || match &a.ty {
-                AttributeType::Plain(_) => false,
-                AttributeType::Nested(n) => n.attributes.values().any(attribute),
-            }
-    }
-    schema.attributes.values().any(attribute) || schema.blocks.values().any(|b| has_write_only(&b.block))
 }
 
 /// What has attributes: a block, or an object of a nested attribute type.
@@ -221,34 +213,30 @@ fn walk_all(
     }
 }
 
-/// The object with what `f` puts in place of attributes, at any depth.
-fn change(node: &Node<'_>, object: &Value, f: &dyn Fn(&AttributeSchema, &Value) -> Option<Value>) -> Value {
-    if !object.is_present() || !matches!(object.ty(), Type::Object(_)) {
-        return object.clone();
-    }
-    object.map_parts(|part, value| {
-        let Part::Attribute(name) = part else {
-            return value.clone();
-        };
+/// The object with what `f` puts in place of attributes, at any depth; nothing if it is the same.
+fn change(node: &Node<'_>, object: &Value, f: &dyn Fn(&AttributeSchema, &Value) -> Option<Value>) -> Option<Value> {
+    let (Kind::Seq(values), Type::Object(ty)) = (object.kind(), object.ty()) else {
+        return None;
+    };
+    let changed = |name: &str, value: &Value| {
         if let Some(attribute) = node.attribute(name) {
-            if let Some(changed) = f(attribute, value) {
-                return changed;
-            }
-            return match &attribute.ty {
+            return f(attribute, value).or_else(|| match &attribute.ty {
                 AttributeType::Nested(nested) => {
                     change_all(&Node::Object(&nested.attributes), value, nested.nesting.is_single(), f)
                 }
-                AttributeType::Plain(_) => value.clone(),
-            };
+                AttributeType::Plain(_) => None,
+            });
         }
         match (node, node.block(name)) {
             (Node::Block(schema), Some(inner)) => {
                 let single = schema.blocks.get(name).is_some_and(|b| b.nesting.is_single());
                 change_all(&inner, value, single, f)
             }
-            _ => value.clone(),
+            _ => None,
         }
-    })
+    };
+    let attributes = ty.attributes().iter().zip(values.iter());
+    with_changes(object, attributes.map(|(a, value)| changed(&a.name, value)))
 }
 
 fn change_all(
@@ -256,10 +244,27 @@ fn change_all(
     value: &Value,
     single: bool,
     f: &dyn Fn(&AttributeSchema, &Value) -> Option<Value>,
-) -> Value {
+) -> Option<Value> {
     if single {
-        change(node, value, f)
-    } else {
-        value.map_parts(|_, item| change(node, item, f))
+        return change(node, value, f);
     }
+    match value.kind() {
+        Kind::Seq(items) => with_changes(value, items.iter().map(|item| change(node, item, f))),
+        Kind::Map(items) => with_changes(value, items.iter().map(|(_, item)| change(node, item, f))),
+        _ => None,
+    }
+}
+
+/// The value with these in place of its parts, in their order; nothing if none of them changes.
+fn with_changes(value: &Value, parts: impl Iterator<Item = Option<Value>>) -> Option<Value> {
+    let changes: Vec<(usize, Value)> = parts.enumerate().filter_map(|(i, part)| Some((i, part?))).collect();
+    if changes.is_empty() {
+        return None;
+    }
+    let (mut changes, mut at) = (changes.into_iter().peekable(), 0..);
+    Some(value.map_parts(|_, part| {
+        let here = at.next();
+        let changed = changes.next_if(|(i, _)| Some(*i) == here);
+        changed.map_or_else(|| part.clone(), |(_, new)| new)
+    }))
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cty::Type;
-use cty::types::{ObjectAttribute, ObjectType};
+use cty::types::ObjectType;
 
-use crate::IdentitySchema;
+use crate::{Derived, IdentitySchema};
 
 /// The shape of a block: attributes and nested blocks by name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +24,9 @@ pub struct BlockSchema {
     /// Where the configuration has no block of this type, the provider may set them (protocol 6). Never for the
     /// outermost block.
     pub computed: bool,
+    /// What follows from the rest; [`Derived::default`] in a new block. Once it has been asked for, a block is not changed
+    /// any more, only a copy of it.
+    pub derived: Derived,
 }
 
 /// One attribute of a block or nested object.
@@ -159,33 +162,6 @@ impl Schema {
 }
 
 impl BlockSchema {
-    /// The type of an object of this shape: one attribute for each attribute and each nested block type.
-    #[must_use]
-    pub fn implied_object(&self) -> Arc<ObjectType> {
-        let attributes = self.attributes.iter().map(|(name, a)| (name.clone(), a.implied_type()));
-        let blocks = self.blocks.iter().map(|(name, b)| (name.clone(), b.implied_type()));
-        Arc::new(ObjectType::new(attributes.chain(blocks).map(|(name, ty)| {
-            ObjectAttribute {
-                name,
-                ty,
-                optional: false,
-            }
-        })))
-    }
-
-    /// The same as a type.
-    #[must_use]
-    pub fn implied_type(&self) -> Type {
-        Type::Object(self.implied_object())
-    }
-
-    /// Whether any attribute here or below is sensitive.
-    #[must_use]
-    pub fn contains_sensitive(&self) -> bool {
-        self.attributes.values().any(AttributeSchema::contains_sensitive)
-            || self.blocks.values().any(|b| b.block.contains_sensitive())
-    }
-
     /// Whether the block, or anything in it, is deprecated.
     #[must_use]
     pub fn contains_deprecated(&self) -> bool {

@@ -229,7 +229,7 @@ impl Provider for Mock {
             return Err(impossible("Invalid import request"));
         };
         let schema = self.resource_schema(ty).await?;
-        let empty = engine::objchange::empty_object(&schema.block);
+        let empty = schema.block.empty_object();
         let filled = self.filled(&schema, ty, &empty, given, Holes::Null);
         Ok(Answer {
             value: vec![Imported {

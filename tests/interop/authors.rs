@@ -274,12 +274,16 @@ output "lamps" {
 }
 "#;
 
+const SIGN: &str = "  sign {\n    text = \"High Street\"\n  }\n";
+const TWO_SIGNS: &str = "  sign {\n    text = \"Main Street\"\n  }\n  sign {\n    text = \"Main Street\"\n  }\n";
+
 /// Blocks that the provider fills in where the configuration has none: planned, kept, configured in part, and left again.
 pub fn computed_blocks_as_under_terraform() {
     let executable = example("streets");
     let new = || with_mirror(Workspace::new(), "streets", &executable);
     let longer = STREET.replace("120", "160");
     let with_lamps = longer.replace("160", "160\n  lamp {\n    watts = 60\n  }\n  lamp {}\n");
+    let with_signs = longer.replace("160", &format!("160\n{TWO_SIGNS}"));
     let unknown = longer.replace(
         "160",
         "160\n  dynamic \"lamp\" {\n    for_each = [terraform_data.watts.output]\n    content {\n      watts = lamp.value\n    }\n  }\n",
@@ -287,8 +291,31 @@ pub fn computed_blocks_as_under_terraform() {
     compare_with(
         "terraform-1.16",
         new,
-        &[STREET, STREET, &longer, &with_lamps, &longer, &unknown],
+        &[STREET, STREET, &longer, &with_lamps, &longer, &with_signs, &unknown],
     );
+    // One more than its schema allows.
+    let too_many = with_signs.replace(TWO_SIGNS, &format!("{TWO_SIGNS}{SIGN}"));
+    let refusals = [true, false].map(|ours| {
+        let w = new();
+        w.write("main.tf", &too_many);
+        let run = |args: &[&str]| {
+            if ours {
+                w.run(args)
+            } else {
+                w.run_program("terraform-1.16", args)
+            }
+        };
+        run(&["init", "-no-color"]).ok();
+        let refused = run(&["validate", "-json"]).json();
+        let first = &refused["diagnostics"][0];
+        (
+            refused["error_count"].clone(),
+            first["summary"].clone(),
+            first["range"].clone(),
+        )
+    });
+    assert_eq!(refusals[0], refusals[1]);
+    assert_eq!(refusals[0].0, 1, "{refusals:?}");
 }
 
 /// The example, waiting for others.

@@ -36,6 +36,17 @@ struct Street {
     /// Its lamps.
     #[member(block().computed())]
     lamp: Attr<Vec<Lamp>>,
+    /// What stands at its ends.
+    #[member(block().max_items(2))]
+    sign: Vec<Sign>,
+}
+
+/// A sign with the name of a street.
+#[derive(Clone, Default, Model)]
+struct Sign {
+    /// The name.
+    #[member(required())]
+    text: Attr<String>,
 }
 
 /// The type `streets_street`.

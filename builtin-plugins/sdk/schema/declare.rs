@@ -299,6 +299,7 @@ fn begins_line(text: &str) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct BlockBuilder {
     min_items: u32,
+    max_items: u32,
     computed: bool,
     validators: Vec<Validator>,
     modifiers: Vec<Modifier>,
@@ -323,6 +324,14 @@ impl BlockBuilder {
     #[must_use]
     pub fn min_items(mut self, count: u32) -> BlockBuilder {
         self.min_items = count;
+        self
+    }
+
+    /// The schema says that there may be so many at most, and the core checks it: the counterpart of
+    /// [`min_items`](BlockBuilder::min_items). A plugin that moves from the old SDK keeps its schema with this.
+    #[must_use]
+    pub fn max_items(mut self, count: u32) -> BlockBuilder {
+        self.max_items = count;
         self
     }
 
@@ -352,6 +361,7 @@ impl BlockBuilder {
             block,
             nesting,
             min_items: self.min_items,
+            max_items: self.max_items,
             computed: self.computed,
             validators: self.validators,
             modifiers: self.modifiers,

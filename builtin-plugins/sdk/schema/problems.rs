@@ -202,6 +202,15 @@ impl Problems<'_> {
             }
             _ => {}
         }
+        if nested.max_items > 0 {
+            match nested.nesting {
+                Nesting::Single | Nesting::Group | Nesting::Map => {
+                    self.add(path, "max_items is for blocks that form a list or a set");
+                }
+                _ if nested.max_items < nested.min_items => self.add(path, "max_items is less than min_items"),
+                _ => {}
+            }
+        }
         if nested.computed {
             self.computed_block(nested, path);
         }
@@ -223,10 +232,10 @@ impl Problems<'_> {
             let word = self.used.word();
             self.add(path, &format!("a {word} has no results: its blocks cannot be computed"));
         }
-        if nested.min_items > 0 {
+        if nested.min_items > 0 || nested.max_items > 0 {
             self.add(
                 path,
-                "what the configuration must have is not computed: it cannot have min_items",
+                "what the configuration must have is not computed: it cannot have min_items or max_items",
             );
         }
         for attribute in nested.block.attributes.iter().filter(|a| !a.computed) {
@@ -457,6 +466,9 @@ mod tests {
             block() => Set<Open>, "cannot have attributes of any type";
             block().min_items(1) => Open, "is for blocks that form a list or a set";
             block().min_items(1).computed() => Attr<Vec<crate::Empty>>, "cannot have min_items";
+            block().max_items(1).computed() => Attr<Vec<crate::Empty>>, "or max_items";
+            block().max_items(1) => Attr<crate::Empty>, "is for blocks that form a list or a set";
+            block().min_items(2).max_items(1) => Vec<crate::Empty>, "less than min_items";
         }
     }
 

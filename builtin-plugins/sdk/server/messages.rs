@@ -151,7 +151,7 @@ macro_rules! messages {
                 block: Some(with_computed(b, block(&b.block, 0))),
                 nesting: nesting.into(),
                 min_items: b.min_items.into(),
-                ..Default::default()
+                max_items: b.max_items.into(),
             }
         }
 

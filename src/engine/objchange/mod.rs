@@ -14,7 +14,6 @@ pub use plan_valid::plan_problems;
 pub use proposed::proposed_new;
 
 use cty::{Path, Type, Value};
-use schema::{BlockSchema, NestedBlock, Nesting};
 
 /// A rule that a response of a provider breaks.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,32 +30,6 @@ impl Problem {
             path: path.clone(),
             message: message.into(),
         }
-    }
-}
-
-/// The object of a schema without arguments: null attributes, empty collections of blocks, group blocks with their attributes.
-pub fn empty_object(schema: &BlockSchema) -> Value {
-    let attributes = schema
-        .attributes
-        .iter()
-        .map(|(name, a)| (name.clone(), Value::null(a.implied_type())));
-    let blocks = schema.blocks.iter().map(|(name, b)| (name.clone(), empty_block(b)));
-    Value::object(attributes.chain(blocks))
-}
-
-fn empty_block(block: &NestedBlock) -> Value {
-    match block.nesting {
-        Nesting::Single => Value::null(block.block.implied_type()),
-        Nesting::Group => empty_object(&block.block),
-        Nesting::List => match block.implied_type() {
-            Type::Dynamic => Value::empty_tuple(),
-            _ => Value::list(block.block.implied_type(), Vec::new()),
-        },
-        Nesting::Set => Value::set(block.block.implied_type(), Vec::new()),
-        Nesting::Map => match block.implied_type() {
-            Type::Dynamic => Value::empty_object(),
-            _ => Value::map(block.block.implied_type(), Default::default()),
-        },
     }
 }
 

@@ -7,13 +7,13 @@ use cty::Value;
 use schema::marking::without_write_only;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
-use super::{attribute, empty_object, rebuild_map, rebuild_seq};
+use super::{attribute, rebuild_map, rebuild_seq};
 
 /// Merges the prior object and the configuration: configured values take precedence, and computed attributes that are not
 /// configured keep their prior values. Nested objects are matched by index, by key, or (in sets) by content.
 pub fn proposed_new(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
     let merged = if prior.is_null() {
-        merge_block(schema, &empty_object(schema), config)
+        merge_block(schema, &schema.empty_object(), config)
     } else {
         merge_block(schema, prior, config)
     };
@@ -32,7 +32,12 @@ fn merge_block(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
             merge_nested_block(block, &attribute(prior, name), &attribute(config, name)),
         ));
     }
-    Value::object(out)
+    // All objects of a schema share its type: comparing them is comparing one address.
+    out.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    Value::object_of(
+        &schema.implied_object(),
+        out.into_iter().map(|(_, value)| value).collect(),
+    )
 }
 
 fn merge_nested_block(block: &NestedBlock, prior: &Value, config: &Value) -> Value {

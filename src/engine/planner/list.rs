@@ -15,7 +15,6 @@ use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Event;
 use crate::identity::identity_problems;
 use crate::instance::{located, unanswered};
-use crate::objchange::empty_object;
 use crate::object_config;
 use crate::query::{GeneratedImport, QueryInstance, QueryResult, limit_of, list_argument};
 
@@ -62,7 +61,7 @@ impl Planner<'_> {
             config: mark_sensitive(&config_schema.block, shown),
         });
         let config = if config.is_null() {
-            empty_object(&config_schema.block)
+            config_schema.block.empty_object()
         } else {
             config
         };

@@ -8,7 +8,6 @@ use schema::Schema;
 use super::Validator;
 use crate::eval::{ModuleScope, Reported};
 use crate::instance::located;
-use crate::objchange::empty_object;
 use crate::query::{limit_of, list_argument};
 
 impl Validator<'_> {
@@ -47,7 +46,7 @@ impl Validator<'_> {
                 .get(&provider)
                 .and_then(|p| p.lists.get(ty))
         {
-            config = empty_object(&list.config.block);
+            config = list.config.block.empty_object();
         }
         let answer = running.validate_list(ty, config).await.map_err(|d| self.fail(d))?;
         self.evaluator

@@ -301,7 +301,7 @@ impl Decoder {
                         Value::unknown(implied)
                     }
                     None if schema.nesting == Nesting::Single => Value::null(implied),
-                    None => empty_object(&schema.block),
+                    None => schema.block.empty_object(),
                 }
             }
             nesting => {
@@ -424,24 +424,6 @@ fn schema_of_object(object: &ObjectType) -> BlockSchema {
         attributes: attributes.collect(),
         ..BlockSchema::default()
     }
-}
-
-/// The object of a block that is not there but counts as empty.
-fn empty_object(schema: &BlockSchema) -> Value {
-    let ty = schema.implied_object();
-    let values = ty.attributes().iter().map(|part| match schema.blocks.get(&part.name) {
-        None => Value::null(part.ty.clone()),
-        Some(nested) => match (nested.nesting, &part.ty) {
-            (Nesting::Single, ty) => Value::null(ty.clone()),
-            (Nesting::Group, _) => empty_object(&nested.block),
-            (_, Type::List(e)) => Value::list((**e).clone(), Vec::new()),
-            (_, Type::Set(e)) => Value::set((**e).clone(), Vec::new()),
-            (_, Type::Map(e)) => Value::map((**e).clone(), BTreeMap::new()),
-            (Nesting::Map, _) => Value::empty_object(),
-            _ => Value::empty_tuple(),
-        },
-    });
-    Value::object_of(&ty, values.collect())
 }
 
 /// What an attribute's value is converted to: attributes of nested objects that need not be set are optional.

@@ -472,7 +472,7 @@ impl Provider for Fake {
         };
         call(&self.remote, &format!("import {id}")).await?;
         // A read returns null if the object does not exist.
-        let empty = engine::objchange::empty_object(&self.resource(ty).block);
+        let empty = self.resource(ty).block.empty_object();
         let state = twisted(
             &self.remote,
             &format!("import {id}"),
