@@ -317,7 +317,8 @@ impl Decoder {
                 }
                 if !unknown && schema.max_items > 0 && count > schema.max_items {
                     let extra = usize::try_from(schema.max_items).unwrap_or(usize::MAX);
-                    let at = blocks.get(extra).map_or(&body.end, |b| b.range);
+                    // As in HCL: where it would say that something is missing in the block.
+                    let at = blocks.get(extra).map_or(&body.end, |b| &b.body.end);
                     self.diagnostics.push(
                         Diagnostic::error(
                             format!("Too many {ty} blocks"),
