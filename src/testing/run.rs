@@ -291,15 +291,18 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// The providers whose functions the assertions of a run call.
+    /// The providers whose functions the assertions of a run call, or the configuration: assertions may refer to its locals and
+    /// outputs, which are evaluated with them.
     fn called_providers(&self, setting: &Setting<'_, '_>) -> BTreeSet<addrs::Provider> {
         let required = &setting.config.root.module.required_providers;
         let rules = setting.run.asserts.iter();
-        rules
+        let by_assertions = rules
             .flat_map(|rule| [&rule.condition, &rule.error_message])
             .flat_map(lang::refs::provider_functions)
-            .filter_map(|(name, _)| Some(required.get(&name)?.provider.clone()))
-            .collect()
+            .filter_map(|(name, _)| Some(required.get(&name)?.provider.clone()));
+        let mut out = engine::requirements::function_providers_needed(&setting.config);
+        out.extend(by_assertions);
+        out
     }
 
     /// Reports a run that a second interrupt has ended.
