@@ -71,21 +71,32 @@ pub fn visit_output(
     severity: FailureSeverity,
 ) -> Result<(), Reported> {
     for_each_instance(evaluator, module, |instance, node| {
-        let scope = evaluator.scope(instance).ok_or(Reported)?;
-        let rules = node
-            .module
-            .outputs
-            .get(name)
-            .map(|o| o.preconditions.as_slice())
-            .unwrap_or_default();
-        evaluator.check_all(&Conditions {
-            rules,
-            kind: ConditionKind::Output,
-            scope: &scope,
-            of: &Checked::Output(instance.clone(), name.clone()),
-            severity,
-        })?;
+        check_output(evaluator, instance, node, name, severity)?;
         evaluator.output(instance, node, name).map(|_| ())
+    })
+}
+
+/// Checks the preconditions of an output in one instance of its module.
+pub fn check_output(
+    evaluator: &Evaluator<'_>,
+    instance: &ModuleInstance,
+    node: &ModuleNode,
+    name: &Arc<str>,
+    severity: FailureSeverity,
+) -> Result<(), Reported> {
+    let scope = evaluator.scope(instance).ok_or(Reported)?;
+    let rules = node
+        .module
+        .outputs
+        .get(name)
+        .map(|o| o.preconditions.as_slice())
+        .unwrap_or_default();
+    evaluator.check_all(&Conditions {
+        rules,
+        kind: ConditionKind::Output,
+        scope: &scope,
+        of: &Checked::Output(instance.clone(), name.clone()),
+        severity,
     })
 }
 

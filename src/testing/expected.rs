@@ -119,7 +119,8 @@ pub fn check(run: &TestRun) -> Diagnostics {
                 | Referenceable::Resource(_)
                 | Referenceable::ResourceInstance(_)
         );
-        if !checkable || !reference.remaining.is_empty() {
+        // What follows the name of an object, as in `var.settings.port`, is allowed and means nothing, as for Terraform.
+        if !checkable {
             out.push(
                 Diagnostic::error(
                     "Invalid `expect_failures` reference",

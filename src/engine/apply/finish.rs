@@ -152,11 +152,16 @@ impl Applier<'_> {
             if self.openings.open_ephemerals(&block).await.is_err() {
                 continue;
             }
+            let (evaluator, instance) = (self.context.evaluator, ModuleInstance::root());
             let visited = self
                 .dependency_evaluation
-                .evaluate(self.context.evaluator, &block)
-                .and_then(|()| block_visits::visit_output(self.context.evaluator, &Module::root(), name, severity))
-                .and_then(|()| self.context.evaluator.output(&ModuleInstance::root(), root, name));
+                .evaluate(evaluator, &block)
+                .and_then(|()| block_visits::check_output(evaluator, &instance, root, name, severity))
+                // What was known when planned is not evaluated again, so that nobody is warned of it twice.
+                .and_then(|()| match &planned.after {
+                    known if known.is_wholly_known() => Ok(known.clone()),
+                    _ => evaluator.output(&instance, root, name),
+                });
             let Ok(value) = visited else { continue };
             let (value, _) = value.unmark_deep();
             let mut state = self.state();
