@@ -14,6 +14,7 @@ mod provider_configs;
 pub mod read;
 pub mod schemas;
 pub mod state;
+pub mod tested;
 pub mod values;
 
 use serde_json::{Map, Value as Json};

@@ -32,16 +32,6 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
             (v.name.to_string(), Object::default().with_some("value", content).into())
         })
         .collect();
-    let outputs: Map<String, Json> = plan
-        .outputs
-        .iter()
-        .map(|(name, change)| (name.to_string(), output_change(change)))
-        .collect();
-    let relevant: Vec<Json> = plan
-        .relevant_attributes
-        .iter()
-        .map(|(address, at)| json!({"resource": address.to_string(), "attribute": path(at)}))
-        .collect();
     // The results of checks are those of the plan.
     let prior_state = state::State {
         check_results: None,
@@ -54,19 +44,45 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .with("terraform_version", tool_version)
         .with_content("variables", variables)
         .with("planned_values", planned_values(plan, schemas))
-        .with_content("resource_drift", changes(&plan.drift, None))
-        .with_content("resource_changes", changes(&plan.changes, Some(plan)))
-        .with_content("output_changes", outputs)
+        .with_content("resource_drift", drift(plan))
+        .with_content("resource_changes", resource_changes(plan))
+        .with_content("output_changes", output_changes(plan))
         .with_content("action_invocations", invocations(plan))
         .with_content("prior_state", prior)
         .with("configuration", configuration(config, schemas))
-        .with_content("relevant_attributes", relevant)
+        .with_content("relevant_attributes", relevant_attributes(plan))
         .with_content("checks", checks(&plan.checks))
         .with_content("timestamp", plan.timestamp.clone())
         .with("applyable", plan.is_applyable())
         .with("complete", !plan.is_partial() && !plan.errored)
         .with("errored", plan.errored)
         .into()
+}
+
+/// The changes of the outputs, by their names.
+pub(super) fn output_changes(plan: &Plan) -> Map<String, Json> {
+    let outputs = plan.outputs.iter();
+    outputs
+        .map(|(name, change)| (name.to_string(), output_change(change)))
+        .collect()
+}
+
+/// The attributes whose changes outside may have led to changes of the plan.
+pub(super) fn relevant_attributes(plan: &Plan) -> Vec<Json> {
+    let attributes = plan.relevant_attributes.iter();
+    attributes
+        .map(|(address, at)| json!({"resource": address.to_string(), "attribute": path(at)}))
+        .collect()
+}
+
+/// The changes of objects.
+pub(super) fn resource_changes(plan: &Plan) -> Vec<Json> {
+    changes(&plan.changes, Some(plan))
+}
+
+/// What was changed outside.
+pub(super) fn drift(plan: &Plan) -> Vec<Json> {
+    changes(&plan.drift, None)
 }
 
 fn changes(changes: &[ResourceChange], of: Option<&Plan>) -> Vec<Json> {

@@ -346,7 +346,7 @@ impl Views {
             machine: session
                 .stream
                 .as_ref()
-                .map(|stream| Machine::new(stream.clone(), sources.clone())),
+                .map(|stream| Machine::new(stream.clone(), sources.clone(), arguments.verbose)),
         }
     }
 

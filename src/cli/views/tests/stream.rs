@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 use syntax::{Diagnostics, SourceMap};
-use testing::events::objects;
+use testing::events::{Outcome, objects};
 use testing::suite::SuiteResult;
 use testing::{Event, Performed, Status, SuiteFile, View};
 
@@ -18,6 +18,7 @@ use super::totals;
 pub struct Machine {
     stream: Arc<Stream>,
     sources: SourceMap,
+    verbose: bool,
 }
 
 fn plural(count: usize, one: &str) -> String {
@@ -50,10 +51,14 @@ fn listed(state: &state::State) -> Vec<Json> {
 }
 
 impl Machine {
-    /// Writes there.
+    /// Writes there. `verbose` writes plans and states, too.
     #[must_use]
-    pub fn new(stream: Arc<Stream>, sources: SourceMap) -> Machine {
-        Machine { stream, sources }
+    pub fn new(stream: Arc<Stream>, sources: SourceMap, verbose: bool) -> Machine {
+        Machine {
+            stream,
+            sources,
+            verbose,
+        }
     }
 
     fn about(file: &SuiteFile, run: Option<usize>) -> Vec<(&'static str, Json)> {
@@ -122,7 +127,17 @@ impl Machine {
     fn run_ends(&self, file: &SuiteFile, run: usize, done: &Performed) {
         let status = ("status", Json::from(done.status.word()));
         self.run(file, run, "complete", printed(done.status), status);
-        self.diagnostics(&done.diagnostics, &Machine::about(file, Some(run)));
+        let about = Machine::about(file, Some(run));
+        let printing = |what: &str, ty: &str, document: Json| {
+            let message = format!("-verbose flag enabled, printing {what}");
+            self.send("info", &message, ty, about.clone(), Some(document));
+        };
+        match done.outcome.as_ref().filter(|_| self.verbose) {
+            Some(Outcome::Planned(plan)) => printing("plan", "test_plan", json::tested::plan(plan, &done.schemas)),
+            Some(Outcome::Applied(state)) => printing("state", "test_state", json::tested::state(state, &done.schemas)),
+            None => {}
+        }
+        self.diagnostics(&done.diagnostics, &about);
     }
 
     fn begins(&self, files: &[SuiteFile]) {

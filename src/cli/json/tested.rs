@@ -1,0 +1,55 @@
+//! What `test -json -verbose` writes of the plan or the state of a run. These documents have other keys than those of `show
+//! -json`, and the schemas of the providers with them: with these, what is shown to a person can be made from them.
+
+use engine::plan::Plan;
+use provider::Schemas;
+use serde_json::{Map, Value as Json};
+
+use super::{Object, PLAN_FORMAT, STATE_FORMAT, actions, plan as of_plan, schemas as of_schemas, state as of_state};
+
+/// The version of the schemas' form.
+const SCHEMAS_FORMAT: &str = "1.0";
+
+fn with_schemas(document: Object, schemas: &Schemas) -> Json {
+    let all: Map<String, Json> = schemas
+        .providers
+        .iter()
+        .map(|(provider, schema)| (provider.to_string(), of_schemas::provider(schema)))
+        .collect();
+    document
+        .with("provider_format_version", SCHEMAS_FORMAT)
+        .with_content("provider_schemas", all)
+        .into()
+}
+
+/// The plan of a run.
+#[must_use]
+pub fn plan(plan: &Plan, schemas: &Schemas) -> Json {
+    let document = Object::default()
+        .with("plan_format_version", PLAN_FORMAT)
+        .with_content("output_changes", of_plan::output_changes(plan))
+        .with_content("resource_changes", of_plan::resource_changes(plan))
+        .with_content("resource_drift", of_plan::drift(plan))
+        .with_content("relevant_attributes", of_plan::relevant_attributes(plan))
+        .with_content("action_invocations", actions::invocations(plan));
+    with_schemas(document, schemas)
+}
+
+/// The state after a run.
+#[must_use]
+pub fn state(state: &::state::State, schemas: &Schemas) -> Json {
+    // The version that `show -json` writes beside them is not a part of this.
+    let mut shown = of_state::state_document(state, Some(schemas), "");
+    let mut part = |name: &str| {
+        shown
+            .get_mut("values")
+            .and_then(|values| values.get_mut(name))
+            .map(Json::take)
+    };
+    let root = part("root_module").unwrap_or_else(|| Json::Object(Map::new()));
+    let document = Object::default()
+        .with("state_format_version", STATE_FORMAT)
+        .with("root_module", root)
+        .with_content("outputs", part("outputs").unwrap_or_default());
+    with_schemas(document, schemas)
+}
