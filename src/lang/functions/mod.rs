@@ -271,29 +271,34 @@ impl Function {
     }
 }
 
+/// The functions by what they are for.
+const GROUPS: &[(&str, &[&[Function]], &[&str])] = &[
+    ("Numbers", &[numeric::FUNCTIONS], &[]),
+    (
+        "Strings",
+        &[string::FUNCTIONS, format::FUNCTIONS, regular::FUNCTIONS],
+        &["templatestring"],
+    ),
+    (
+        "Collections",
+        &[collection::FUNCTIONS, merging::FUNCTIONS, sets::FUNCTIONS],
+        &[],
+    ),
+    ("Types and errors", &[conversion::FUNCTIONS], &["can", "convert", "try"]),
+    (
+        "Encoding",
+        &[encoding::FUNCTIONS, yaml::FUNCTIONS, yamldecode::FUNCTIONS],
+        &[],
+    ),
+    ("Files", &[filesystem::FUNCTIONS], &[]),
+    ("Hashes and encryption", &[crypto::FUNCTIONS, rsa::FUNCTIONS], &[]),
+    ("Dates and times", &[datetime::FUNCTIONS], &[]),
+    ("Networks", &[network::FUNCTIONS], &[]),
+];
+
 static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
-    [
-        numeric::FUNCTIONS,
-        string::FUNCTIONS,
-        format::FUNCTIONS,
-        regular::FUNCTIONS,
-        collection::FUNCTIONS,
-        merging::FUNCTIONS,
-        sets::FUNCTIONS,
-        conversion::FUNCTIONS,
-        encoding::FUNCTIONS,
-        yaml::FUNCTIONS,
-        yamldecode::FUNCTIONS,
-        filesystem::FUNCTIONS,
-        crypto::FUNCTIONS,
-        rsa::FUNCTIONS,
-        datetime::FUNCTIONS,
-        network::FUNCTIONS,
-    ]
-    .into_iter()
-    .flatten()
-    .map(|f| (f.name, f))
-    .collect()
+    let tables = GROUPS.iter().flat_map(|(_, tables, _)| *tables);
+    tables.flat_map(|table| *table).map(|f| (f.name, f)).collect()
 });
 
 /// Functions that take expressions; see [`crate::eval`].
@@ -308,6 +313,19 @@ pub fn find(name: &str) -> Option<&'static Function> {
 /// The names of all functions, in no order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.keys().copied().chain(LAZY.iter().copied())
+}
+
+/// The names of all functions by what they are for, sorted in each group; without those that only name their replacement.
+#[must_use]
+pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
+    let group = |(title, tables, lazy): &(&'static str, &[&'static [Function]], &[&'static str])| {
+        let named = tables.iter().flat_map(|table| *table).map(|function| function.name);
+        let mut names: Vec<&str> = named.filter(|name| !matches!(*name, "list" | "map")).collect();
+        names.extend_from_slice(lazy);
+        names.sort_unstable();
+        (*title, names)
+    };
+    GROUPS.iter().map(group).collect()
 }
 
 /// Calls a function with arguments that have been converted to the parameters' types.
