@@ -20,7 +20,7 @@ mod logout;
 mod metadata;
 mod modules;
 mod output;
-mod overview;
+pub(crate) mod overview;
 pub(crate) mod plan;
 mod providers;
 mod query;
@@ -519,19 +519,10 @@ fn is_file(path: &str) -> bool {
     Path::new(path).is_file()
 }
 
-#[cfg(test)]
-pub(crate) use overview::{general, paths};
-
 /// The declaration of a command, for tests of what is written about commands.
 #[cfg(test)]
 pub(crate) fn declared(path: &str) -> Option<clap::Command> {
     find(path).map(Command::declared)
-}
-
-/// The names of the options before the command, for the same tests.
-#[cfg(test)]
-pub(crate) fn global_flags() -> Vec<String> {
-    overview::global_flags().map(|(flag, _)| flag).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The guides: texts about more than one command, which are part of the executable. `help TOPIC` shows them.
 //!
 //! They are Markdown of a few forms only, so that they can be read in the repository as well as on a terminal: headings,
-//! paragraphs, lists with `-` and numbers, blocks of code between fences, and code in backticks. Lines are as long as they are to be shown.
+//! paragraphs, lists with `-` and numbers, blocks of code between fences, and code in backticks. Lines are not broken again.
 
 mod functions;
 #[cfg(test)]
