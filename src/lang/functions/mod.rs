@@ -271,33 +271,44 @@ impl Function {
     }
 }
 
-/// The functions by what they are for.
-const GROUPS: &[(&str, &[&[Function]], &[&str])] = &[
-    ("Numbers", &[numeric::FUNCTIONS], &[]),
-    (
+/// Functions for one purpose.
+struct Group {
+    title: &'static str,
+    tables: &'static [&'static [Function]],
+    /// Those of [`LAZY`].
+    lazy: &'static [&'static str],
+}
+
+const fn group(title: &'static str, tables: &'static [&'static [Function]], lazy: &'static [&'static str]) -> Group {
+    Group { title, tables, lazy }
+}
+
+const GROUPS: &[Group] = &[
+    group("Numbers", &[numeric::FUNCTIONS], &[]),
+    group(
         "Strings",
         &[string::FUNCTIONS, format::FUNCTIONS, regular::FUNCTIONS],
         &["templatestring"],
     ),
-    (
+    group(
         "Collections",
         &[collection::FUNCTIONS, merging::FUNCTIONS, sets::FUNCTIONS],
         &[],
     ),
-    ("Types and errors", &[conversion::FUNCTIONS], &["can", "convert", "try"]),
-    (
+    group("Types and errors", &[conversion::FUNCTIONS], &["can", "convert", "try"]),
+    group(
         "Encoding",
         &[encoding::FUNCTIONS, yaml::FUNCTIONS, yamldecode::FUNCTIONS],
         &[],
     ),
-    ("Files", &[filesystem::FUNCTIONS], &[]),
-    ("Hashes and encryption", &[crypto::FUNCTIONS, rsa::FUNCTIONS], &[]),
-    ("Dates and times", &[datetime::FUNCTIONS], &[]),
-    ("Networks", &[network::FUNCTIONS], &[]),
+    group("Files", &[filesystem::FUNCTIONS], &[]),
+    group("Hashes and encryption", &[crypto::FUNCTIONS, rsa::FUNCTIONS], &[]),
+    group("Dates and times", &[datetime::FUNCTIONS], &[]),
+    group("Networks", &[network::FUNCTIONS], &[]),
 ];
 
 static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
-    let tables = GROUPS.iter().flat_map(|(_, tables, _)| *tables);
+    let tables = GROUPS.iter().flat_map(|group| group.tables);
     tables.flat_map(|table| *table).map(|f| (f.name, f)).collect()
 });
 
@@ -318,14 +329,18 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// The names of all functions by what they are for, sorted in each group; without those that only name their replacement.
 #[must_use]
 pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
-    let group = |(title, tables, lazy): &(&'static str, &[&'static [Function]], &[&'static str])| {
-        let named = tables.iter().flat_map(|table| *table).map(|function| function.name);
-        let mut names: Vec<&str> = named.filter(|name| !matches!(*name, "list" | "map")).collect();
-        names.extend_from_slice(lazy);
+    let named = |group: &Group| {
+        let eager = group
+            .tables
+            .iter()
+            .flat_map(|table| *table)
+            .map(|function| function.name);
+        let mut names: Vec<&str> = eager.filter(|name| !matches!(*name, "list" | "map")).collect();
+        names.extend_from_slice(group.lazy);
         names.sort_unstable();
-        (*title, names)
+        (group.title, names)
     };
-    GROUPS.iter().map(group).collect()
+    GROUPS.iter().map(named).collect()
 }
 
 /// Calls a function with arguments that have been converted to the parameters' types.
