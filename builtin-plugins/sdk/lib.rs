@@ -159,3 +159,8 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
         },
     }
 }
+
+/// The example in the guide about providers compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../src/cli/guide/provider.md")]
+struct Guide;

@@ -14,6 +14,7 @@ mod browser;
 mod commands;
 mod credentials;
 pub mod env;
+mod guide;
 mod interrupt;
 mod journal;
 pub mod json;

@@ -31,7 +31,7 @@ fn names(page: &str, indent: &str, title: &str) -> Vec<String> {
     let mut inside = false;
     for line in page.lines() {
         if !line.starts_with(' ') {
-            inside = line.ends_with(title) && !line.contains("options");
+            inside = line.ends_with(title) && !line.contains("options") && !line.starts_with("Guides");
         } else if inside
             && let Some(rest) = line.strip_prefix(indent)
             && rest.starts_with(|c: char| c.is_ascii_lowercase())

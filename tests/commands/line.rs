@@ -139,6 +139,18 @@ fn help_has_a_page_for_everything() {
     for title in ["Main commands:", "Configuration:", "State:", "This program:"] {
         assert!(overview.lines().any(|line| line == title), "{title}\n{overview}");
     }
+    assert_eq!(w.run(&["help"]).ok().stdout, overview);
+    assert_eq!(
+        w.run(&["help", "plan"]).ok().stdout,
+        w.run(&["plan", "-help"]).ok().stdout
+    );
+    assert!(w.run(&["help", "ci"]).ok().stdout.starts_with("In CI\n"));
+    let unknown = w.run(&["help", "migrat"]);
+    assert!(
+        unknown.status == 1 && unknown.stderr.contains("Did you mean \"migrate\"?"),
+        "{}",
+        unknown.all()
+    );
     let page = w.run(&["plan", "-help"]).ok().stdout;
     for part in [
         "Examples:\n\n  monoform plan -out=tfplan\n",

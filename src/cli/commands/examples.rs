@@ -180,6 +180,14 @@ const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "help",
+        &[
+            ("", "List the commands and the guides."),
+            ("ci", "Show the guide about CI."),
+            ("state mv", "Show the page of a command."),
+        ],
+    ),
+    (
         "import",
         &[
             (

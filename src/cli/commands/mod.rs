@@ -12,6 +12,7 @@ mod fmt;
 mod force_unlock;
 mod get;
 mod graph;
+mod help;
 mod import;
 mod init;
 mod login;
@@ -19,7 +20,7 @@ mod logout;
 mod metadata;
 mod modules;
 mod output;
-mod overview;
+pub(crate) mod overview;
 pub(crate) mod plan;
 mod providers;
 mod query;
@@ -40,7 +41,7 @@ use packages::cli_config::CliConfig;
 use syntax::{Diagnostic, SourceMap};
 
 use crate::args::groups::VariableFlags;
-use crate::args::{self, Refused, UsageError, flags, help, words};
+use crate::args::{self, Refused, UsageError, flags, words};
 use crate::env::Env;
 use crate::prompt::{Answer, Echo};
 use crate::session::{RemoteVersion, Session, Status};
@@ -118,6 +119,7 @@ const COMMANDS: &[&Command] = &[
     &force_unlock::COMMAND,
     &get::COMMAND,
     &graph::COMMAND,
+    &help::COMMAND,
     &login::COMMAND,
     &logout::COMMAND,
     &metadata::FUNCTIONS,
@@ -372,6 +374,18 @@ impl Parsed {
     }
 }
 
+/// The page of a command: its usage, and the commands below it.
+fn page(command: &Command) -> String {
+    let own = args::help::command(&args::help::Page {
+        program: program::command(),
+        path: command.path,
+        positional: command.positional,
+        examples: examples::of(command.path),
+        declared: &command.declared(),
+    });
+    own + &overview::subcommands(command.path)
+}
+
 fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     if parsed.version && !parsed.help {
         let json = parsed
@@ -405,14 +419,7 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
         session.stream = Some(Arc::new(Stream::begin(session.ui.clone())));
     }
     if parsed.help {
-        session.ui.out(help::command(&help::Page {
-            program: program::command(),
-            path: command.path,
-            positional: command.positional,
-            examples: examples::of(command.path),
-            declared: &declared,
-        }));
-        session.ui.out(overview::subcommands(command.path));
+        session.ui.out(page(command));
         return 0;
     }
     let result = args::normalise(&declared, command.refused, &parsed.arguments).and_then(|normal| {
@@ -510,6 +517,12 @@ fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Status>
 /// Whether a path leads to an existing file.
 fn is_file(path: &str) -> bool {
     Path::new(path).is_file()
+}
+
+/// The declaration of a command, for tests of what is written about commands.
+#[cfg(test)]
+pub(crate) fn declared(path: &str) -> Option<clap::Command> {
+    find(path).map(Command::declared)
 }
 
 #[cfg(test)]

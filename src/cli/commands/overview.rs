@@ -3,6 +3,7 @@
 use syntax::content::{did_you_mean, suggest};
 
 use super::{COMMANDS, Command};
+use crate::guide::TOPICS;
 use crate::program;
 use crate::session::{Session, Status};
 use crate::views::wrap::wrap;
@@ -41,7 +42,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Providers", &["metadata", "providers"]),
     ("Credentials", &["login", "logout"]),
-    ("This program", &["completion", "docs", "doctor", "version"]),
+    ("This program", &["completion", "docs", "doctor", "help", "version"]),
 ];
 
 /// The options before the command, and what they do.
@@ -97,6 +98,12 @@ pub fn top() -> Vec<(&'static str, &'static str)> {
     all
 }
 
+/// The words of all commands and of their families; old names are left out.
+pub fn paths() -> impl Iterator<Item = &'static str> {
+    let commands = COMMANDS.iter().map(|c| c.path).filter(|path| !path.starts_with("env "));
+    commands.chain(FAMILIES.iter().map(|(name, _)| *name))
+}
+
 /// The usage of the whole program.
 pub fn general() -> String {
     let command = program::command();
@@ -114,6 +121,9 @@ pub fn general() -> String {
             out.push_str(&format!("  {name:width$}  {about}\n"));
         }
     }
+    out.push_str(&format!("\nGuides ({command} help TOPIC):\n"));
+    let topics: Vec<(&str, &str)> = TOPICS.iter().map(|topic| (topic.name, topic.about)).collect();
+    out.push_str(&columns("  ", &topics));
     out.push_str("\nGlobal options (use these before the subcommand, if any):\n");
     let width = GLOBALS.iter().map(|(flag, _)| flag.len()).max().unwrap_or_default();
     for (flag, about) in GLOBALS {
@@ -141,7 +151,7 @@ pub fn subcommands(path: &str) -> String {
 }
 
 /// The usage of a family; `None` for what is none.
-fn family(path: &str) -> Option<String> {
+pub fn family(path: &str) -> Option<String> {
     let (_, about) = FAMILIES.iter().chain([&HIDDEN]).find(|(name, _)| *name == path)?;
     Some(format!(
         "Usage: {command} [global options] {path} <subcommand> [options] [args]\n\n  {about}.\n{}\nTo see the options of a \

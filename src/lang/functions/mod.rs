@@ -271,29 +271,45 @@ impl Function {
     }
 }
 
+/// Functions for one purpose.
+struct Group {
+    title: &'static str,
+    tables: &'static [&'static [Function]],
+    /// Those of [`LAZY`].
+    lazy: &'static [&'static str],
+}
+
+const fn group(title: &'static str, tables: &'static [&'static [Function]], lazy: &'static [&'static str]) -> Group {
+    Group { title, tables, lazy }
+}
+
+const GROUPS: &[Group] = &[
+    group("Numbers", &[numeric::FUNCTIONS], &[]),
+    group(
+        "Strings",
+        &[string::FUNCTIONS, format::FUNCTIONS, regular::FUNCTIONS],
+        &["templatestring"],
+    ),
+    group(
+        "Collections",
+        &[collection::FUNCTIONS, merging::FUNCTIONS, sets::FUNCTIONS],
+        &[],
+    ),
+    group("Types and errors", &[conversion::FUNCTIONS], &["can", "convert", "try"]),
+    group(
+        "Encoding",
+        &[encoding::FUNCTIONS, yaml::FUNCTIONS, yamldecode::FUNCTIONS],
+        &[],
+    ),
+    group("Files", &[filesystem::FUNCTIONS], &[]),
+    group("Hashes and encryption", &[crypto::FUNCTIONS, rsa::FUNCTIONS], &[]),
+    group("Dates and times", &[datetime::FUNCTIONS], &[]),
+    group("Networks", &[network::FUNCTIONS], &[]),
+];
+
 static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
-    [
-        numeric::FUNCTIONS,
-        string::FUNCTIONS,
-        format::FUNCTIONS,
-        regular::FUNCTIONS,
-        collection::FUNCTIONS,
-        merging::FUNCTIONS,
-        sets::FUNCTIONS,
-        conversion::FUNCTIONS,
-        encoding::FUNCTIONS,
-        yaml::FUNCTIONS,
-        yamldecode::FUNCTIONS,
-        filesystem::FUNCTIONS,
-        crypto::FUNCTIONS,
-        rsa::FUNCTIONS,
-        datetime::FUNCTIONS,
-        network::FUNCTIONS,
-    ]
-    .into_iter()
-    .flatten()
-    .map(|f| (f.name, f))
-    .collect()
+    let tables = GROUPS.iter().flat_map(|group| group.tables);
+    tables.flat_map(|table| *table).map(|f| (f.name, f)).collect()
 });
 
 /// Functions that take expressions; see [`crate::eval`].
@@ -308,6 +324,23 @@ pub fn find(name: &str) -> Option<&'static Function> {
 /// The names of all functions, in no order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.keys().copied().chain(LAZY.iter().copied())
+}
+
+/// The names of all functions by what they are for, sorted in each group; without those that only name their replacement.
+#[must_use]
+pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
+    let named = |group: &Group| {
+        let eager = group
+            .tables
+            .iter()
+            .flat_map(|table| *table)
+            .map(|function| function.name);
+        let mut names: Vec<&str> = eager.filter(|name| !matches!(*name, "list" | "map")).collect();
+        names.extend_from_slice(group.lazy);
+        names.sort_unstable();
+        (group.title, names)
+    };
+    GROUPS.iter().map(named).collect()
 }
 
 /// Calls a function with arguments that have been converted to the parameters' types.

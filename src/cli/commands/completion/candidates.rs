@@ -5,6 +5,7 @@ use super::line::Line;
 use super::live::Live;
 use crate::args::flags::is_switch;
 use crate::commands::{COMMANDS, Command, find, overview};
+use crate::guide::TOPICS;
 
 /// With more candidates than this, they are shown up to the next dot or bracket only.
 const MANY: usize = 100;
@@ -128,6 +129,13 @@ fn of_positional(path: &str, before: &[&str], last: &str, live: &dyn Live) -> Ve
         "explain" if first => plain(live.configured().into_iter().chain(live.instances()).collect()),
         "output" if first => plain(live.outputs()),
         "completion" if first => plain(Shell::ALL.map(|shell| shell.name().to_owned()).to_vec()),
+        "help" if first => {
+            let topics = TOPICS.iter().map(|topic| Candidate::new(topic.name, topic.about));
+            let commands = overview::top().into_iter();
+            topics
+                .chain(commands.map(|(name, about)| Candidate::new(name, about)))
+                .collect()
+        }
         "fmt" => paths(last, false, live),
         "apply" | "show" | "state push" if first => paths(last, false, live),
         "providers mirror" | "modules mirror" if first => paths(last, true, live),

@@ -1,0 +1,123 @@
+//! `help`: the commands and the topics, a guide, or the page of a command.
+
+use syntax::content::did_you_mean;
+
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::commands::{Command, find, overview, page};
+use crate::guide;
+use crate::program;
+use crate::session::{Session, Status};
+
+pub const COMMAND: Command = Command {
+    path: "help",
+    about: "Show a guide, or the page of a command",
+    positional: "[TOPIC]",
+    details: "Shows a guide or the page of a command; without an argument, the list of both. The guides are part of \
+      this executable: nothing is requested from a network.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| Ok(run(session, &flags::read(matches))),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Status {
+    let subject = arguments.positional.join(" ");
+    if subject.is_empty() {
+        session.ui.out(overview::general());
+        return 0;
+    }
+    if let Some(text) = text(session, &subject) {
+        session.ui.out(text);
+        return 0;
+    }
+    let hint = did_you_mean(guide::nearest(&subject, overview::paths()));
+    session.fail(
+        "No such topic or command",
+        format!(
+            "There is no help about \"{subject}\".{hint} To see all commands and topics, run: {} help",
+            program::command()
+        ),
+    )
+}
+
+/// The text about a topic, a command or a family of commands.
+fn text(session: &Session, subject: &str) -> Option<String> {
+    if let Some(topic) = guide::find(subject) {
+        return Some(topic.shown(session.ui.style(), session.ui.width()));
+    }
+    match find(subject) {
+        Some(command) => Some(page(command)),
+        None => overview::family(subject),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use packages::builtin::Builtins;
+    use packages::cli_config::CliConfig;
+
+    use super::*;
+    use crate::env::Env;
+    use crate::ui::Ui;
+
+    /// The status, standard output and standard error of `help` with these arguments.
+    fn help(words: &[&str]) -> (Status, String, String) {
+        let (ui, out, err) = Ui::captured();
+        let session = Session::new(
+            ui,
+            Env::default(),
+            Builtins::default(),
+            CliConfig::default(),
+            ".".into(),
+        );
+        let positional = words.iter().map(|word| (*word).to_owned()).collect();
+        let status = run(&session, &Arguments { positional });
+        session.ui.flush();
+        (status, out.text(), err.text())
+    }
+
+    #[test]
+    fn topics_commands_and_families_have_a_page() {
+        for (words, begin) in [
+            (&[][..], "Usage: monoform [global options] <subcommand>"),
+            (&["ci"], "In CI\n"),
+            (&["functions"], "Functions\n"),
+            (&["plan"], "Usage: monoform [global options] plan"),
+            (&["state", "mv"], "Usage: monoform [global options] state mv"),
+            (&["state"], "Usage: monoform [global options] state <subcommand>"),
+        ] {
+            let (status, out, err) = help(words);
+            assert!(
+                status == 0 && out.starts_with(begin) && err.is_empty(),
+                "{words:?}\n{out}{err}"
+            );
+        }
+    }
+
+    #[test]
+    fn unknown_topic_has_suggestion_and_status_1() {
+        for (words, hint) in [
+            (&["enviroment"][..], "Did you mean \"environment\"?"),
+            (&["state", "lst"], "Did you mean \"state list\"?"),
+            (&["xyzzy"], "run: monoform help"),
+        ] {
+            let (status, out, err) = help(words);
+            let err = err.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                status == 1 && out.is_empty() && err.contains(hint),
+                "{words:?}\n{out}{err}"
+            );
+        }
+    }
+}
