@@ -76,6 +76,8 @@ pub struct Session {
     pub compact_warnings: bool,
     /// How much of a plan is shown.
     pub form: Form,
+    /// The command line as it was typed, without the name of the program and without what the environment adds.
+    pub typed: Vec<String>,
     /// The flags that set variables. Every command that has them passes them on to what loads the configuration.
     pub variables: Vec<VariableFlag>,
     /// Whether the version that a remote workspace is for must fit.
@@ -104,6 +106,7 @@ impl Session {
             original_dir: working_dir.clone(),
             working_dir,
             compact_warnings: false,
+            typed: Vec::new(),
             form: Form::default(),
             variables: Vec::new(),
             remote_version: RemoteVersion::default(),

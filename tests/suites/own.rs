@@ -14,7 +14,7 @@ use support::terminal::Terminal;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn trials() -> Vec<Trial> {
-    let all: [(&str, fn()); 7] = [
+    let all: [(&str, fn()); 8] = [
         ("coverage", coverage),
         ("coverage of modules and objects", coverage_of_modules),
         ("only what failed is run again", rerun),
@@ -22,6 +22,7 @@ pub fn trials() -> Vec<Trial> {
         ("what only a terminal shows", live),
         ("flags that exclude each other", exclusive),
         ("a schema is asked for once", one_schema),
+        ("plans and states for programs", verbose_json),
     ];
     let trial = |(name, test): (&str, fn())| {
         Trial::test(format!("own/{name}"), move || {
@@ -313,4 +314,46 @@ fn one_schema() {
     let ran = w.run(&["test", "-no-color"]).ok();
     let asked = ran.stderr.matches("request=GetProviderSchema").count();
     assert_eq!(asked, 1, "{}", ran.stderr);
+}
+
+/// With -json, -verbose writes the plan of a run that plans, and the state after one that applies, each with the schemas.
+fn verbose_json() {
+    let w = Workspace::with(&[
+        ("main.tf", MODULE),
+        (
+            "a.tftest.hcl",
+            "run \"planned\" {\n  command = plan\n}\nrun \"applied\" {\n  variables {\n    big = true\n  }\n}\n",
+        ),
+    ]);
+    let documents = |arguments: &[&str]| -> Vec<Value> {
+        let ran = w.run(arguments).ok();
+        let lines = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines
+            .filter(|object: &Value| object.get("test_plan").or(object.get("test_state")).is_some())
+            .collect()
+    };
+    assert!(documents(&["test", "-json"]).is_empty());
+    let found = documents(&["test", "-json", "-verbose"]);
+    let [planned, applied] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        (&planned["type"], &planned["@testrun"]),
+        (&"test_plan".into(), &"planned".into())
+    );
+    assert_eq!(
+        (&applied["type"], &applied["@testrun"]),
+        (&"test_state".into(), &"applied".into())
+    );
+    let (plan, state) = (&planned["test_plan"], &applied["test_state"]);
+    assert_eq!(plan["resource_changes"][0]["address"], "random_string.a");
+    assert_eq!(plan["resource_changes"][0]["change"]["after"]["length"], 4);
+    assert_eq!(plan["output_changes"]["a"]["after_unknown"], true);
+    let resources = state["root_module"]["resources"].as_array().unwrap();
+    assert_eq!(resources.len(), 2, "{state}");
+    assert_eq!(state["outputs"]["a"]["value"].as_str().unwrap().len(), 10);
+    for document in [plan, state] {
+        let schema = &document["provider_schemas"]["registry.terraform.io/hashicorp/random"];
+        assert!(schema["resource_schemas"]["random_string"].is_object(), "{document}");
+    }
 }

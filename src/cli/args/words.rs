@@ -1,4 +1,4 @@
-//! Shell words: how `TF_CLI_ARGS` is split.
+//! Shell words: how `TF_CLI_ARGS` is split, and how a command line is shown.
 
 /// Splits text into words as a shell does with quotes and backslashes, without expanding anything.
 pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
@@ -43,6 +43,20 @@ pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
     Ok(words)
 }
 
+/// Words as one line that a shell splits into them again.
+#[must_use]
+pub fn joined(words: &[String]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:@%+,".contains(c);
+    let one = |word: &String| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    words.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,5 +70,12 @@ mod tests {
         assert!(split("'a").is_err());
         assert!(split("a\\").is_err());
         assert!(split("\"a").is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn joined_words_are_split_into_the_same(words in proptest::collection::vec("[ -~äß\n]{0,12}", 0..5)) {
+            proptest::prop_assert_eq!(split(&joined(&words)).unwrap(), words);
+        }
     }
 }

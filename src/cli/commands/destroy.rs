@@ -63,6 +63,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation, &arguments.variables),
         auto_approve: arguments.auto_approve,
         verb: Verb::Destroy,
+        saved: None,
     };
     Ok(direct(session, &work, &options))
 }

@@ -275,6 +275,7 @@ fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &A
     let session = Session {
         original_dir,
         compact_warnings: parsed.compact_warnings,
+        typed: parsed.typed.clone(),
         ..Session::new(ui.clone(), env, builtins, cli_config, working_dir)
     };
     dispatch(session, parsed)
@@ -293,6 +294,8 @@ struct Parsed {
     /// The command's words, and its arguments with those of the environment.
     path: String,
     arguments: Vec<String>,
+    /// The whole command line, as it was typed.
+    typed: Vec<String>,
 }
 
 fn find(path: &str) -> Option<&'static Command> {
@@ -301,7 +304,10 @@ fn find(path: &str) -> Option<&'static Command> {
 
 impl Parsed {
     fn new(arguments: &[String], env: &Env) -> Result<Parsed, String> {
-        let mut parsed = Parsed::default();
+        let mut parsed = Parsed {
+            typed: arguments.to_vec(),
+            ..Parsed::default()
+        };
         let mut rest = arguments.iter().peekable();
         while let Some(argument) = rest.peek() {
             let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));

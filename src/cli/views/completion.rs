@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use engine::apply::{Completion, UnfinishedOperation};
 use engine::plan::Action;
 
+use crate::args::words::joined;
+use crate::program;
 use crate::verb::Verb;
 
 /// How many operations are listed one by one.
@@ -36,6 +38,52 @@ pub fn text(verb: Verb, completion: &Completion) -> Option<String> {
     );
     list(&mut out, "Not begun:", not_begun);
     Some(out)
+}
+
+/// How to go on: the command as it was typed, or that for a new plan in place of the saved one, which is of no use any more.
+/// Values of variables are left out: they may be secrets. Nothing if running the command again would do more than go on.
+#[must_use]
+pub fn next(typed: &[String], saved: Option<&str>) -> Option<String> {
+    let again_is_more = |word: &str| {
+        let flag = word.strip_prefix('-').map(|flag| flag.trim_start_matches('-'));
+        flag.is_some_and(|flag| flag.starts_with("replace") || flag.starts_with("invoke"))
+    };
+    if typed.is_empty() || typed.iter().any(|word| again_is_more(word)) {
+        return None;
+    }
+    let command = program::command();
+    let Some(saved) = saved else {
+        let words = without_values(typed);
+        return Some(format!("\nTo go on, run again:\n  {command} {}\n", joined(&words)));
+    };
+    let global = typed.iter().take_while(|word| word.starts_with('-')).cloned();
+    let global: String = global.map(|word| joined(&[word]) + " ").collect();
+    let file = joined(&[saved.to_owned()]);
+    Some(format!(
+        "\nTo go on, make a new plan and apply it:\n  {command} {global}plan -out={file}\n  {command} {global}apply {file}\n"
+    ))
+}
+
+/// The words without the values of variables.
+fn without_values(typed: &[String]) -> Vec<String> {
+    let mut value = false;
+    typed
+        .iter()
+        .map(|word| {
+            let given = if std::mem::take(&mut value) {
+                Some(("", word.as_str()))
+            } else {
+                ["-var=", "--var="]
+                    .iter()
+                    .find_map(|flag| Some((*flag, word.strip_prefix(flag)?)))
+            };
+            value = matches!(word.as_str(), "-var" | "--var");
+            match given.and_then(|(flag, variable)| Some((flag, variable.split_once('=')?.0))) {
+                Some((flag, name)) => format!("{flag}{name}=…"),
+                None => word.clone(),
+            }
+        })
+        .collect()
 }
 
 fn list(out: &mut String, title: &str, operations: &[UnfinishedOperation]) {
@@ -84,6 +132,25 @@ mod tests {
             action: Some(Action::Create),
         };
         (0..count).map(one).collect()
+    }
+
+    #[test]
+    fn the_command_to_go_on_has_no_values_of_variables() {
+        let words = |text: &str| text.split('|').map(str::to_owned).collect::<Vec<_>>();
+        let of = |text: &str, saved| next(&words(text), saved).unwrap();
+        assert_eq!(of("apply", None), "\nTo go on, run again:\n  monoform apply\n");
+        assert_eq!(
+            of(
+                "-chdir=my dir|apply|-var|key=s3cr3t|-var=b=c=d|-target=t.n[\"a\"]|-var-file=x.tfvars",
+                None
+            ),
+            "\nTo go on, run again:\n  monoform '-chdir=my dir' apply -var 'key=…' '-var=b=…' '-target=t.n[\"a\"]' -var-file=x.tfvars\n"
+        );
+        assert_eq!(
+            of("-chdir=d|apply|-parallelism=3|a plan", Some("a plan")),
+            "\nTo go on, make a new plan and apply it:\n  monoform -chdir=d plan -out='a plan'\n  monoform -chdir=d apply 'a plan'\n"
+        );
+        assert_eq!(next(&words("apply|-replace=t.n"), None), None);
     }
 
     #[test]
