@@ -41,7 +41,10 @@ fn an_interrupted_apply_stops_and_saves() {
             apply
                 .stderr
                 .contains("Apply incomplete: of 3 operations, 1 completed, 1 failed, 0 aborted, 1 not begun.")
-                && apply.stderr.contains("terraform_data.after (create)"),
+                && apply.stderr.contains("terraform_data.after (create)")
+                && apply
+                    .stderr
+                    .ends_with("\nTo go on, run again:\n  monoform apply -no-color -auto-approve\n"),
             "{}",
             apply.all()
         );
