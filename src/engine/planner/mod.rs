@@ -19,6 +19,7 @@ mod moves;
 mod objects;
 mod outputs;
 mod relevance;
+mod relevant_path;
 mod targets;
 mod tasks;
 mod unmatched;

@@ -12,6 +12,7 @@ use lang::refs::{Reference, references_in_body, references_in_expr};
 use schema::{BlockSchema, Nesting};
 use syntax::ast::{Body, Expr, TraversalStep};
 
+use super::relevant_path::known_steps;
 use crate::plan::{Action, Mode, OutputChange, ResourceChange};
 use provider::Schemas;
 use std::sync::Arc;
@@ -90,7 +91,7 @@ fn path(steps: &[TraversalStep]) -> Path {
     )
 }
 
-impl Search<'_> {
+impl<'s> Search<'s> {
     fn add(&mut self, module: &ModuleInstance, within: Option<&Resource>, references: Vec<Reference>) {
         for reference in references {
             let at = path(&reference.remaining);
@@ -109,10 +110,11 @@ impl Search<'_> {
                 Referenceable::ResourceInstance(i) => Some((&i.resource, i.key.clone())),
                 _ => None,
             };
-            // The content of a dynamic block that is not there may name what is not declared.
-            let declared = |r: &Resource| self.config.resource(&r.in_module(&module.module())).is_some();
-            if let Some((resource, key)) = resource.filter(|(r, _)| declared(r)) {
-                let address = resource.absolute(module).instance(key);
+            // The content of a dynamic block that is not there may name what is not declared, and has no schema.
+            if let Some((resource, key)) = resource
+                && let Some(schema) = self.schema(&resource.in_module(&module.module()))
+            {
+                let (address, at) = (resource.absolute(module).instance(key), known_steps(schema, at));
                 self.attributes.insert(format!("{address} {at}"), (address, at));
             }
             self.pending.push(PendingReference {
@@ -121,6 +123,14 @@ impl Search<'_> {
                 reference,
             });
         }
+    }
+
+    /// The schema of a resource that is declared.
+    fn schema(&self, address: &addrs::ConfigResource) -> Option<&'s BlockSchema> {
+        self.config.resource(address)?;
+        let provider = self.config.provider_for(address).provider;
+        let (mode, ty) = (address.resource.mode, &address.resource.ty);
+        Some(&self.schemas.resource(&provider, mode, ty)?.block)
     }
 
     fn expression(&mut self, module: &ModuleInstance, expr: &Expr) {
@@ -140,15 +150,9 @@ impl Search<'_> {
         let config = self.config;
         let address = resource.config();
         let Some(block) = config.resource(&address) else { return };
-        let provider = config.provider_for(&address).provider;
-        let Some(schema) = self
-            .schemas
-            .resource(&provider, address.resource.mode, &address.resource.ty)
-        else {
-            return;
-        };
+        let Some(schema) = self.schema(&address) else { return };
         let mut references = Vec::new();
-        part(&block.body, &schema.block, steps, &mut references);
+        part(&block.body, schema, steps, &mut references);
         self.add(&resource.module, Some(&resource.resource), references);
     }
 
