@@ -1,5 +1,5 @@
-//! What follows from the content of a block: computed when it is first asked for, and kept. Objects are decoded, merged and
-//! marked by the thousand under one schema, and those of large providers have hundreds of attributes at several depths.
+//! Values derived from the content of a block schema: computed on first use, then cached. Objects are decoded, merged and marked
+//! by the thousand under one schema, and schemas of large providers have hundreds of attributes at several depths.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +8,7 @@ use cty::{Type, Value};
 
 use crate::{AttributeSchema, AttributeType, BlockSchema, Nesting};
 
-/// What is kept. A copy starts with nothing, so that it may be changed.
+/// The cache. A clone starts with an empty one, so that the clone may be changed.
 #[derive(Default)]
 pub struct Derived {
     object: OnceLock<Arc<ObjectType>>,

@@ -1,8 +1,7 @@
 //! Schemas: the shape of configuration blocks and of the objects that a provider stores.
 //!
-//! [`shape`] has the data: blocks, attributes, nesting. [`derived`] has what follows from them, the type that a schema implies
-//! above all. [`marking`] applies
-//! sensitive and write-only attributes of a schema to values, [`deprecation`] what it deprecates. [`IdentitySchema`] is
+//! [`shape`] has the data: blocks, attributes, nesting. [`derived`] computes and caches the type that a schema
+//! implies, and more. [`marking`] applies sensitive and write-only attributes of a schema to values, [`deprecation`] what it deprecates. [`IdentitySchema`] is
 //! that of the identities of a resource type. A schema is data, whether it comes from a provider or
 //! from the language itself.
 //!

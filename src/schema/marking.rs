@@ -100,7 +100,7 @@ pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
         return object.clone();
     }
     let changed = change(&Node::Block(schema), object, &|attribute, value| {
-        // What is null already stays as it is, unless it is marked.
+        // A null without marks needs no replacement.
         let stays = value.is_null() && value.marks().is_empty();
         (attribute.write_only && !stays).then(|| Value::null(value.ty().clone()))
     });

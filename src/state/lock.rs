@@ -279,15 +279,20 @@ fn attempt(path: &Path) -> Result<Option<(File, bool)>, StateError> {
     }
 }
 
-/// Locks an open file for this process, unless another has locked it.
-pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-    let whole = libc::flock {
-        l_type: libc::F_WRLCK as libc::c_short,
+/// A request about a lock of this type (`F_WRLCK`, `F_UNLCK`) on a file from its beginning to its end.
+fn whole_file(lock_type: libc::c_int) -> libc::flock {
+    libc::flock {
+        l_type: lock_type as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
         l_start: 0,
         l_len: 0,
         l_pid: 0,
-    };
+    }
+}
+
+/// Locks an open file for this process, unless another has locked it.
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
+    let whole = whole_file(libc::F_WRLCK);
     match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
         Ok(_) => Ok(true),
         Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
@@ -298,26 +303,14 @@ pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
 /// Ends the lock of an open file. Closing the file alone would not do: a program that another thread starts has the same
 /// open file until it is executed, and keeps the lock for that long.
 pub(crate) fn unlock(file: &File) {
-    let whole = libc::flock {
-        l_type: libc::F_UNLCK as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    };
+    let whole = whole_file(libc::F_UNLCK);
     // If that fails, the lock ends when the last of them closes the file.
     let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole));
 }
 
 /// Whether nobody holds the lock of an open file.
 pub(crate) fn is_free(file: &File) -> io::Result<bool> {
-    let mut whole = libc::flock {
-        l_type: libc::F_WRLCK as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    };
+    let mut whole = whole_file(libc::F_WRLCK);
     fcntl(file, FcntlArg::F_OFD_GETLK(&mut whole))?;
     Ok(whole.l_type == libc::F_UNLCK as libc::c_short)
 }

@@ -23,7 +23,9 @@ fn inputs(w: &Workspace) -> Vec<(String, serde_json::Value, serde_json::Value)> 
 #[test]
 fn an_interrupted_apply_stops_and_saves() {
     for signal in ["INT", "TERM", "HUP"] {
-        let w = Workspace::with(&[("main.tf", WAITING)]);
+        // An empty value counts as not set.
+        let automation = if signal == "HUP" { "1" } else { "" };
+        let w = Workspace::with(&[("main.tf", WAITING)]).env("TF_IN_AUTOMATION", automation);
         let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
         until("the provisioner runs", || w.exists("started"));
         let began = Instant::now();
@@ -41,10 +43,15 @@ fn an_interrupted_apply_stops_and_saves() {
             apply
                 .stderr
                 .contains("Apply incomplete: of 3 operations, 1 completed, 1 failed, 0 aborted, 1 not begun.")
-                && apply.stderr.contains("terraform_data.after (create)")
-                && apply
-                    .stderr
-                    .ends_with("\nTo go on, run again:\n  monoform apply -no-color -auto-approve\n"),
+                && apply.stderr.contains("terraform_data.after (create)"),
+            "{}",
+            apply.all()
+        );
+        let hint = "\nTo go on, run again:\n  monoform apply -no-color -auto-approve\n";
+        assert_eq!(apply.stderr.ends_with(hint), automation.is_empty(), "{}", apply.all());
+        assert_eq!(
+            apply.stderr.contains("To go on"),
+            automation.is_empty(),
             "{}",
             apply.all()
         );

@@ -36,7 +36,7 @@ struct Street {
     /// Its lamps.
     #[member(block().computed())]
     lamp: Attr<Vec<Lamp>>,
-    /// What stands at its ends.
+    /// Its signs, one at each end.
     #[member(block().max_items(2))]
     sign: Vec<Sign>,
 }

@@ -72,7 +72,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation, &arguments.variables),
         auto_approve: arguments.auto_approve,
         verb: Verb::Apply,
-        saved: positional.first().map(Path::new),
+        saved: positional.first().map(String::as_str),
     };
     if let Some(path) = positional.first() {
         if session.form == Form::Summary {
@@ -107,8 +107,8 @@ pub struct Work<'a> {
     pub auto_approve: bool,
     /// The command.
     pub verb: Verb,
-    /// The saved plan, if it is one.
-    pub saved: Option<&'a Path>,
+    /// The path of the saved plan, if it is one.
+    pub saved: Option<&'a str>,
 }
 
 /// Carries out a saved plan.
@@ -276,9 +276,10 @@ fn perform(
     let destroying = work.verb == Verb::Destroy;
     if let (None, Some(text)) = (&session.stream, unfinished) {
         // Standard output is what it is elsewhere.
-        let saved = work.saved.and_then(Path::to_str);
-        let next = views::completion::next(&session.typed, saved).unwrap_or_default();
-        session.ui.err(format!("\n{text}{next}"));
+        let hint = (!session.env.in_automation()).then(|| views::completion::next(&session.typed, work.saved));
+        session
+            .ui
+            .err(format!("\n{text}{}", hint.flatten().unwrap_or_default()));
     }
     if !failed {
         summary(session, plan, destroying, done);

@@ -525,7 +525,7 @@ fn is_file(path: &str) -> bool {
     Path::new(path).is_file()
 }
 
-/// The declaration of a command, for tests of what is written about commands.
+/// The clap declaration of a command, for tests of the guides.
 #[cfg(test)]
 pub(crate) fn declared(path: &str) -> Option<clap::Command> {
     find(path).map(Command::declared)

@@ -80,7 +80,7 @@ pub(super) fn resource_changes(plan: &Plan) -> Vec<Json> {
     changes(&plan.changes, Some(plan))
 }
 
-/// What was changed outside.
+/// The drift: changes that the refresh has found.
 pub(super) fn drift(plan: &Plan) -> Vec<Json> {
     changes(&plan.drift, None)
 }

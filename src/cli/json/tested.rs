@@ -1,5 +1,5 @@
-//! What `test -json -verbose` writes of the plan or the state of a run. These documents have other keys than those of `show
-//! -json`, and the schemas of the providers with them: with these, what is shown to a person can be made from them.
+//! The documents of `test -json -verbose`: the plan or the state of a run. Their keys differ from those of `show -json`, and they
+//! include the provider schemas, so that a program can render them.
 
 use engine::plan::Plan;
 use provider::Schemas;

@@ -157,7 +157,7 @@ impl Applier<'_> {
                 .dependency_evaluation
                 .evaluate(evaluator, &block)
                 .and_then(|()| block_visits::check_output(evaluator, &instance, root, name, severity))
-                // What was known when planned is not evaluated again, so that nobody is warned of it twice.
+                // An output whose planned value is wholly known is not evaluated again: that would repeat its warnings.
                 .and_then(|()| match &planned.after {
                     known if known.is_wholly_known() => Ok(known.clone()),
                     _ => evaluator.output(&instance, root, name),

@@ -110,7 +110,7 @@ impl<'s> Search<'s> {
                 Referenceable::ResourceInstance(i) => Some((&i.resource, i.key.clone())),
                 _ => None,
             };
-            // The content of a dynamic block that is not there may name what is not declared, and has no schema.
+            // The content of a dynamic block without elements may refer to undeclared resources, which have no schema.
             if let Some((resource, key)) = resource
                 && let Some(schema) = self.schema(&resource.in_module(&module.module()))
             {

@@ -1,5 +1,5 @@
-//! The path of a relevant attribute: the steps of a reference, as far as the schema knows where they lead. Nothing is known of
-//! what is inside a value of any type, or of an element of a set. Indexes have the type of the collection's keys.
+//! The path of a relevant attribute: the steps of a reference, cut at the first one that the schema does not have. Nothing
+//! inside an attribute of dynamic type or a set has a path. Indexes are converted to the collection's key type.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ fn plain(ty: &Type, steps: &[Step], out: &mut Vec<Step>) {
     }
 }
 
-/// Takes the step to one of several blocks or objects; what is behind it.
+/// Moves the index of a nested block or object to `out`, if its nesting has one. Returns the remaining steps.
 fn element<'s>(nesting: Nesting, steps: &'s [Step], out: &mut Vec<Step>) -> Option<&'s [Step]> {
     match nesting {
         Nesting::Single | Nesting::Group => Some(steps),
@@ -99,7 +99,7 @@ fn element<'s>(nesting: Nesting, steps: &'s [Step], out: &mut Vec<Step>) -> Opti
     }
 }
 
-/// The first step as the name of an attribute, and what is behind it.
+/// The first step as the name of an attribute, and the remaining steps.
 fn attribute_step(steps: &[Step]) -> Option<(Arc<str>, &[Step])> {
     let (first, rest) = steps.split_first()?;
     let name = match first {
@@ -109,7 +109,7 @@ fn attribute_step(steps: &[Step]) -> Option<(Arc<str>, &[Step])> {
     Some((name, rest))
 }
 
-/// Takes the first step as an index of this type; what is behind it.
+/// Moves the first step to `out`, as an index of this type. Returns the remaining steps.
 fn index<'s>(ty: &Type, steps: &'s [Step], out: &mut Vec<Step>) -> Option<&'s [Step]> {
     let (first, rest) = steps.split_first()?;
     let key = match first {
