@@ -28,23 +28,22 @@ impl Side {
             .run_program(self.program, &["apply", "-no-color", "-auto-approve"])
     }
 
-    /// What it says of the object, without what is different every time.
-    fn lines(&self, ran: &Ran) -> Vec<String> {
+    /// What it says of the object, without what is different every time; and, sorted, what the scripts there wrote.
+    fn lines(&self, ran: &Ran) -> (Vec<String>, Vec<String>) {
         let here = self.w.dir().display().to_string();
         let lines = (ran.stdout.lines())
             .filter(|line| line.starts_with("terraform_data."))
             // On a slow machine.
             .filter(|line| !line.contains(": Still "));
-        // What a command leaves without an end of the line, Terraform now and then shows when the next provisioner has begun.
-        let (late, lines): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.ends_with(": rest"));
-        let lines = lines.into_iter().chain(late);
-        lines
+        let (mut written, told): (Vec<String>, Vec<String>) = lines
             .map(|line| line.replace(&here, "HERE"))
             .map(|line| line.split(" after ").next().unwrap_or_default().to_owned())
             .map(|line| line.split(" [id=").next().unwrap_or_default().to_owned())
             .map(|line| line.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect())
             .map(without_repetition)
-            .collect()
+            .partition(|line| written_there(line));
+        written.sort();
+        (told, written)
     }
 
     fn statuses(&self) -> Vec<(String, String)> {
@@ -53,6 +52,15 @@ impl Side {
         let one = |r: &serde_json::Value| (r["name"].to_string(), r["instances"][0]["status"].to_string());
         resources.iter().map(one).collect()
     }
+}
+
+/// Whether a script wrote this line, not the provisioner itself.
+fn written_there(line: &str) -> bool {
+    let Some((_, text)) = line.split_once(" (remote-exec): ") else {
+        return false;
+    };
+    let of_the_connection = text.starts_with("Connect") || (text.starts_with("  ") && text.contains(": "));
+    !of_the_connection
 }
 
 /// Numbers have a different length each time.
@@ -65,6 +73,18 @@ fn without_repetition(line: String) -> String {
     }
     out
 }
+
+/// What the scripts of "order and output" write, each once.
+const SCRIPT_LINES: [&str; 8] = [
+    "): one",
+    "):   two",
+    "): three",
+    "): four",
+    "): rest",
+    "): failing",
+    "): script a",
+    "): script b",
+];
 
 pub fn terraform() {
     let (with_sftp, without) = (Sshd::usual(), Sshd::start(""));
@@ -165,7 +185,21 @@ provisioner \"local-exec\" {{
                 )
             });
             assert_eq!(ours.0, theirs.0, "{name}\n{}\n{}", ours.2, theirs.2);
-            assert_eq!(ours.1, theirs.1, "{name}\n{}\n{}", ours.2, theirs.2);
+            let ((told, mut written), (peer_told, peer_written)) = (ours.1, theirs.1);
+            assert_eq!(told, peer_told, "{name}\n{}\n{}", ours.2, theirs.2);
+            // Terraform goes on before it has read all that a script wrote: its lines can come late, or never.
+            for line in peer_written {
+                let at = written.iter().position(|one| *one == line);
+                let at = at.unwrap_or_else(|| panic!("{name}: without {line:?}\n{}\n{}", ours.2, theirs.2));
+                written.remove(at);
+            }
+            let known = |line: &String| SCRIPT_LINES.iter().any(|one| line.ends_with(one));
+            assert!(written.iter().all(known), "{name}: lines of our own {written:?}");
+            if *name == "order and output" {
+                for line in SCRIPT_LINES {
+                    assert_eq!(ours.2.matches(&format!("{line}\n")).count(), 1, "{line}\n{}", ours.2);
+                }
+            }
         }
     }
 }
