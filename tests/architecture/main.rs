@@ -33,6 +33,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-provider", &["schema", "syntax", "cty"]),
     ("monoform-state", &["cty", "files"]),
     ("monoform-archive", &["files"]),
+    ("monoform-pack", &["archive", "files"]),
     ("monoform-trust", &[]),
     ("monoform-net", &["trust", "files"]),
     ("monoform-tfe", &["net", "files"]),

@@ -1,0 +1,325 @@
+//! Differences: what a new pack has and an older one does not have, so that an update is carried over as a small file.
+//!
+//! ```text
+//! parts      bytes of the new pack that the older one does not have: frames as they are; the executable as a Zstandard frame
+//!            that refers to the older executable
+//! plan       JSON: which bytes of the new pack come from where, and the checksums of both packs
+//! trailer    as that of a pack, with the plan in the place of the index, and eight more bytes that tell the two apart
+//! ```
+//!
+//! What [`apply`] makes is the new pack, byte for byte, with its signature.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek as _, SeekFrom, Write};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{PackError, damaged, read_error, write_error};
+use crate::format::{TRAILER, Trailer};
+use crate::index::Blob;
+use crate::read::{Pack, Section};
+
+/// The only format there is.
+const FORMAT: u32 = 1;
+/// What a difference ends with, behind a trailer.
+const MAGIC: [u8; 8] = *b"MONODIFF";
+/// How long a plan may be.
+const LONGEST_PLAN: u64 = 1 << 28;
+/// The level at which an executable is compressed with the older one for reference.
+const LEVEL: i32 = 9;
+/// The largest executable that is held in memory for that. The window of the compression must reach over both.
+const LARGEST_REFERENCE: u64 = 1 << 29;
+/// The logarithm of that window.
+const WINDOW: u32 = 30;
+
+/// How the new pack is put together.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plan {
+    format: u32,
+    /// The identity of the older pack.
+    since: String,
+    /// The length and the SHA-256 of the new pack.
+    length: u64,
+    sha256: String,
+    /// From the beginning to the end.
+    parts: Vec<Part>,
+}
+
+/// A stretch of the new pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Part {
+    /// Bytes of the older pack.
+    Old { offset: u64, length: u64 },
+    /// Bytes of the difference.
+    New { offset: u64, length: u64 },
+    /// A frame of the difference that unpacks to so many bytes; it refers to the first bytes of the older pack.
+    Changed {
+        offset: u64,
+        length: u64,
+        size: u64,
+        reference: u64,
+    },
+}
+
+/// Writes the difference between two packs; returns how many bytes it has. `path` is where it will be, for errors.
+///
+/// # Errors
+/// A pack cannot be read, or the difference cannot be written.
+pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Result<u64, PackError> {
+    let failed = write_error(path);
+    let mut offset = 0;
+    let mut parts: Vec<Part> = Vec::new();
+    let (old_index, new_index) = (old.index(), new.index());
+    let (before, now) = (&old_index.executable, &new_index.executable);
+    if (before.size, &before.sha256) == (now.size, &now.sha256) {
+        parts.push(Part::Old {
+            offset: 0,
+            length: now.size,
+        });
+    } else {
+        let frame = changed(old, new).map_err(read_error(new.path()))?;
+        out.write_all(&frame).map_err(failed)?;
+        parts.push(Part::Changed {
+            offset,
+            length: frame.len() as u64,
+            size: now.size,
+            reference: reference(before.size),
+        });
+        offset += frame.len() as u64;
+    }
+    let there: BTreeMap<&str, &Blob> = old_index
+        .blobs
+        .iter()
+        .map(|blob| (blob.stored.as_str(), blob))
+        .collect();
+    for blob in &new_index.blobs {
+        match there.get(blob.stored.as_str()).filter(|old| old.length == blob.length) {
+            Some(same) => push(
+                &mut parts,
+                Part::Old {
+                    offset: same.offset,
+                    length: same.length,
+                },
+            ),
+            None => {
+                take(new.section(blob.offset, blob.length), out, new.path(), path)?;
+                push(
+                    &mut parts,
+                    Part::New {
+                        offset,
+                        length: blob.length,
+                    },
+                );
+                offset += blob.length;
+            }
+        }
+    }
+    let length = take(new.end(), out, new.path(), path)?;
+    push(&mut parts, Part::New { offset, length });
+    offset += length;
+    let mut whole = File::open(new.path()).map_err(read_error(new.path()))?;
+    let (sha256, length) = crate::write::digest(&mut whole).map_err(read_error(new.path()))?;
+    let plan = Plan {
+        format: FORMAT,
+        since: old.identity(),
+        length,
+        sha256,
+        parts,
+    };
+    let plan = serde_json::to_vec(&plan).map_err(|e| failed(e.into()))?;
+    let trailer = Trailer::new(offset, &plan, 0).to_bytes();
+    for part in [&plan[..], &trailer, &MAGIC] {
+        out.write_all(part).map_err(failed)?;
+    }
+    Ok(offset + plan.len() as u64 + TRAILER + MAGIC.len() as u64)
+}
+
+/// Adds a part; what follows the last one in the same file becomes one with it.
+fn push(parts: &mut Vec<Part>, part: Part) {
+    match (parts.last_mut(), part) {
+        (
+            Some(Part::Old { offset, length }),
+            Part::Old {
+                offset: next,
+                length: more,
+            },
+        )
+        | (
+            Some(Part::New { offset, length }),
+            Part::New {
+                offset: next,
+                length: more,
+            },
+        ) if *offset + *length == next => {
+            *length += more;
+        }
+        _ => parts.push(part),
+    }
+}
+
+fn take(mut from: Section<'_>, out: &mut impl Write, source: &Path, target: &Path) -> Result<u64, PackError> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut taken = 0;
+    loop {
+        let count = from.read(&mut buffer).map_err(read_error(source))?;
+        let Some(part) = buffer.get(..count).filter(|part| !part.is_empty()) else {
+            return Ok(taken);
+        };
+        out.write_all(part).map_err(write_error(target))?;
+        taken += part.len() as u64;
+    }
+}
+
+/// How much of an older executable a newer one refers to.
+fn reference(size: u64) -> u64 {
+    if size > LARGEST_REFERENCE { 0 } else { size }
+}
+
+fn first_bytes(pack: &Pack, length: u64) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    pack.section(0, length).read_to_end(&mut out)?;
+    match out.len() as u64 == length {
+        true => Ok(out),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// The new executable as a frame that refers to the older one.
+fn changed(old: &Pack, new: &Pack) -> io::Result<Vec<u8>> {
+    let size = new.index().executable.size;
+    let known = first_bytes(old, reference(old.index().executable.size))?;
+    let mut encoder = zstd::stream::write::Encoder::with_ref_prefix(Vec::new(), LEVEL, &known)?;
+    encoder.set_pledged_src_size(Some(size))?;
+    encoder.window_log(WINDOW)?;
+    encoder.long_distance_matching(true)?;
+    io::copy(&mut new.section(0, size), &mut encoder)?;
+    encoder.finish()
+}
+
+/// Writes the new pack that a difference makes of an older one. `path` is where it will be, for errors.
+///
+/// # Errors
+/// The difference does not belong to the older pack, one of the two is damaged, or the new pack cannot be written.
+pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -> Result<(), PackError> {
+    let mut file = File::open(difference).map_err(read_error(difference))?;
+    let (plan, end) = read_plan(&mut file, difference)?;
+    if plan.since != old.identity() {
+        return Err(PackError::OtherPack {
+            difference: difference.to_owned(),
+            to: old.path().to_owned(),
+            reason: "it was made for another pack".to_owned(),
+        });
+    }
+    let wrong = damaged(difference);
+    let mut written = Summed {
+        out,
+        sum: Sha256::new(),
+        length: 0,
+    };
+    for part in &plan.parts {
+        match *part {
+            Part::Old { offset, length } => {
+                let taken = take(old.section(offset, length), &mut written, old.path(), path)?;
+                if taken != length {
+                    return Err(damaged(old.path())("it is too short".to_owned()));
+                }
+            }
+            Part::New { offset, length } => {
+                let inside = offset.checked_add(length).is_some_and(|last| last <= end);
+                if !inside {
+                    return Err(wrong("a part of it is missing".to_owned()));
+                }
+                file.seek(SeekFrom::Start(offset)).map_err(read_error(difference))?;
+                io::copy(&mut (&file).take(length), &mut written).map_err(write_error(path))?;
+            }
+            Part::Changed {
+                offset,
+                length,
+                size,
+                reference: used,
+            } => {
+                if used != reference(old.index().executable.size) || size > plan.length {
+                    return Err(wrong("it refers to another executable".to_owned()));
+                }
+                let known = first_bytes(old, used).map_err(read_error(old.path()))?;
+                file.seek(SeekFrom::Start(offset)).map_err(read_error(difference))?;
+                let frame = io::BufReader::new((&file).take(length));
+                let unpacked = zstd::stream::read::Decoder::with_ref_prefix(frame, &known).and_then(|mut decoder| {
+                    decoder.window_log_max(WINDOW)?;
+                    io::copy(&mut decoder.take(size), &mut written)
+                });
+                match unpacked {
+                    Ok(_) => {}
+                    Err(e) if e.kind() == io::ErrorKind::StorageFull => return Err(write_error(path)(e)),
+                    Err(e) => return Err(wrong(format!("its executable cannot be unpacked: {e}"))),
+                }
+            }
+        }
+    }
+    if written.length != plan.length || HEXLOWER.encode(&written.sum.finalize()) != plan.sha256 {
+        return Err(wrong("what it makes is not the new pack".to_owned()));
+    }
+    Ok(())
+}
+
+/// The plan of a difference, and where its parts end.
+fn read_plan(file: &mut File, path: &Path) -> Result<(Plan, u64), PackError> {
+    let (failed, wrong) = (read_error(path), damaged(path));
+    let length = file.metadata().map_err(failed)?.len();
+    let mut last = [0; TRAILER as usize + MAGIC.len()];
+    let none = || PackError::NotPackable {
+        path: path.to_owned(),
+        reason: "it is not a difference that \"pack -since\" has made, or its end is missing".to_owned(),
+    };
+    let at = length.checked_sub(last.len() as u64).ok_or_else(none)?;
+    file.read_exact_at(&mut last, at).map_err(failed)?;
+    let trailer = last.strip_suffix(&MAGIC).and_then(|bytes| bytes.try_into().ok());
+    let trailer = trailer.and_then(Trailer::read).ok_or_else(none)?;
+    let fits = trailer
+        .file_length()
+        .and_then(|own| own.checked_add(MAGIC.len() as u64))
+        == Some(length);
+    if !fits || trailer.index_length > LONGEST_PLAN {
+        return Err(wrong("its last bytes do not fit its length".to_owned()));
+    }
+    let mut plan = vec![0; usize::try_from(trailer.index_length).unwrap_or_default()];
+    file.read_exact_at(&mut plan, trailer.index_offset).map_err(failed)?;
+    if Sha256::digest(&plan)[..] != trailer.index_sum {
+        return Err(wrong("its plan has another checksum".to_owned()));
+    }
+    let plan: Plan = serde_json::from_slice(&plan).map_err(|e| wrong(format!("its plan is not valid: {e}")))?;
+    match plan.format {
+        FORMAT => Ok((plan, trailer.index_offset)),
+        format => Err(PackError::Format {
+            path: path.to_owned(),
+            format,
+        }),
+    }
+}
+
+/// What is written, with its checksum and length.
+struct Summed<'w, W> {
+    out: &'w mut W,
+    sum: Sha256,
+    length: u64,
+}
+
+impl<W: Write> Write for Summed<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.sum.update(bytes.get(..count).unwrap_or_default());
+        self.length += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

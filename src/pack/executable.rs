@@ -1,0 +1,164 @@
+//! Executables of this program: what a pack begins with.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use addrs::platform::Platform;
+use memchr::memmem;
+
+use crate::error::{PackError, read_error};
+use crate::read::Pack;
+
+/// By this and the version behind it, an executable of this program is recognized: it stands among its constants.
+#[used]
+static MARK: &[u8] = concat!("monoform-executable ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
+
+/// How long the fixed part of the mark is.
+const FIXED: usize = "monoform-executable ".len();
+
+/// An executable of this program, without a pack behind it.
+#[derive(Clone, Debug)]
+pub struct Executable {
+    /// The file it is in.
+    pub path: PathBuf,
+    /// How many bytes of the file are the executable.
+    pub size: u64,
+    /// The platform it runs on.
+    pub platform: Platform,
+    /// Its version of Monoform.
+    pub version: String,
+}
+
+impl Executable {
+    /// The executable in a file. Of a pack, the part before what it carries, where that is allowed.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not an executable of this program, or is a pack where that is not allowed.
+    pub fn open(path: &Path, of_a_pack: bool) -> Result<Executable, PackError> {
+        if let Some(pack) = Pack::find(path)? {
+            if !of_a_pack {
+                return Err(PackError::PackOfPacks(path.to_owned()));
+            }
+            let packed = &pack.index().executable;
+            return Ok(Executable {
+                path: path.to_owned(),
+                size: packed.size,
+                platform: packed.platform.clone(),
+                version: packed.version.clone(),
+            });
+        }
+        let failed = read_error(path);
+        let mut file = File::open(path).map_err(failed)?;
+        let size = file.metadata().map_err(failed)?.len();
+        let platform = platform(&mut file).map_err(failed)?;
+        let version = version(&mut file).map_err(failed)?;
+        match (platform, version) {
+            (Some(platform), Some(version)) => Ok(Executable {
+                path: path.to_owned(),
+                size,
+                platform,
+                version,
+            }),
+            _ => Err(PackError::NotMonoform(path.to_owned())),
+        }
+    }
+}
+
+/// The platform of an executable, by its first bytes: ELF, Mach-O or PE.
+fn platform(file: &mut File) -> io::Result<Option<Platform>> {
+    let mut head = [0; 1024];
+    let head = head_of(file, &mut head)?;
+    let word = |at: usize| -> Option<u16> { Some(u16::from_le_bytes(head.get(at..at + 2)?.try_into().ok()?)) };
+    let long = |at: usize| -> Option<u32> { Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?)) };
+    let named = |os: &str, arch: &str| Platform {
+        os: os.to_owned(),
+        arch: arch.to_owned(),
+    };
+    if head.starts_with(b"\x7fELF") {
+        // The numbers of processors are those of the ELF specification.
+        let arch = match word(18) {
+            Some(3) => "386",
+            Some(40) => "arm",
+            Some(62) => "amd64",
+            Some(183) => "arm64",
+            Some(243) => "riscv64",
+            Some(258) => "loong64",
+            Some(21) => "ppc64le",
+            _ => return Ok(None),
+        };
+        let os = match head.get(7) {
+            Some(9) => "freebsd",
+            _ => "linux",
+        };
+        return Ok(Some(named(os, arch)));
+    }
+    if long(0) == Some(0xfeed_facf) {
+        return Ok(match long(4) {
+            Some(0x0100_0007) => Some(named("darwin", "amd64")),
+            Some(0x0100_000c) => Some(named("darwin", "arm64")),
+            _ => None,
+        });
+    }
+    if head.starts_with(b"MZ") {
+        let at = long(0x3c).and_then(|at| usize::try_from(at).ok()).unwrap_or_default();
+        return Ok(match word(at.saturating_add(4)) {
+            Some(0x8664) => Some(named("windows", "amd64")),
+            Some(0xaa64) => Some(named("windows", "arm64")),
+            _ => None,
+        });
+    }
+    Ok(None)
+}
+
+fn head_of<'b>(file: &mut File, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest)? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    Ok(buffer.get(..filled).unwrap_or_default())
+}
+
+/// The version that stands behind the mark; `None` without a mark.
+fn version(file: &mut File) -> io::Result<Option<String>> {
+    /// More than a mark with its version has.
+    const OVERLAP: usize = 128;
+    file.seek(SeekFrom::Start(0))?;
+    let mut window = Vec::new();
+    let fixed = MARK.get(..FIXED).unwrap_or_default();
+    loop {
+        let kept = window.len().min(OVERLAP);
+        window.drain(..window.len() - kept);
+        if file.by_ref().take(1 << 22).read_to_end(&mut window)? == 0 {
+            return Ok(None);
+        }
+        for at in memmem::find_iter(&window, fixed) {
+            let rest = window.get(at + FIXED..).unwrap_or_default();
+            let text = rest.split(|b| *b == b'\n').next().unwrap_or_default();
+            let text = std::str::from_utf8(text).ok().filter(|_| text.len() < rest.len());
+            if let Some(version) = text.filter(|text| versions::Version::parse(text).is_ok()) {
+                return Ok(Some(version.to_owned()));
+            }
+        }
+    }
+}
+
+/// How long an ELF executable is by its own account; `None` for other files. What is behind that was appended.
+pub(crate) fn own_length(file: &mut File) -> io::Result<Option<u64>> {
+    let mut head = [0; 64];
+    let head = head_of(file, &mut head)?;
+    if !head.starts_with(b"\x7fELF\x02\x01") || head.len() < 64 {
+        return Ok(None);
+    }
+    // Of a 64-bit ELF header: where the table of sections begins, and the size and number of its entries. Linkers write it last.
+    let number = |at: usize, len: usize| -> u64 {
+        let bytes = head.get(at..at + len).unwrap_or_default();
+        bytes.iter().rev().fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
+    };
+    let table = number(40, 8);
+    Ok((table != 0).then(|| table.saturating_add(number(58, 2).saturating_mul(number(60, 2)))))
+}

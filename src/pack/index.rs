@@ -1,0 +1,203 @@
+//! The index of a pack: what it carries.
+
+use std::collections::BTreeSet;
+
+use addrs::Provider;
+use addrs::platform::Platform;
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use versions::Version;
+
+use crate::text;
+
+/// The only format there is.
+pub const FORMAT: u32 = 1;
+
+/// What a pack carries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Index {
+    /// The format: [`FORMAT`].
+    pub format: u32,
+    /// The executable that it begins with.
+    pub executable: PackedExecutable,
+    /// Content, in the order in which it is stored.
+    pub blobs: Vec<Blob>,
+    /// Provider packages, sorted by address, version and platform.
+    pub providers: Vec<PackedProvider>,
+    /// Files of a directory that modules are installed from, sorted by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<PackedFile>,
+    /// The CLI configuration: the blob of its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cli_config: Option<usize>,
+    /// Configurations, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub configurations: Vec<PackedConfiguration>,
+}
+
+/// The executable at the beginning of a pack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackedExecutable {
+    /// How many bytes it has.
+    pub size: u64,
+    /// Its SHA-256, in hexadecimal digits.
+    pub sha256: String,
+    /// The platform it runs on.
+    #[serde(with = "text")]
+    pub platform: Platform,
+    /// Its version of Monoform.
+    pub version: String,
+}
+
+/// The stored content of one or more files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blob {
+    /// Where its frame begins in the pack.
+    pub offset: u64,
+    /// How many bytes the frame has.
+    pub length: u64,
+    /// The SHA-256 of the frame.
+    pub stored: String,
+    /// How many bytes the content has.
+    pub size: u64,
+    /// The SHA-256 of the content.
+    pub sha256: String,
+}
+
+/// A file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackedFile {
+    /// Its path in what it belongs to, with slashes.
+    pub path: String,
+    /// Its content, as an index into [`Index::blobs`].
+    pub blob: usize,
+    /// Whether it can be executed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub executable: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// The package of a provider for one platform.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackedProvider {
+    /// The address.
+    #[serde(with = "text")]
+    pub address: Provider,
+    /// The version.
+    #[serde(with = "text")]
+    pub version: Version,
+    /// The platform.
+    #[serde(with = "text")]
+    pub platform: Platform,
+    /// Checksums for the lock file: that of this package, and those of packages of the same version for other platforms that were
+    /// known when it was packed.
+    pub hashes: BTreeSet<String>,
+    /// Its files, sorted by path.
+    pub files: Vec<PackedFile>,
+}
+
+impl PackedProvider {
+    /// The file that is run: the first at the top whose name is that of the provider, perhaps with more after `_` or a dot.
+    #[must_use]
+    pub fn executable(&self) -> Option<&PackedFile> {
+        let wanted = format!("terraform-provider-{}", self.address.ty);
+        self.files.iter().find(|file| {
+            let rest = file.path.strip_prefix(&wanted);
+            rest.is_some_and(|rest| !rest.contains('/') && (rest.is_empty() || rest.starts_with(['_', '.'])))
+        })
+    }
+}
+
+/// A root module with what is beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackedConfiguration {
+    /// Its name: that of its directory.
+    pub name: String,
+    /// Its files, sorted by path.
+    pub files: Vec<PackedFile>,
+}
+
+impl Index {
+    /// What is wrong with it, if its blobs lie between these offsets. A file of somebody else can say anything.
+    pub(crate) fn problem(&self, index_offset: u64) -> Option<String> {
+        let sum = |text: &str| HEXLOWER.decode(text.as_bytes()).is_ok_and(|bytes| bytes.len() == 32);
+        let mut end = self.executable.size;
+        if !sum(&self.executable.sha256) {
+            return Some("the checksum of its executable is not valid".to_owned());
+        }
+        for (at, blob) in self.blobs.iter().enumerate() {
+            if !sum(&blob.sha256) || !sum(&blob.stored) {
+                return Some(format!("a checksum of its content number {at} is not valid"));
+            }
+            if blob.offset != end {
+                return Some(format!("its content number {at} is not where it must be"));
+            }
+            match end.checked_add(blob.length) {
+                Some(next) => end = next,
+                None => return Some(format!("the size of its content number {at} is not valid")),
+            }
+        }
+        if end != index_offset {
+            return Some("its contents do not reach to its index".to_owned());
+        }
+        let groups = (self.providers.iter().map(|p| &p.files))
+            .chain([&self.modules])
+            .chain(self.configurations.iter().map(|c| &c.files));
+        for files in groups {
+            if let Some(problem) = self.problem_of_files(files) {
+                return Some(problem);
+            }
+        }
+        if self.cli_config.is_some_and(|blob| blob >= self.blobs.len()) {
+            return Some("the content of its CLI configuration is missing".to_owned());
+        }
+        let names = self.configurations.iter().map(|c| &c.name);
+        let plain = |name: &String| is_plain(name) && !name.contains('/');
+        if let Some(name) = names.clone().find(|name| !plain(name)) {
+            return Some(format!("\"{name}\" is no name of a configuration"));
+        }
+        None
+    }
+
+    fn problem_of_files(&self, files: &[PackedFile]) -> Option<String> {
+        let mut paths = BTreeSet::new();
+        for file in files {
+            if !is_plain(&file.path) {
+                return Some(format!("the path \"{}\" leads elsewhere", file.path));
+            }
+            if !paths.insert(file.path.as_str()) {
+                return Some(format!("there are two files {}", file.path));
+            }
+            if file.blob >= self.blobs.len() {
+                return Some(format!("the content of {} is missing", file.path));
+            }
+        }
+        // A file where another has a directory.
+        let over = paths.iter().find(|path| {
+            let mut ancestors = std::path::Path::new(path).ancestors().skip(1);
+            ancestors.any(|dir| dir.to_str().is_some_and(|dir| paths.contains(dir)))
+        });
+        over.map(|path| format!("{path} lies below a file"))
+    }
+
+    /// The content of a file.
+    #[must_use]
+    pub fn blob_of(&self, file: &PackedFile) -> Option<&Blob> {
+        self.blobs.get(file.blob)
+    }
+}
+
+/// Whether a path is relative and stays where it begins.
+fn is_plain(path: &str) -> bool {
+    archive::entry_path(path).is_ok_and(|plain| !path.is_empty() && plain.to_str() == Some(path))
+}

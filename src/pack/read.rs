@@ -1,0 +1,352 @@
+//! Reading a pack. Every byte that is used is compared with its checksum.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+
+use crate::error::{PackError, damaged, read_error, write_error};
+use crate::executable;
+use crate::format::{TRAILER, Trailer};
+use crate::index::{Blob, FORMAT, Index, PackedFile};
+use crate::signature::{self, PublicKey, Signature};
+
+/// How long an index may be: what is longer is no index, but damage.
+const LONGEST_INDEX: u64 = 1 << 28;
+
+/// An open pack. Reads do not move a common position, so that threads can share it.
+#[derive(Debug)]
+pub struct Pack {
+    path: PathBuf,
+    file: File,
+    trailer: Trailer,
+    index: Index,
+    signature: Option<Signature>,
+}
+
+/// What was verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// How many bytes the pack has.
+    pub bytes: u64,
+    /// The key that has signed it, if it is signed.
+    pub signed_by: Option<PublicKey>,
+}
+
+impl Pack {
+    /// The pack in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, carries no pack, or one that is damaged.
+    pub fn open(path: &Path) -> Result<Pack, PackError> {
+        Pack::find(path)?.ok_or_else(|| PackError::NoPack(path.to_owned()))
+    }
+
+    /// The pack in a file, if it carries one. Costs one small read where it carries none.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the pack in it is damaged.
+    pub fn find(path: &Path) -> Result<Option<Pack>, PackError> {
+        let (failed, wrong) = (read_error(path), damaged(path));
+        let mut file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let mut last = [0; TRAILER as usize];
+        let trailer = match length.checked_sub(TRAILER) {
+            Some(at) => {
+                file.read_exact_at(&mut last, at).map_err(failed)?;
+                Trailer::read(&last)
+            }
+            None => None,
+        };
+        let Some(trailer) = trailer else {
+            // Of a pack that was cut off, the executable is left, and more than the executable says that it has.
+            let own = executable::own_length(&mut file).map_err(failed)?;
+            return match own.filter(|own| looks_packed(&file, *own, length)) {
+                Some(_) => Err(wrong("its end is missing".to_owned())),
+                None => Ok(None),
+            };
+        };
+        if trailer.file_length() != Some(length) || trailer.index_length > LONGEST_INDEX {
+            return Err(wrong("its last bytes do not fit its length".to_owned()));
+        }
+        let mut index = vec![0; usize::try_from(trailer.index_length).unwrap_or_default()];
+        file.read_exact_at(&mut index, trailer.index_offset).map_err(failed)?;
+        if Sha256::digest(&index)[..] != trailer.index_sum {
+            return Err(wrong("its index has another checksum".to_owned()));
+        }
+        let signature = read_signature(&file, &trailer, &index).map_err(|e| match e {
+            Ok(error) => failed(error),
+            Err(text) => wrong(text),
+        })?;
+        let format = serde_json::from_slice::<FormatOnly>(&index).map_or(FORMAT, |only| only.format);
+        if format != FORMAT {
+            return Err(PackError::Format {
+                path: path.to_owned(),
+                format,
+            });
+        }
+        let index: Index = serde_json::from_slice(&index).map_err(|e| wrong(format!("its index is not valid: {e}")))?;
+        if let Some(problem) = index.problem(trailer.index_offset) {
+            return Err(wrong(problem));
+        }
+        Ok(Some(Pack {
+            path: path.to_owned(),
+            file,
+            trailer,
+            index,
+            signature,
+        }))
+    }
+
+    /// What it carries.
+    #[must_use]
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The key that has signed it; the signature was verified when the pack was opened.
+    #[must_use]
+    pub fn signed_by(&self) -> Option<&PublicKey> {
+        self.signature.as_ref().map(|signature| &signature.key)
+    }
+
+    /// The checksum of the index, by which packs are told apart.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        HEXLOWER.encode(&self.trailer.index_sum)
+    }
+
+    /// The bytes from the index to the end.
+    pub(crate) fn end(&self) -> Section<'_> {
+        let length = self.trailer.index_length + self.trailer.signature_length + TRAILER;
+        self.section(self.trailer.index_offset, length)
+    }
+
+    /// Some bytes of the file.
+    pub(crate) fn section(&self, offset: u64, length: u64) -> Section<'_> {
+        Section {
+            file: &self.file,
+            offset,
+            left: length,
+        }
+    }
+
+    /// Writes content to where it is wanted, and compares it with its checksum. What was written before an error must not be used.
+    ///
+    /// # Errors
+    /// The content is damaged, or cannot be read or written.
+    pub fn copy(&self, blob: &Blob, to: &mut impl Write) -> Result<(), CopyError> {
+        let read = |error: io::Error| CopyError::Pack(read_error(&self.path)(error));
+        let broken = |_: io::Error| CopyError::Pack(self.broken(blob));
+        let section = self.section(blob.offset, blob.length);
+        let decoder = zstd::stream::read::Decoder::new(section).map_err(read)?;
+        let mut decoder = decoder.take(blob.size.saturating_add(1));
+        let (mut sum, mut size) = (Sha256::new(), 0u64);
+        let mut buffer = vec![0; 1 << 17];
+        loop {
+            let count = decoder.read(&mut buffer).map_err(broken)?;
+            let Some(part) = buffer.get(..count).filter(|part| !part.is_empty()) else {
+                break;
+            };
+            size += part.len() as u64;
+            sum.update(part);
+            to.write_all(part).map_err(CopyError::Write)?;
+        }
+        let section = decoder.into_inner().finish();
+        if size != blob.size || HEXLOWER.encode(&sum.finalize()) != blob.sha256 || !section.buffer().is_empty() {
+            return Err(CopyError::Pack(self.broken(blob)));
+        }
+        Ok(())
+    }
+
+    fn broken(&self, blob: &Blob) -> PackError {
+        let user = self.user_of(blob);
+        damaged(&self.path)(format!("the content of {user} has another checksum"))
+    }
+
+    /// A file that has this content, for people.
+    fn user_of(&self, blob: &Blob) -> String {
+        let is = |file: &&PackedFile| self.index.blobs.get(file.blob) == Some(blob);
+        for provider in &self.index.providers {
+            if let Some(file) = provider.files.iter().find(is) {
+                return format!("{} of {} {}", file.path, provider.address, provider.version);
+            }
+        }
+        for configuration in &self.index.configurations {
+            if let Some(file) = configuration.files.iter().find(is) {
+                return format!("{} of the configuration {}", file.path, configuration.name);
+            }
+        }
+        match self.index.modules.iter().find(is) {
+            Some(file) => format!("{} of the modules", file.path),
+            None => "the CLI configuration".to_owned(),
+        }
+    }
+
+    /// The content of a small file.
+    ///
+    /// # Errors
+    /// The content is damaged, or cannot be read.
+    pub fn content(&self, blob: usize) -> Result<Vec<u8>, PackError> {
+        let mut out = Vec::new();
+        match self.index.blobs.get(blob).map(|blob| self.copy(blob, &mut out)) {
+            Some(Ok(())) => Ok(out),
+            Some(Err(error)) => Err(error.at(&self.path)),
+            None => Err(damaged(&self.path)("a content is missing".to_owned())),
+        }
+    }
+
+    /// Writes files below a directory that exists. A file that is there already is an error.
+    ///
+    /// # Errors
+    /// A file is damaged, or cannot be read or written.
+    pub fn unpack(&self, files: &[PackedFile], dir: &Path) -> Result<(), PackError> {
+        for file in files {
+            let path = dir.join(&file.path);
+            let failed = write_error(&path);
+            let Some(blob) = self.index.blob_of(file) else { continue };
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(failed)?;
+            }
+            let mode = if file.executable { 0o777 } else { 0o666 };
+            let mut options = OpenOptions::new();
+            let mut out = options
+                .write(true)
+                .create_new(true)
+                .mode(mode)
+                .open(&path)
+                .map_err(failed)?;
+            self.copy(blob, &mut out).map_err(|error| error.at(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Compares every byte with its checksum, and the signature with the key that is trusted, if one is given.
+    ///
+    /// # Errors
+    /// A part is damaged, cannot be read, or the pack is not signed with the trusted key.
+    pub fn verify(&self, trusted: Option<&PublicKey>) -> Result<Verified, PackError> {
+        let (failed, wrong) = (read_error(&self.path), damaged(&self.path));
+        let executable = &self.index.executable;
+        if self.sum(0, executable.size).map_err(failed)? != executable.sha256 {
+            return Err(wrong("its executable has another checksum".to_owned()));
+        }
+        for blob in &self.index.blobs {
+            if self.sum(blob.offset, blob.length).map_err(failed)? != blob.stored {
+                return Err(self.broken(blob));
+            }
+            self.copy(blob, &mut io::sink()).map_err(|error| error.at(&self.path))?;
+        }
+        let not_trusted = |reason: String| PackError::NotTrusted {
+            path: self.path.clone(),
+            reason,
+        };
+        match (trusted, self.signed_by()) {
+            (Some(_), None) => Err(not_trusted("it is not signed".to_owned())),
+            (Some(trusted), Some(key)) if trusted != key => Err(not_trusted(format!(
+                "it is signed with the key {}, not with {}",
+                key.fingerprint(),
+                trusted.fingerprint()
+            ))),
+            (_, key) => Ok(Verified {
+                bytes: self.trailer.file_length().unwrap_or_default(),
+                signed_by: key.cloned(),
+            }),
+        }
+    }
+
+    fn sum(&self, offset: u64, length: u64) -> io::Result<String> {
+        let mut sum = Sha256::new();
+        let mut section = self.section(offset, length);
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match section.read(&mut buffer)? {
+                0 if section.left > 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                0 => return Ok(HEXLOWER.encode(&sum.finalize())),
+                n => sum.update(buffer.get(..n).unwrap_or_default()),
+            }
+        }
+    }
+}
+
+/// Of an index of any format, its number.
+#[derive(serde::Deserialize)]
+struct FormatOnly {
+    format: u32,
+}
+
+/// Whether what stands behind an executable's own bytes begins as content of a pack does: with a Zstandard frame.
+fn looks_packed(file: &File, own: u64, length: u64) -> bool {
+    const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+    let mut first = [0; 4];
+    own < length && file.read_exact_at(&mut first, own).is_ok() && first == FRAME
+}
+
+/// The signature behind an index; the error is one of reading, or a clause about what is wrong.
+fn read_signature(
+    file: &File,
+    trailer: &Trailer,
+    index: &[u8],
+) -> Result<Option<Signature>, Result<io::Error, String>> {
+    if trailer.signature_length == 0 {
+        return Ok(None);
+    }
+    let mut bytes = [0; signature::LENGTH];
+    if trailer.signature_length != bytes.len() as u64 {
+        return Err(Err("its signature has a length that no signature has".to_owned()));
+    }
+    file.read_exact_at(&mut bytes, trailer.signature_offset()).map_err(Ok)?;
+    match Signature::read(&bytes).filter(|signature| signature.fits(index)) {
+        Some(signature) => Ok(Some(signature)),
+        None => Err(Err("its signature is not the signature of its index".to_owned())),
+    }
+}
+
+/// Why content was not copied.
+#[derive(Debug)]
+pub enum CopyError {
+    /// The pack cannot be read, or is damaged.
+    Pack(PackError),
+    /// The target cannot be written.
+    Write(io::Error),
+}
+
+impl CopyError {
+    /// The error, if the target is the file at this path.
+    #[must_use]
+    pub fn at(self, path: &Path) -> PackError {
+        match self {
+            CopyError::Pack(error) => error,
+            CopyError::Write(error) => write_error(path)(error),
+        }
+    }
+}
+
+/// A part of a file, as a reader.
+pub(crate) struct Section<'f> {
+    file: &'f File,
+    offset: u64,
+    left: u64,
+}
+
+impl Read for Section<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let count = match buffer.get_mut(..most).filter(|part| !part.is_empty()) {
+            Some(part) => self.file.read_at(part, self.offset)?,
+            None => 0,
+        };
+        self.offset += count as u64;
+        self.left -= count as u64;
+        Ok(count)
+    }
+}

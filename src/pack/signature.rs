@@ -1,0 +1,130 @@
+//! Signatures of packs: Ed25519 (RFC 8032), with keys in the files that `openssl genpkey -algorithm ed25519` and
+//! `openssl pkey -pubout` write.
+
+use std::path::Path;
+
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use data_encoding::{BASE64, HEXLOWER};
+use sha2::{Digest, Sha256};
+
+use crate::error::{PackError, read_error};
+
+/// How many bytes a public key has.
+const KEY: usize = 32;
+/// How many bytes the key and the signature have in a pack.
+pub(crate) const LENGTH: usize = KEY + 64;
+
+/// What a public key in DER begins with (RFC 8410): the algorithm and the length of the key.
+const PUBLIC_KEY_DER: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// A key that packs are signed with.
+#[derive(Debug)]
+pub struct SigningKey(Ed25519KeyPair);
+
+/// A key that packs are verified with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicKey([u8; KEY]);
+
+/// The signature of a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Signature {
+    /// The key it was made with.
+    pub key: PublicKey,
+    /// The signature itself.
+    bytes: [u8; 64],
+}
+
+/// What is signed: the checksum of the index, which has the checksums of all the rest.
+fn message(index: &[u8]) -> Vec<u8> {
+    [b"monoform pack 1\n".as_slice(), &Sha256::digest(index)].concat()
+}
+
+/// The one block of a PEM file with this label, in DER.
+fn block(path: &Path, label: &str, what: &str) -> Result<Vec<u8>, PackError> {
+    let text = std::fs::read(path).map_err(read_error(path))?;
+    let invalid = |reason: String| PackError::Key {
+        path: path.to_owned(),
+        reason,
+    };
+    let blocks = pem::parse_many(&text).map_err(|_| invalid("it is not in PEM form".to_owned()))?;
+    let found = blocks.into_iter().find(|block| block.tag() == label);
+    found
+        .map(pem::Pem::into_contents)
+        .ok_or_else(|| invalid(format!("it has no block \"{label}\", which is the form of {what}")))
+}
+
+impl SigningKey {
+    /// Reads the private key in a file: PKCS #8 in PEM form.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no Ed25519 key.
+    pub fn read(path: &Path) -> Result<SigningKey, PackError> {
+        let der = block(path, "PRIVATE KEY", "private keys without a password")?;
+        Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der)
+            .map(SigningKey)
+            .map_err(|_| PackError::Key {
+                path: path.to_owned(),
+                reason: "it is not an Ed25519 key; \"openssl genpkey -algorithm ed25519\" makes one".to_owned(),
+            })
+    }
+
+    /// The key that verifies what this one signs.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        let mut key = [0; KEY];
+        for (to, from) in key.iter_mut().zip(self.0.public_key().as_ref()) {
+            *to = *from;
+        }
+        PublicKey(key)
+    }
+
+    /// The bytes that stand behind an index.
+    pub(crate) fn sign(&self, index: &[u8]) -> Vec<u8> {
+        let signature = self.0.sign(&message(index));
+        [self.public().0.as_slice(), signature.as_ref()].concat()
+    }
+}
+
+impl PublicKey {
+    /// Reads the public key in a file: PEM form.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no Ed25519 key.
+    pub fn read(path: &Path) -> Result<PublicKey, PackError> {
+        let der = block(path, "PUBLIC KEY", "public keys")?;
+        let key = der.strip_prefix(&PUBLIC_KEY_DER).and_then(|key| key.try_into().ok());
+        key.map(PublicKey).ok_or_else(|| PackError::Key {
+            path: path.to_owned(),
+            reason: "it is not an Ed25519 key; \"openssl pkey -pubout\" writes the one of a private key".to_owned(),
+        })
+    }
+
+    /// Its fingerprint: the SHA-256 of the key, as people compare it.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        HEXLOWER.encode(&Sha256::digest(self.0))
+    }
+
+    /// The key in base64.
+    #[must_use]
+    pub fn to_base64(&self) -> String {
+        BASE64.encode(&self.0)
+    }
+}
+
+impl Signature {
+    /// Reads what stands behind an index.
+    pub fn read(bytes: &[u8]) -> Option<Signature> {
+        let (key, signature) = bytes.split_at_checked(KEY)?;
+        Some(Signature {
+            key: PublicKey(key.try_into().ok()?),
+            bytes: signature.try_into().ok()?,
+        })
+    }
+
+    /// Whether it is the signature of this index by its key.
+    pub fn fits(&self, index: &[u8]) -> bool {
+        let key = UnparsedPublicKey::new(&ED25519, self.key.0);
+        key.verify(&message(index), &self.bytes).is_ok()
+    }
+}

@@ -1,0 +1,326 @@
+//! Tests of packs: made, read, changed by one byte, cut off, signed, updated.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use addrs::Provider;
+use addrs::platform::Platform;
+use proptest::prelude::*;
+use tempfile::TempDir;
+use versions::Version;
+
+use crate::signature::{PublicKey, SigningKey};
+use crate::write::{Contents, Options, ProviderContents, entries};
+use crate::{Executable, Pack, PackError, difference};
+
+/// A directory with an executable and what is packed with it.
+struct Site {
+    dir: TempDir,
+}
+
+const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n";
+/// Of the same key: RFC 8032, section 7.1, the first test.
+const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n";
+const OTHER: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=\n-----END PUBLIC KEY-----\n";
+
+fn platform() -> Platform {
+    "linux_amd64".parse().unwrap()
+}
+
+impl Site {
+    fn new() -> Site {
+        let site = Site {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        site.write("executable", "the executable's bytes");
+        site.write("private.pem", PRIVATE);
+        site.write("public.pem", PUBLIC);
+        site.write("other.pem", OTHER);
+        site
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn executable(&self) -> Executable {
+        let path = self.path("executable");
+        Executable {
+            size: std::fs::metadata(&path).unwrap().len(),
+            path,
+            platform: platform(),
+            version: "0.1.0".to_owned(),
+        }
+    }
+
+    fn provider(&self, version: &str) -> ProviderContents<'static> {
+        ProviderContents {
+            address: Provider::parse("acme/demo").unwrap(),
+            version: Version::parse(version).unwrap(),
+            platform: platform(),
+            hashes: ["h1:x".to_owned()].into(),
+            files: entries(&self.path(&format!("provider-{version}")), &|_| true).unwrap(),
+        }
+    }
+
+    fn pack(&self, name: &str, contents: Contents<'_>, key: Option<&SigningKey>) -> Pack {
+        let path = self.path(name);
+        let mut out = std::fs::File::create(&path).unwrap();
+        let options = Options { level: 3, signing: key };
+        crate::write::write(&mut out, &path, &self.executable(), contents, &options, &mut |_| ()).unwrap();
+        Pack::open(&path).unwrap()
+    }
+
+    /// A pack with all kinds of contents.
+    fn full(&self, name: &str, key: Option<&SigningKey>) -> Pack {
+        self.write(
+            "provider-1.0.0/terraform-provider-demo_v1.0.0",
+            "#!/bin/sh\n".repeat(1000),
+        );
+        self.write("provider-1.0.0/LICENSE", "words");
+        self.write("modules/index.json", "{}");
+        self.write("modules/a/main.tf", "words");
+        self.write("config/main.tf", "locals {}\n");
+        self.write("config/sub/x.tf", "");
+        let contents = Contents {
+            providers: vec![self.provider("1.0.0")],
+            modules: entries(&self.path("modules"), &|_| true).unwrap(),
+            cli_config: None,
+            configurations: [("site".to_owned(), entries(&self.path("config"), &|_| true).unwrap())].into(),
+        };
+        self.pack(name, contents, key)
+    }
+}
+
+fn tree(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let read = |entry: &crate::write::Entry<'_>| (entry.path.clone(), std::fs::read(dir.join(&entry.path)).unwrap());
+    entries(dir, &|_| true).unwrap().iter().map(read).collect()
+}
+
+#[test]
+fn what_is_packed_is_unpacked_the_same() {
+    let site = Site::new();
+    let pack = site.full("pack", None);
+    let provider = &pack.index().providers[0];
+    assert_eq!(provider.executable().unwrap().path, "terraform-provider-demo_v1.0.0");
+    let to = site.path("out");
+    std::fs::create_dir(&to).unwrap();
+    pack.unpack(&provider.files, &to).unwrap();
+    assert_eq!(tree(&to), tree(&site.path("provider-1.0.0")));
+    // Equal contents are there once.
+    let contents = pack.index().blobs.len();
+    assert_eq!(contents, 5, "{:?}", pack.index());
+    assert!(
+        std::fs::read(site.path("pack"))
+            .unwrap()
+            .starts_with(b"the executable's bytes")
+    );
+    assert_eq!(pack.verify(None).unwrap().signed_by, None);
+    // What is there stays.
+    let error = pack.unpack(&provider.files, &to).unwrap_err();
+    assert!(matches!(error, PackError::Write { .. }), "{error}");
+}
+
+#[test]
+fn the_same_contents_give_the_same_bytes() {
+    let site = Site::new();
+    let first = site.full("one", None);
+    site.full("two", None);
+    let again = site.pack("three", Contents::of(&first), None);
+    let bytes = |name: &str| std::fs::read(site.path(name)).unwrap();
+    assert!(bytes("one") == bytes("two"));
+    assert!(
+        bytes("one") == bytes("three"),
+        "a pack made of what another one carries"
+    );
+    assert_eq!(first.identity(), again.identity());
+}
+
+#[test]
+fn a_file_without_a_pack_is_told_apart() {
+    let site = Site::new();
+    assert!(Pack::find(&site.path("executable")).unwrap().is_none());
+    site.write("empty", "");
+    assert!(Pack::find(&site.path("empty")).unwrap().is_none());
+    assert!(matches!(Pack::open(&site.path("empty")), Err(PackError::NoPack(_))));
+    // This test is an executable that ends where its header says.
+    let own = std::env::current_exe().unwrap();
+    assert!(Pack::find(&own).unwrap().is_none());
+    // Behind it, a pack that was cut off.
+    let pack = site.full("pack", None);
+    let mut bytes = std::fs::read(&own).unwrap();
+    let packed = std::fs::read(site.path("pack")).unwrap();
+    let executable = usize::try_from(pack.index().executable.size).unwrap();
+    bytes.extend(&packed[executable..packed.len() - 10]);
+    site.write("cut", bytes);
+    let error = Pack::find(&site.path("cut")).unwrap_err();
+    assert!(error.to_string().contains("its end is missing"), "{error}");
+}
+
+#[test]
+fn each_byte_counts() {
+    let site = Site::new();
+    let key = SigningKey::read(&site.path("private.pem")).unwrap();
+    site.full("pack", Some(&key));
+    let whole = std::fs::read(site.path("pack")).unwrap();
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        site.write("changed", bytes);
+        let found = Pack::open(&site.path("changed")).and_then(|pack| pack.verify(None));
+        assert!(found.is_err(), "byte {at} of {}", whole.len());
+    }
+    for length in [0, 1, 60, 100, whole.len() / 2, whole.len() - 1] {
+        site.write("changed", &whole[..length]);
+        assert!(Pack::open(&site.path("changed")).is_err(), "{length} bytes");
+    }
+}
+
+#[test]
+fn content_that_is_damaged_is_not_used() {
+    let site = Site::new();
+    let pack = site.full("pack", None);
+    let mut bytes = std::fs::read(site.path("pack")).unwrap();
+    let provider = &pack.index().providers[0];
+    let blob = pack.index().blob_of(provider.executable().unwrap()).unwrap();
+    let middle = usize::try_from(blob.offset + blob.length / 2).unwrap();
+    bytes[middle] ^= 1;
+    site.write("changed", bytes);
+    let changed = Pack::open(&site.path("changed")).unwrap();
+    let to = site.path("out");
+    std::fs::create_dir(&to).unwrap();
+    let error = changed.unpack(&provider.files, &to).unwrap_err().to_string();
+    assert!(
+        error.contains("terraform-provider-demo_v1.0.0 of registry.terraform.io/acme/demo 1.0.0"),
+        "{error}"
+    );
+}
+
+#[test]
+fn signatures() {
+    let site = Site::new();
+    let key = SigningKey::read(&site.path("private.pem")).unwrap();
+    let public = PublicKey::read(&site.path("public.pem")).unwrap();
+    let other = PublicKey::read(&site.path("other.pem")).unwrap();
+    assert_eq!(key.public(), public);
+    let signed = site.full("signed", Some(&key));
+    assert_eq!(signed.verify(Some(&public)).unwrap().signed_by, Some(public.clone()));
+    let error = signed.verify(Some(&other)).unwrap_err().to_string();
+    assert!(error.contains("not with"), "{error}");
+    let error = site
+        .full("unsigned", None)
+        .verify(Some(&public))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("it is not signed"), "{error}");
+    // A signature of another index.
+    let mut bytes = std::fs::read(site.path("signed")).unwrap();
+    let at = bytes.len() - 64 - 10;
+    bytes[at] ^= 1;
+    site.write("changed", bytes);
+    let error = Pack::open(&site.path("changed")).unwrap_err().to_string();
+    assert!(
+        error.contains("its signature is not the signature of its index"),
+        "{error}"
+    );
+    for (file, text) in [
+        ("private.pem", "no block \"PUBLIC KEY\""),
+        ("executable", "not in PEM form"),
+    ] {
+        let error = PublicKey::read(&site.path(file)).unwrap_err().to_string();
+        assert!(error.contains(text) || error.contains("no block"), "{error}");
+    }
+}
+
+#[test]
+fn a_difference_makes_the_new_pack() {
+    let site = Site::new();
+    let old = site.full("old", None);
+    // A large file stays, the executable changes a little, a provider is new.
+    site.write("executable", "the executable's other bytes");
+    site.write("provider-1.1.0/terraform-provider-demo_v1.1.0", "new".repeat(500));
+    let key = SigningKey::read(&site.path("private.pem")).unwrap();
+    let mut contents = Contents::of(&old);
+    contents.providers.push(site.provider("1.1.0"));
+    let new = site.pack("new", contents, Some(&key));
+    let path = site.path("difference");
+    let mut out = std::fs::File::create(&path).unwrap();
+    difference::write(&mut out, &path, &old, &new).unwrap();
+    let mut made = Vec::new();
+    difference::apply(&mut made, &site.path("made"), &old, &path).unwrap();
+    assert!(made == std::fs::read(site.path("new")).unwrap());
+    let error = difference::apply(&mut Vec::new(), &site.path("made"), &new, &path).unwrap_err();
+    assert!(matches!(error, PackError::OtherPack { .. }), "{error}");
+    let whole = std::fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        site.write("changed", bytes);
+        let mut result = Vec::new();
+        let applied = difference::apply(&mut result, &site.path("made"), &old, &site.path("changed"));
+        // A bit of a frame that means nothing changes nothing.
+        assert!(applied.is_err() || result == made, "byte {at} of {}", whole.len());
+    }
+    site.write("changed", &whole[..whole.len() - 1]);
+    let error = difference::apply(&mut Vec::new(), &site.path("made"), &old, &site.path("changed")).unwrap_err();
+    assert!(error.to_string().contains("its end is missing"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_packed_is_named() {
+    let site = Site::new();
+    site.write("links/main.tf", "");
+    std::os::unix::fs::symlink("main.tf", site.path("links/same.tf")).unwrap();
+    assert_eq!(entries(&site.path("links"), &|_| true).unwrap().len(), 2);
+    std::os::unix::fs::symlink("/etc", site.path("links/elsewhere")).unwrap();
+    let error = entries(&site.path("links"), &|_| true).unwrap_err().to_string();
+    assert!(error.contains("leads out"), "{error}");
+    let error = Executable::open(&site.path("executable"), true).unwrap_err();
+    assert!(matches!(error, PackError::NotMonoform(_)), "{error}");
+    site.full("pack", None);
+    let error = Executable::open(&site.path("pack"), false).unwrap_err();
+    assert!(matches!(error, PackError::PackOfPacks(_)), "{error}");
+    // This test has the mark inside, since the crate is.
+    let own = Executable::open(&std::env::current_exe().unwrap(), false).unwrap();
+    assert_eq!(own.version, env!("CARGO_PKG_VERSION"));
+    assert_eq!(own.platform, Platform::current());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever stands at the end of a file: no panic, and no pack that was not made.
+    #[test]
+    fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..300), magic in any::<bool>()) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let mut bytes = bytes;
+        if magic {
+            bytes.extend(b"MONOPACK");
+        }
+        std::fs::write(&path, bytes).unwrap();
+        prop_assert!(!matches!(Pack::find(&path), Ok(Some(_))));
+    }
+
+    /// Files of any content come out as they went in.
+    #[test]
+    fn any_files_are_carried(files in proptest::collection::btree_map("[a-z]{1,8}", proptest::collection::vec(any::<u8>(), 0..5000), 1..6)) {
+        let site = Site::new();
+        for (name, content) in &files {
+            site.write(&format!("modules/{name}"), content);
+        }
+        let contents = Contents { modules: entries(&site.path("modules"), &|_| true).unwrap(), ..Contents::default() };
+        let pack = site.pack("pack", contents, None);
+        pack.verify(None).unwrap();
+        let to = site.path("out");
+        std::fs::create_dir(&to).unwrap();
+        pack.unpack(&pack.index().modules, &to).unwrap();
+        prop_assert_eq!(tree(&to), files);
+    }
+}
