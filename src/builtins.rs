@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use monoform_sdk::AnyStateStore;
 use packages::builtin::{BuiltinProvider, Builtins, SchemaChange};
+use packages::packed::Carried;
 use versions::Version;
 
 /// A built-in plugin.
@@ -386,8 +387,10 @@ pub fn table() -> Builtins {
             schema_changes: schema_changes(p.name),
             protocols: p.protocols().to_vec(),
         });
+    let executable = own_executable();
     Builtins {
-        executable: own_executable(),
+        carried: Carried::by(&executable),
+        executable,
         providers: providers.collect(),
         provisioners: PLUGINS
             .iter()

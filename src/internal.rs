@@ -16,11 +16,13 @@ const USAGE: &str = "\
 Usage: monoform internal-plugin provider NAME
        monoform internal-plugin provisioner NAME
        monoform internal-plugin state NAME
+       monoform internal-plugin packed ADDRESS VERSION
        monoform internal-plugin list
        monoform internal-plugin link DIR
 
-  provider, provisioner and state serve a built-in plugin; they are called by
-  the program that uses the plugin, not by people. list shows all of them. link
+  provider, provisioner and state serve a built-in plugin, and packed becomes a
+  provider that this executable carries; they are called by the program that
+  uses the plugin, not by people. list shows all of them. link
   makes links to the built-in providers below DIR, in the layout of a
   filesystem mirror, for use by other tools.
 ";
@@ -29,9 +31,11 @@ const USAGE_PROVIDER: &str = "\
 Usage: monoform internal-plugin provider NAME
        monoform internal-plugin provisioner NAME
        monoform internal-plugin state NAME
+       monoform internal-plugin packed ADDRESS VERSION
 
-  Serves a built-in plugin over gRPC to the program that started it. People
-  do not run it themselves.
+  Serves a built-in plugin over gRPC to the program that started it, or runs
+  a provider that this executable carries from memory. People do not run it
+  themselves.
 ";
 
 const USAGE_LIST: &str = "\
@@ -64,7 +68,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
     if words.iter().any(helps) {
         let command = words.iter().find(|word| !helps(word));
         return print(match command {
-            Some(&("provider" | "provisioner" | "state")) => USAGE_PROVIDER,
+            Some(&("provider" | "provisioner" | "state" | "packed")) => USAGE_PROVIDER,
             Some(&"list") => USAGE_LIST,
             Some(&"link") => USAGE_LINK,
             _ => USAGE,
@@ -74,6 +78,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
         ["provider", name] => named(name, Sort::Provider),
         ["provisioner", name] => named(name, Sort::Provisioner),
         ["state", name] => named(name, Sort::StateStore),
+        ["packed", provider, version] => fail(&packed(provider, version)),
         ["list"] => print(&list()),
         ["link", dir] if dir.starts_with('-') => fail(&format!("There is no option {dir}.\n\n{USAGE_LINK}")),
         ["link", _] => match link(Path::new(&args[1])) {
@@ -83,7 +88,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
         ["help"] => print(USAGE),
         ["list", ..] => fail(USAGE_LIST),
         ["link", ..] => fail(USAGE_LINK),
-        ["provider" | "provisioner" | "state", ..] => fail(USAGE_PROVIDER),
+        ["provider" | "provisioner" | "state" | "packed", ..] => fail(USAGE_PROVIDER),
         _ => fail(USAGE),
     }
 }
@@ -108,6 +113,59 @@ fn named(name: &str, sort: Sort) -> ExitCode {
             ))
         }
     }
+}
+
+/// Becomes a provider that this executable carries, without a file of its own; returns why it could not.
+#[cfg(target_os = "linux")]
+fn packed(address: &str, version: &str) -> String {
+    use std::os::unix::ffi::OsStringExt as _;
+    let run = || -> Result<std::convert::Infallible, String> {
+        let pack = pack::Pack::open(&own_executable()).map_err(|error| error.to_string())?;
+        let platform = addrs::platform::Platform::current();
+        let provider = (pack.index().providers.iter()).find(|provider| {
+            provider.platform == platform
+                && provider.address.to_string() == address
+                && provider.version.to_string() == version
+        });
+        let missing = || format!("this executable does not carry {address} {version} for {platform}");
+        let file = provider
+            .and_then(|provider| provider.executable())
+            .ok_or_else(missing)?;
+        let blob = pack.index().blob_of(file).ok_or_else(missing)?;
+        let no_memory =
+            |error: std::io::Error| format!("the provider does not fit into memory: {}", cli::io_reason(&error));
+        let memory = rustix::fs::memfd_create(file.path.as_str(), rustix::fs::MemfdFlags::empty());
+        let mut memory = std::fs::File::from(memory.map_err(|error| no_memory(error.into()))?);
+        pack.copy(blob, &mut memory).map_err(|error| match error {
+            pack::CopyError::Pack(error) => error.to_string(),
+            pack::CopyError::Write(error) => no_memory(error),
+        })?;
+        let text = |bytes: Vec<u8>| std::ffi::CString::new(bytes).map_err(|error| error.to_string());
+        let name = text(file.path.clone().into_bytes())?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the provider gets the environment of this process"
+        )]
+        let variables =
+            std::env::vars_os().map(|(name, value)| text([name.into_vec(), b"=".to_vec(), value.into_vec()].concat()));
+        let variables = variables.collect::<Result<Vec<_>, _>>()?;
+        let flags = nix::fcntl::AtFlags::AT_EMPTY_PATH;
+        nix::unistd::execveat(memory, c"", &[name], &variables, flags).map_err(|error| {
+            format!(
+                "the provider cannot be run from memory: {}",
+                cli::io_reason(&error.into())
+            )
+        })
+    };
+    match run() {
+        Ok(never) => match never {},
+        Err(why) => format!("The provider {address} {version} cannot be started: {why}.\n"),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn packed(address: &str, version: &str) -> String {
+    format!("The provider {address} {version} cannot be started: programs run from memory on Linux only.\n")
 }
 
 fn print(text: &str) -> ExitCode {

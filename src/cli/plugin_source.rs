@@ -63,6 +63,13 @@ pub fn program_of(selection: Selection) -> Program {
         Selection::Builtin { name, protocols, .. } => Program::Builtin { name, protocols },
         Selection::DevOverride(executable) => Program::Executable(executable),
         Selection::External(found) | Selection::Installed(found) => Program::Executable(found.executable),
+        Selection::Packed(packed) => match packed.executable {
+            Some(executable) => Program::Executable(executable),
+            None => Program::Packed {
+                provider: packed.address().to_string(),
+                version: packed.version.to_string(),
+            },
+        },
         Selection::Reattached => Program::Reattached,
     }
 }

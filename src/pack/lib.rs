@@ -33,4 +33,4 @@ mod tests;
 
 pub use error::PackError;
 pub use executable::Executable;
-pub use read::{Pack, Verified};
+pub use read::{CopyError, Pack, Verified};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use addrs::Provider;
 
+use crate::packed::Carried;
 use versions::Version;
 
 /// All built-in plugins.
@@ -18,6 +19,8 @@ pub struct Builtins {
     pub provisioners: Vec<String>,
     /// The names of the state stores: the NAME of `internal-plugin state NAME`, and of the backend.
     pub state_stores: Vec<String>,
+    /// What the executable carries beside them.
+    pub carried: Carried,
 }
 
 /// A built-in provider.

@@ -12,6 +12,7 @@ use versions::Constraints;
 use crate::discovery::{self, Found};
 use crate::lock_file::LockFile;
 use crate::not_available;
+use crate::packed::Packed;
 use crate::selection::Origins;
 use crate::selection::{self, Chooser, Selection, Selections};
 use crate::settings::Settings;
@@ -152,9 +153,33 @@ impl Catalog {
                 }
             }
         };
-        if let Selection::External(found) | Selection::Installed(found) = &selection {
-            self.verify(provider, found).await?;
+        match selection {
+            Selection::External(ref found) | Selection::Installed(ref found) => self.verify(provider, found).await?,
+            Selection::Packed(packed) if packed.executable.is_none() => return self.ready(provider, packed).await,
+            _ => {}
         }
+        Ok(selection)
+    }
+
+    /// Makes a package that our executable carries ready to be started, once.
+    async fn ready(&self, provider: &Address, mut packed: Packed) -> Result<Selection, Diagnostics> {
+        let (lock, _) = LockFile::load(&self.settings.working_dir)?;
+        let locked = lock
+            .providers
+            .get(provider)
+            .filter(|locked| locked.version == packed.version);
+        let locked = locked.filter(|locked| !locked.hashes.is_empty());
+        if locked.is_some_and(|locked| locked.hashes.is_disjoint(&packed.hashes())) {
+            return Err(not_available::packed_mismatch(provider, &packed).into());
+        }
+        let (environment, thorough) = (self.settings.environment.clone(), locked.is_some());
+        let ready = tokio::task::spawn_blocking(move || packed.ready(&environment, thorough).map(|()| packed));
+        let packed = ready.await.unwrap_or_else(|_| {
+            let detail = "The work was interrupted.";
+            Err(Diagnostic::error("Failed to unpack provider", detail))
+        })?;
+        let selection = Selection::Packed(packed);
+        self.known().selections.insert(provider.clone(), selection.clone());
         Ok(selection)
     }
 

@@ -56,7 +56,7 @@ fn digest(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<String> {
 }
 
 /// The checksum of names and checksums.
-fn summed(mut lines: Vec<(String, String)>) -> String {
+pub(crate) fn summed(mut lines: Vec<(String, String)>) -> String {
     lines.sort();
     let mut whole = Sha256::new();
     for (name, sum) in lines {

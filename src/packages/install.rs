@@ -23,7 +23,8 @@ pub use crate::fetch::Provenance;
 use crate::fetch::{self, FetchError, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
 use crate::newest::{Newest, newest};
-use crate::not_available::{incompatible, mismatch};
+use crate::not_available::{incompatible, mismatch, packed_mismatch};
+use crate::packed::Packed;
 use crate::place::place;
 pub use crate::selection::Origins;
 use crate::selection::{Chooser, Selection};
@@ -329,6 +330,11 @@ impl Work<'_> {
                     Err(diagnostic) => return self.errors.push(diagnostic),
                 }
             }
+            // It is used from where it is.
+            Selection::Packed(packed) => match self.lock_packed(provider, constraints, packed, old) {
+                Ok(locked) => Some(locked),
+                Err(diagnostic) => return self.errors.push(diagnostic),
+            },
             // Not ours to pin: what others wrote stays.
             Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached => {
                 if self.options.upgrades(provider)
@@ -528,6 +534,31 @@ impl Work<'_> {
             how: Some(fetched.how),
         };
         self.finish(one.provider, Some(entry), outcome, tell);
+    }
+
+    /// The entry of the lock file for a package that our executable carries.
+    fn lock_packed(
+        &self,
+        provider: &Provider,
+        constraints: &Constraints,
+        packed: &Packed,
+        old: Option<&Locked>,
+    ) -> Result<Locked, Diagnostic> {
+        if self.options.upgrades(provider) {
+            self.forget(provider)?;
+        }
+        let mut hashes = packed.hashes();
+        if let Some(same) = old.filter(|old| old.version == packed.version) {
+            if !same.hashes.is_empty() && same.hashes.is_disjoint(&hashes) {
+                return Err(packed_mismatch(provider, packed));
+            }
+            hashes.extend(same.hashes.iter().cloned());
+        }
+        Ok(Locked {
+            version: packed.version.clone(),
+            constraints: constraints.clone(),
+            hashes,
+        })
     }
 
     fn install_one(

@@ -1,4 +1,4 @@
-//! Provider packages: find, choose, verify, install, mirror.
+//! Provider packages: find, choose, verify, install, mirror, and those that our own executable carries.
 //!
 //! [`Catalog`] says which executable serves a provider or provisioner address in one working directory; how that is started
 //! is the business of `plugins`. The table of built-in plugins is handed in from above ([`builtin`]).
@@ -6,10 +6,10 @@
 //! - [`settings`]: what the caller, the environment and the CLI configuration ([`cli_config`]) say.
 //! - [`discovery`]: what is on this machine. [`selection`]: which of it is used, under which constraints.
 //!   `newest`: which of the versions that package sources have. `not_available`: why there is no selection.
-//!   [`install`] and [`lock_file`]: what `init` writes.
+//!   [`packed`]: what our own executable carries. [`install`] and [`lock_file`]: what `init` writes.
 //! - [`sources`]: package sources: a provider's registry (`registry`), a [`network_mirror`], archives on this machine. `fetch`
 //!   gets, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), by way of the plugin cache.
-//!   [`cross_platform`]: packages for other platforms.
+//!   [`cross_platform`]: packages for other platforms. [`gather`]: unpacked packages for a pack.
 //!
 //! Where to begin: [`catalog`], then [`selection`].
 
@@ -21,6 +21,7 @@ mod discovery;
 pub mod download;
 mod error;
 mod fetch;
+pub mod gather;
 mod hash;
 mod hcl1;
 pub mod install;
@@ -29,6 +30,7 @@ mod network_mirror;
 mod newest;
 mod not_available;
 mod openpgp;
+pub mod packed;
 mod place;
 mod registry;
 pub mod selection;

@@ -10,6 +10,7 @@ use syntax::Diagnostic;
 use syntax::content::suggest;
 
 use crate::discovery::{self, Found};
+use crate::packed::{Carried, Packed};
 use crate::selection::Origins;
 use crate::selection::{Chooser, Selection};
 use crate::settings::{DISABLE_BUILTINS, EXACT_BUILTINS};
@@ -57,6 +58,7 @@ impl Chooser<'_> {
             }
         }
         self.for_other_platforms(provider, &mut text);
+        text.push_str(&self.about_the_pack(provider));
         let others = self
             .flat
             .iter()
@@ -126,6 +128,31 @@ impl Chooser<'_> {
             "\nThe built-in provider is version {version}, and can be used in place of earlier releases of the same major version; \
              none of these meets the constraints.\n"
         )
+    }
+
+    /// What our own executable carries of the provider.
+    fn about_the_pack(&self, provider: &Provider) -> String {
+        let carried = match &self.settings.builtins.carried {
+            Carried::Nothing => return String::new(),
+            Carried::Damaged(why) => return format!("\nNothing that this executable carries can be used: {why}.\n"),
+            Carried::Pack(pack) => pack,
+        };
+        let mut lines = String::new();
+        for packed in carried
+            .index()
+            .providers
+            .iter()
+            .filter(|packed| packed.address == *provider)
+        {
+            let _ = writeln!(lines, "  - {} for {}", packed.version, packed.platform);
+        }
+        match lines.is_empty() {
+            true => format!(
+                "\nThis executable carries other providers, but not {}.\n",
+                provider.for_display()
+            ),
+            false => format!("\nThis executable carries packages of it that cannot be used:\n{lines}"),
+        }
     }
 
     fn for_other_platforms(&self, provider: &Provider, text: &mut String) {
@@ -324,6 +351,21 @@ pub(crate) fn incompatible(
         None => text.push_str("\n\nOther versions of this provider may have packages for other platforms."),
     }
     Diagnostic::error("Incompatible provider version", text)
+}
+
+/// A package in our own executable that is not the one that was locked.
+pub(crate) fn packed_mismatch(provider: &Provider, packed: &Packed) -> Diagnostic {
+    Diagnostic::error(
+        "Provider checksum mismatch",
+        format!(
+            "The package of the provider {} {} that the pack {} carries has none of the checksums that the dependency lock file \
+             records for it. If the package is the right one, remove the provider's block from the lock file and run init; \
+             otherwise make the pack anew with this lock file.",
+            provider.for_display(),
+            packed.version,
+            packed.pack().display()
+        ),
+    )
 }
 
 /// A package that is not the one that was locked.

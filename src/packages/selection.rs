@@ -2,7 +2,7 @@
 //!
 //! In order: a provider that is running already (`TF_REATTACH_PROVIDERS`), one under development (`dev_overrides`), an executable
 //! that the user installed and that meets the constraints, the built-in if its own version is the one that is required
-//! or locked, what `init` has installed; last the built-in in place of an earlier or the locked version, with a warning. The lock
+//! or locked, what `init` has installed, what this executable carries; last the built-in in place of an earlier or the locked version, with a warning. The lock
 //! file binds all that is not part of this executable.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +15,7 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::builtin::BuiltinProvider;
 use crate::discovery::{self, Flat, Found, Package, SearchDir};
 use crate::lock_file::{LockFile, Locked};
+use crate::packed::Packed;
 use crate::settings::Settings;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
@@ -43,6 +44,8 @@ pub enum Selection {
     External(Found),
     /// A package that `init` installed for this working directory.
     Installed(Found),
+    /// A package that our own executable carries.
+    Packed(Packed),
     /// A provider under development.
     DevOverride(PathBuf),
     /// A provider that the user started.
@@ -56,6 +59,7 @@ impl Selection {
         match self {
             Selection::Builtin { version, .. } => version.as_ref(),
             Selection::External(found) | Selection::Installed(found) => Some(&found.version),
+            Selection::Packed(packed) => Some(&packed.version),
             Selection::DevOverride(_) | Selection::Reattached => None,
         }
     }
@@ -161,7 +165,16 @@ impl<'r> Chooser<'r> {
             return Ok(builtin);
         }
         let installed = self.installed(provider, constraints, locked).map(Selection::Installed);
-        Ok(installed.or(builtin))
+        let packed = || self.packed(provider, constraints, locked).map(Selection::Packed);
+        Ok(installed.or_else(packed).or(builtin))
+    }
+
+    /// The newest package that our own executable carries.
+    fn packed(&self, provider: &Provider, constraints: &Constraints, locked: Option<&Locked>) -> Option<Packed> {
+        let carried = self.settings.builtins.carried.of(provider, &self.platform);
+        carried.into_iter().find(|packed| {
+            constraints.allows(&packed.version) && locked.is_none_or(|locked| locked.version == packed.version)
+        })
     }
 
     /// The choice that the lock file records, if it is to be heeded.

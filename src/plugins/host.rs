@@ -81,6 +81,13 @@ pub enum Program {
     },
     /// Another executable.
     Executable(PathBuf),
+    /// A provider that our own executable carries, and that runs from memory.
+    Packed {
+        /// Its address.
+        provider: String,
+        /// Its version.
+        version: String,
+    },
     /// Nothing: it runs already, and the host's settings say where.
     Reattached,
 }
@@ -129,6 +136,7 @@ impl Host {
             }
             Program::Builtin { name, protocols } => self.builtin(title, "provider", &name, protocols),
             Program::Executable(path) => self.executable(title, path, vec![5, 6]),
+            Program::Packed { provider, version } => self.packed(title, &provider, &version, vec![5, 6]),
         };
         let launched = launch.start().await?;
         Ok(Arc::new(GrpcProvider::launched(
@@ -148,8 +156,8 @@ impl Host {
         let launch = match program {
             Program::Builtin { name, protocols } => self.builtin(title, "provisioner", &name, protocols),
             Program::Executable(path) => self.executable(title, path, vec![5]),
-            Program::Reattached => {
-                let detail = format!("TF_REATTACH_PROVIDERS is for providers; {title} must be started.");
+            Program::Packed { .. } | Program::Reattached => {
+                let detail = format!("A provider's program was named for {title}, which must be started.");
                 return Err(Diagnostic::error("Provisioner not available", detail).into());
             }
         };
@@ -208,6 +216,7 @@ impl Host {
             }
             Program::Builtin { name, .. } => self.builtin(title, "provider", &name, vec![6]),
             Program::Executable(path) => self.executable(title, path, vec![6]),
+            Program::Packed { provider, version } => self.packed(title, &provider, &version, vec![6]),
         };
         let launched = launch.start().await?;
         let connection = Arc::new(PluginConnection::new(launch.title, Some(launched.process)));
@@ -234,6 +243,15 @@ impl Host {
             args,
             own: true,
             environment: self.settings.environment.clone(),
+            ..self.executable(title, self.settings.executable.clone(), protocols)
+        }
+    }
+
+    /// Our own executable puts the plugin's into memory, and becomes it.
+    fn packed(&self, title: String, provider: &str, version: &str, protocols: Vec<u32>) -> Launch {
+        let args = ["internal-plugin", "packed", provider, version].map(OsString::from);
+        Launch {
+            args: args.to_vec(),
             ..self.executable(title, self.settings.executable.clone(), protocols)
         }
     }

@@ -38,7 +38,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-net", &["trust", "files"]),
     ("monoform-tfe", &["net", "files"]),
     ("monoform-modules", &["config", "net", "archive", "syntax", "files"]),
-    ("monoform-packages", &["net", "archive", "syntax", "files"]),
+    ("monoform-packages", &["net", "archive", "pack", "syntax", "files"]),
     (
         "monoform-plugins",
         &["provider", "proto", "schema", "syntax", "cty", "files"],
@@ -56,8 +56,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "monoform-cli",
         &[
-            "engine", "testing", "config", "modules", "state", "packages", "plugins", "provider", "net", "tfe", "lang",
-            "schema", "syntax", "cty", "files",
+            "engine", "testing", "config", "modules", "state", "packages", "pack", "plugins", "provider", "net", "tfe",
+            "lang", "schema", "syntax", "cty", "files",
         ],
     ),
     ("monoform-sdk-derive", &[]),
@@ -78,7 +78,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     // For tests: a development dependency of any crate, and of none otherwise.
     ("monoform-support", &[]),
-    ("monoform", &["cli", "packages", "sdk"]),
+    ("monoform", &["cli", "packages", "pack", "sdk"]),
 ];
 
 #[test]

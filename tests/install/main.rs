@@ -18,6 +18,8 @@ mod elsewhere;
 mod golden;
 mod limits;
 mod mirrors;
+mod packs;
+mod packs_keys;
 mod refusals;
 mod registry;
 mod versions;

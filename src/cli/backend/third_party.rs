@@ -43,7 +43,7 @@ impl SupplyMode {
             Selection::Builtin { version: None, .. } => SupplyMode::BuiltIn,
             Selection::DevOverride(_) => SupplyMode::DevOverride,
             Selection::Reattached => SupplyMode::Reattached,
-            Selection::Builtin { .. } | Selection::External(_) | Selection::Installed(_) => {
+            Selection::Builtin { .. } | Selection::External(_) | Selection::Installed(_) | Selection::Packed(_) => {
                 SupplyMode::ManagedByTerraform
             }
         }

@@ -226,6 +226,18 @@ const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "pack",
+        &[
+            ("-out=site", "Carry the providers that this configuration needs"),
+            ("-out=site -provider=hashicorp/aws@~>5.0", "Carry a provider by name"),
+            ("-verify -trust=public.pem site", "Check every byte and the signature"),
+        ],
+    ),
+    (
+        "unpack",
+        &[("-from=site ./mirror", "Make a filesystem mirror of what a pack carries")],
+    ),
+    (
         "modules mirror",
         &[(
             "./modules",

@@ -21,6 +21,7 @@ mod metadata;
 mod modules;
 mod output;
 pub(crate) mod overview;
+mod pack;
 pub(crate) mod plan;
 mod providers;
 mod query;
@@ -126,6 +127,8 @@ const COMMANDS: &[&Command] = &[
     &modules::COMMAND,
     &modules::MIRROR,
     &output::COMMAND,
+    &pack::COMMAND,
+    &pack::UNPACK,
     &providers::COMMAND,
     &providers::LOCK,
     &providers::MIRROR,

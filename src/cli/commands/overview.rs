@@ -40,7 +40,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "workspace",
         ],
     ),
-    ("Providers", &["metadata", "providers"]),
+    ("Providers", &["metadata", "pack", "providers", "unpack"]),
     ("Credentials", &["login", "logout"]),
     ("This program", &["completion", "docs", "doctor", "help", "version"]),
 ];

@@ -71,6 +71,7 @@ impl Machine {
         let builtins = Builtins {
             executable: self.path("bin/monoform"),
             state_stores: Vec::new(),
+            carried: packages::packed::Carried::Nothing,
             providers: vec![
                 BuiltinProvider {
                     address: Provider::default_for("null"),

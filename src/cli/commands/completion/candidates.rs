@@ -138,7 +138,8 @@ fn of_positional(path: &str, before: &[&str], last: &str, live: &dyn Live) -> Ve
         }
         "fmt" => paths(last, false, live),
         "apply" | "show" | "state push" if first => paths(last, false, live),
-        "providers mirror" | "modules mirror" if first => paths(last, true, live),
+        "pack" if first => paths(last, false, live),
+        "providers mirror" | "modules mirror" | "unpack" if first => paths(last, true, live),
         _ => Vec::new(),
     }
 }

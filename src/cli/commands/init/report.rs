@@ -94,6 +94,7 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
                 format!("- Installed {name} v{version} (from {})", found.executable.display()),
             ),
         },
+        Selection::Packed(_) => note(session, format!("- {name} v{version} is carried by this executable")),
         Selection::DevOverride(path) => {
             note(
                 session,
@@ -108,7 +109,10 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
 pub(super) fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints>, installation: &Installation) {
     let chosen = |provider: &Provider| {
         let outcome = installation.providers.get(provider)?;
-        let here = matches!(outcome.selection, Selection::External(_) | Selection::Installed(_));
+        let here = matches!(
+            outcome.selection,
+            Selection::External(_) | Selection::Installed(_) | Selection::Packed(_)
+        );
         outcome.selection.version().filter(|_| here && outcome.locked.is_none())
     };
     let unconstrained = needed.iter().filter(|(_, constraints)| constraints.is_any());

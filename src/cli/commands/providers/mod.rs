@@ -154,7 +154,7 @@ fn module(node: &ModuleNode, needs: &Needs) -> Vec<Tree> {
 }
 
 /// The configuration, which must be there; problems have been shown.
-fn configured(session: &Session) -> Option<Project> {
+pub(super) fn configured(session: &Session) -> Option<Project> {
     if !workdir::has_configuration() {
         session.fail(
             "No configuration files",
@@ -195,7 +195,10 @@ fn configured_with_tests(session: &Session, dir: Option<&str>) -> Option<(Projec
 }
 
 /// The providers that the configuration needs, and the modules that tests run.
-fn required(project: &Project, tested: Option<&Tested>) -> Result<BTreeMap<Provider, Constraints>, Diagnostics> {
+pub(super) fn required(
+    project: &Project,
+    tested: Option<&Tested>,
+) -> Result<BTreeMap<Provider, Constraints>, Diagnostics> {
     let required = requirements(&project.config, &state::State::default())?;
     match tested {
         None => Ok(required),
@@ -204,7 +207,7 @@ fn required(project: &Project, tested: Option<&Tested>) -> Result<BTreeMap<Provi
 }
 
 /// The platforms that packages are fetched for: this one unless flags name others.
-fn requested_platforms(session: &Session, flags: &[String]) -> Result<Vec<Platform>, Status> {
+pub(super) fn requested_platforms(session: &Session, flags: &[String]) -> Result<Vec<Platform>, Status> {
     let mut out = Vec::new();
     for text in flags {
         let Ok(platform) = text.parse::<Platform>() else {
@@ -227,14 +230,18 @@ fn requested_platforms(session: &Session, flags: &[String]) -> Result<Vec<Platfo
 }
 
 /// What is asked for: the providers that packages are to be got of, and those that are left out because they are built in.
-struct Asked {
-    wanted: BTreeMap<Provider, Constraints>,
+pub(super) struct Asked {
+    pub(super) wanted: BTreeMap<Provider, Constraints>,
     built_in: Vec<Provider>,
 }
 
 /// The required providers, without those that are part of the executable. A built-in one counts all the same if
 /// it is named, or if the lock file has it: then others use it, too.
-fn asked(session: &Session, required: BTreeMap<Provider, Constraints>, named: &[String]) -> Result<Asked, Diagnostics> {
+pub(super) fn asked(
+    session: &Session,
+    required: BTreeMap<Provider, Constraints>,
+    named: &[String],
+) -> Result<Asked, Diagnostics> {
     let mut names = BTreeSet::new();
     for text in named {
         let invalid = |why: String| Diagnostics::from(Diagnostic::error("Invalid provider argument", why));
@@ -270,7 +277,7 @@ fn asked(session: &Session, required: BTreeMap<Provider, Constraints>, named: &[
 }
 
 /// Runs what fetches packages; its problems are shown.
-fn fetching<T>(session: &Session, work: impl AsyncFnOnce() -> Result<T, Diagnostics>) -> Result<T, Status> {
+pub(super) fn fetching<T>(session: &Session, work: impl AsyncFnOnce() -> Result<T, Diagnostics>) -> Result<T, Status> {
     let result = session.runtime().and_then(|runtime| runtime.block_on(work()));
     result.map_err(|problems| {
         session.show(&problems, &SourceMap::default());

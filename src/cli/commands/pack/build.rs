@@ -1,0 +1,358 @@
+//! Making packs and differences.
+
+use std::collections::BTreeMap;
+use std::io::{Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use addrs::Provider;
+use addrs::platform::Platform;
+use files::{Output, Policy};
+use pack::signature::{PublicKey, SigningKey};
+use pack::write::{Contents, Entry, LEVELS, Options, ProviderContents, Source};
+use pack::{Executable, Pack, PackError, difference};
+use packages::gather::{Gathered, Wish, no_staging};
+use packages::install::Origins;
+use packages::lock_file::LockFile;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+use versions::Constraints;
+
+use super::{Arguments, failed};
+use crate::args::UsageError;
+use crate::commands::providers::{asked, configured, fetching, requested_platforms, required};
+use crate::plugin_source::origins;
+use crate::process;
+use crate::session::{Session, Status};
+
+const SUMMARY: &str = "Cannot make the pack";
+
+/// A pack is an executable: what may read it may run it.
+const EXECUTABLE: Policy = Policy {
+    mode: 0o777,
+    keep_mode: false,
+    durable: true,
+};
+
+pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Result<Status, UsageError> {
+    let level = arguments.compress.parse().ok().filter(|level| LEVELS.contains(level));
+    let Some(level) = level else {
+        return Err(UsageError::flag(format!(
+            "invalid value \"{}\" for flag -compress: it must be a whole number from {} to {}",
+            arguments.compress,
+            LEVELS.start(),
+            LEVELS.end()
+        )));
+    };
+    // The working directory changes while configurations are read.
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let out = absolute(out);
+    let opened = || -> Result<_, PackError> {
+        let key = arguments.sign.as_deref().map(|file| SigningKey::read(Path::new(file)));
+        let executable = match &arguments.executable {
+            Some(file) => Executable::open(&absolute(Path::new(file)), false)?,
+            None => Executable::open(&session.builtins.executable, true)?,
+        };
+        let from = arguments.from.iter().map(|file| Pack::open(&absolute(Path::new(file))));
+        let since = arguments
+            .since
+            .as_deref()
+            .map(|file| Pack::open(&absolute(Path::new(file))));
+        Ok((
+            key.transpose()?,
+            executable,
+            from.collect::<Result<Vec<Pack>, _>>()?,
+            since.transpose()?,
+        ))
+    };
+    let (key, executable, from, since) = match opened() {
+        Ok(opened) => opened,
+        Err(error) => return Ok(failed(session, SUMMARY, &error)),
+    };
+    let platforms = match arguments.platforms.is_empty() {
+        true => vec![executable.platform.clone()],
+        false => match requested_platforms(session, &arguments.platforms) {
+            Ok(platforms) => platforms,
+            Err(status) => return Ok(status),
+        },
+    };
+    let staging = match tempfile::Builder::new().prefix("monoform-pack-").tempdir() {
+        Ok(staging) => staging,
+        Err(error) => return Ok(refused(session, no_staging(&error).into())),
+    };
+    let gathered = match gathered(session, arguments, &platforms, staging.path()) {
+        Ok(gathered) => gathered,
+        Err(status) => return Ok(status),
+    };
+    let contents = match contents(&from, &gathered) {
+        Ok(contents) => contents,
+        Err(error) => return Ok(failed(session, SUMMARY, &error)),
+    };
+    let options = Options {
+        level,
+        signing: key.as_ref(),
+    };
+    let written = match since {
+        None => write_pack(&out, &executable, contents, &options),
+        Some(since) => write_difference(&out, staging.path(), &since, &executable, contents, &options),
+    };
+    Ok(match written {
+        Ok((size, index)) => {
+            let count = index.providers.len();
+            let style = session.ui.style();
+            session.ui.line(style.good(format!(
+                "\n{} carries {count} {}: {}.",
+                out.display(),
+                if count == 1 { "package" } else { "packages" },
+                super::show::bytes(size)
+            )));
+            0
+        }
+        Err(error) => failed(session, SUMMARY, &error),
+    })
+}
+
+fn refused(session: &Session, problems: Diagnostics) -> Status {
+    u8::from(session.show(&problems, &SourceMap::default()))
+}
+
+/// The packages of the configurations and of the providers that are named.
+fn gathered(
+    session: &Session,
+    arguments: &Arguments,
+    platforms: &[Platform],
+    staging: &Path,
+) -> Result<Vec<Gathered>, Status> {
+    let named = named(&arguments.providers).map_err(|problem| refused(session, problem.into()))?;
+    let mut out = Vec::new();
+    let here = [".".to_owned()];
+    let nothing_named = arguments.providers.is_empty() && arguments.from.is_empty();
+    let dirs: &[String] = match &arguments.configs[..] {
+        [] if nothing_named => &here,
+        dirs => dirs,
+    };
+    for dir in dirs {
+        out.extend(of_configuration(session, dir, platforms, staging)?);
+    }
+    if !named.is_empty() {
+        out.extend(gather(
+            session,
+            &named,
+            &LockFile::default(),
+            &Origins::new(),
+            platforms,
+            staging,
+        )?);
+    }
+    Ok(out)
+}
+
+/// Providers as they are named on the command line: `SOURCE` or `SOURCE@CONSTRAINT`.
+fn named(texts: &[String]) -> Result<BTreeMap<Provider, Constraints>, Diagnostic> {
+    let mut out = BTreeMap::new();
+    for text in texts {
+        let invalid = |why: String| {
+            let why = why.trim_end_matches('.');
+            Diagnostic::error(
+                "Invalid provider argument",
+                format!("The option -provider has the value \"{text}\": {why}."),
+            )
+        };
+        let (source, constraint) = text.split_once('@').unwrap_or((text, ""));
+        let provider = Provider::parse(source).map_err(|error| invalid(error.detail))?;
+        if provider.is_builtin() {
+            return Err(invalid(
+                "it is a part of the language, and no package of it exists".to_owned(),
+            ));
+        }
+        let constraints = match constraint {
+            "" => Constraints::any(),
+            text => Constraints::parse(text).map_err(|error| invalid(error.to_string()))?,
+        };
+        out.insert(provider, constraints);
+    }
+    Ok(out)
+}
+
+/// The packages that the configuration in a directory needs.
+fn of_configuration(
+    session: &Session,
+    dir: &str,
+    platforms: &[Platform],
+    staging: &Path,
+) -> Result<Vec<Gathered>, Status> {
+    let enter = |dir: &Path| {
+        process::change_dir(dir)
+            .and_then(|()| process::working_dir())
+            .map_err(|error| {
+                let detail = format!(
+                    "The directory {} cannot be entered: {}.",
+                    dir.display(),
+                    files::io_reason(&error)
+                );
+                session.fail(SUMMARY, detail)
+            })
+    };
+    let working_dir = enter(&session.working_dir.join(dir))?;
+    let inside = Session {
+        variables: session.variables.clone(),
+        original_dir: session.original_dir.clone(),
+        ..Session::new(
+            session.ui.clone(),
+            session.env.clone(),
+            session.builtins.clone(),
+            session.cli_config.clone(),
+            working_dir,
+        )
+    };
+    let result = in_working_dir(&inside, platforms, staging);
+    enter(&session.working_dir)?;
+    result
+}
+
+fn in_working_dir(session: &Session, platforms: &[Platform], staging: &Path) -> Result<Vec<Gathered>, Status> {
+    let project = configured(session).ok_or(1)?;
+    let needed = required(&project, None)
+        .and_then(|required| asked(session, required, &[]))
+        .and_then(|asked| Ok((asked.wanted, LockFile::load(&session.working_dir)?.0)));
+    let (wanted, lock) = needed.map_err(|problems| refused(session, problems))?;
+    let origins = origins(&project.config, &state::State::default());
+    gather(session, &wanted, &lock, &origins, platforms, staging)
+}
+
+fn gather(
+    session: &Session,
+    requirements: &BTreeMap<Provider, Constraints>,
+    lock: &LockFile,
+    origins: &Origins,
+    platforms: &[Platform],
+    staging: &Path,
+) -> Result<Vec<Gathered>, Status> {
+    let catalog = session.catalog().map_err(|problems| refused(session, problems))?;
+    let wish = Wish {
+        requirements,
+        lock,
+        origins,
+        platforms,
+        staging,
+    };
+    let client = session.net();
+    fetching(session, async || {
+        let mut tell = |provider: &Provider, version: &versions::Version, platform: &Platform| {
+            session.ui.line(format!(
+                "- Packing {} v{version} for {platform}...",
+                provider.for_display()
+            ));
+        };
+        catalog.gather(&client, &wish, &mut tell).await
+    })
+}
+
+/// What the pack will carry: what other packs carry, then what was gathered.
+fn contents<'p>(from: &'p [Pack], gathered: &[Gathered]) -> Result<Contents<'p>, PackError> {
+    let mut contents = Contents::default();
+    for pack in from {
+        let more = Contents::of(pack);
+        contents.providers.extend(more.providers);
+        contents.modules.extend(more.modules);
+        contents.cli_config = more.cli_config.or(contents.cli_config);
+        contents.configurations.extend(more.configurations);
+    }
+    for one in gathered {
+        contents.providers.push(ProviderContents {
+            address: one.provider.clone(),
+            version: one.version.clone(),
+            platform: one.platform.clone(),
+            hashes: one.hashes.clone(),
+            files: files_of(&one.package)?,
+        });
+    }
+    Ok(contents)
+}
+
+/// The files of a package; the executable can be executed, whatever its mode says here.
+fn files_of(package: &Path) -> Result<Vec<Entry<'static>>, PackError> {
+    let is_plugin = |path: &str| path.starts_with("terraform-provider-");
+    if package.is_dir() {
+        let mut files = pack::write::entries(package, &|_| true)?;
+        for file in &mut files {
+            file.executable |= is_plugin(&file.path);
+        }
+        return Ok(files);
+    }
+    let name = package.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    Ok(vec![Entry {
+        path: name.to_owned(),
+        executable: true,
+        source: Source::File(package.to_owned()),
+    }])
+}
+
+fn write_error(path: &Path) -> impl Fn(std::io::Error) -> PackError + '_ {
+    |source| PackError::Write {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn write_pack(
+    out: &Path,
+    executable: &Executable,
+    contents: Contents<'_>,
+    options: &Options<'_>,
+) -> Result<(u64, pack::index::Index), PackError> {
+    let mut file = Output::create(out, EXECUTABLE).map_err(write_error(out))?;
+    let index = pack::write::write(&mut file, out, executable, contents, options, &mut |_| ())?;
+    file.commit().map_err(write_error(out))?;
+    let size = std::fs::metadata(out).map_err(write_error(out))?.len();
+    Ok((size, index))
+}
+
+fn write_difference(
+    out: &Path,
+    staging: &Path,
+    since: &Pack,
+    executable: &Executable,
+    contents: Contents<'_>,
+    options: &Options<'_>,
+) -> Result<(u64, pack::index::Index), PackError> {
+    let whole = staging.join("pack");
+    let (_, index) = write_pack(&whole, executable, contents, options)?;
+    let new = Pack::open(&whole)?;
+    let mut file = Output::create(out, Policy::SHARED).map_err(write_error(out))?;
+    let size = difference::write(&mut file, out, since, &new)?;
+    file.commit().map_err(write_error(out))?;
+    Ok((size, index))
+}
+
+pub(super) fn update(session: &Session, old: &Path, difference: &Path, out: &Path, trust: Option<&str>) -> Status {
+    let made = || -> Result<PathBuf, PackError> {
+        let trusted = trust.map(|file| PublicKey::read(Path::new(file))).transpose()?;
+        let old = Pack::open(old)?;
+        // The new pack is looked at before it has its name.
+        let dir = out
+            .parent()
+            .filter(|dir| !dir.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let mut new = tempfile::Builder::new()
+            .prefix(".monoform-pack-")
+            .tempfile_in(dir)
+            .map_err(write_error(dir))?;
+        difference::apply(new.as_file_mut(), out, &old, difference)?;
+        new.as_file_mut().flush().map_err(write_error(out))?;
+        Pack::open(new.path())?.verify(trusted.as_ref())?;
+        let mut file = Output::create(out, EXECUTABLE).map_err(write_error(out))?;
+        new.as_file_mut().rewind().map_err(write_error(out))?;
+        std::io::copy(new.as_file_mut(), &mut file).map_err(write_error(out))?;
+        file.commit().map_err(write_error(out))?;
+        Ok(out.to_owned())
+    };
+    match made() {
+        Ok(path) => {
+            let style = session.ui.style();
+            session
+                .ui
+                .line(style.good(format!("{} is the new pack.", path.display())));
+            0
+        }
+        Err(error) => failed(session, "Cannot update the pack", &error),
+    }
+}

@@ -1,0 +1,90 @@
+//! `unpack`: what a pack carries, as a directory.
+
+use std::path::{Path, PathBuf};
+
+use pack::{Pack, PackError};
+
+use super::failed;
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::commands::Command;
+use crate::session::{Session, Status};
+
+pub const COMMAND: Command = Command {
+    path: "unpack",
+    about: "Put what a pack carries into a directory",
+    positional: "DIR",
+    details: "Puts the provider packages that a pack carries into a directory, in the layout of a filesystem mirror. Packages that are \
+      there already stay as they are.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+    from: Option<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            from: flags.value("from", "PACK", "Unpack this pack instead of this executable."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let [dir] = arguments.positional.as_slice() else {
+        return Err(UsageError::new(
+            "No output directory specified",
+            "Name the directory that packages are put into. It is the only argument.",
+        ));
+    };
+    let path = arguments
+        .from
+        .as_ref()
+        .map_or_else(|| session.builtins.executable.clone(), PathBuf::from);
+    let unpacked = Pack::open(&path).and_then(|pack| unpack(session, &pack, Path::new(dir)));
+    Ok(match unpacked {
+        Ok(()) => 0,
+        Err(error) => failed(session, "Cannot unpack", &error),
+    })
+}
+
+fn unpack(session: &Session, pack: &Pack, dir: &Path) -> Result<(), PackError> {
+    for provider in &pack.index().providers {
+        let package = dir
+            .join(provider.address.to_string())
+            .join(provider.version.to_string())
+            .join(provider.platform.to_string());
+        let failed = |source: std::io::Error| PackError::Write {
+            path: package.clone(),
+            source,
+        };
+        let name = format!(
+            "{} v{} for {}",
+            provider.address.for_display(),
+            provider.version,
+            provider.platform
+        );
+        if package.exists() {
+            session.ui.line(format!("- {name} is there already"));
+            continue;
+        }
+        // A package is there as a whole or not at all.
+        let parent = package.parent().unwrap_or(dir);
+        std::fs::create_dir_all(parent).map_err(failed)?;
+        let staging = tempfile::Builder::new()
+            .prefix(".staging-")
+            .tempdir_in(parent)
+            .map_err(failed)?;
+        let new = staging.path().join("package");
+        std::fs::create_dir(&new).map_err(failed)?;
+        pack.unpack(&provider.files, &new)?;
+        std::fs::rename(&new, &package).map_err(failed)?;
+        session.ui.line(format!("- {name}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,321 @@
+//! Provider packages that our own executable carries: see the crate `pack`.
+//!
+//! They need no installation. One that is used is unpacked into a directory of the user, once, under its checksum; where there
+//! is no place for that, its executable is run from memory by `internal-plugin packed`.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use addrs::Provider;
+use addrs::platform::Platform;
+use files::{Environment, io_reason};
+use pack::index::{Index, PackedProvider};
+use pack::{Pack, PackError};
+use syntax::Diagnostic;
+use versions::Version;
+
+use crate::hash;
+
+/// The environment variable with the directory that packed providers are unpacked into; `none` to run them from memory.
+pub const UNPACK_DIR: &str = "MONOFORM_UNPACK_DIR";
+
+/// What our own executable carries.
+#[derive(Clone, Debug, Default)]
+pub enum Carried {
+    /// Nothing: it is no pack.
+    #[default]
+    Nothing,
+    /// A pack.
+    Pack(Arc<Pack>),
+    /// A pack that cannot be used; the reason is a clause.
+    Damaged(String),
+}
+
+impl Carried {
+    /// What the executable at this path carries.
+    #[must_use]
+    pub fn by(executable: &Path) -> Carried {
+        match Pack::find(executable) {
+            Ok(Some(pack)) => Carried::Pack(Arc::new(pack)),
+            Ok(None) | Err(PackError::Read { .. }) => Carried::Nothing,
+            Err(error) => Carried::Damaged(error.to_string()),
+        }
+    }
+
+    /// The pack, if there is one.
+    #[must_use]
+    pub fn pack(&self) -> Option<&Arc<Pack>> {
+        match self {
+            Carried::Pack(pack) => Some(pack),
+            Carried::Nothing | Carried::Damaged(_) => None,
+        }
+    }
+
+    /// The packages of a provider for a platform, the newest first.
+    #[must_use]
+    pub fn of(&self, provider: &Provider, platform: &Platform) -> Vec<Packed> {
+        let Some(pack) = self.pack() else { return Vec::new() };
+        let all = pack.index().providers.iter().enumerate();
+        let mut out: Vec<Packed> = all
+            .filter(|(_, packed)| packed.address == *provider && packed.platform == *platform)
+            .map(|(at, packed)| Packed {
+                pack: pack.clone(),
+                at,
+                address: packed.address.clone(),
+                version: packed.version.clone(),
+                executable: None,
+            })
+            .collect();
+        out.sort_by(|a, b| b.version.cmp(&a.version));
+        out
+    }
+}
+
+/// A package in the pack.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    pack: Arc<Pack>,
+    /// Its place in the index.
+    at: usize,
+    address: Provider,
+    /// Its version.
+    pub version: Version,
+    /// Where its executable was unpacked; none if it runs from memory, or was not made ready yet.
+    pub executable: Option<PathBuf>,
+}
+
+/// The `h1:` checksum of a package in a pack: that of its unpacked files.
+#[must_use]
+pub fn package_hash(index: &Index, provider: &PackedProvider) -> String {
+    let lines = provider.files.iter().filter_map(|file| {
+        let blob = index.blob_of(file)?;
+        Some((file.path.clone(), blob.sha256.clone()))
+    });
+    hash::summed(lines.collect())
+}
+
+impl Packed {
+    fn provider(&self) -> Option<&PackedProvider> {
+        self.pack.index().providers.get(self.at)
+    }
+
+    /// The pack that it is in.
+    #[must_use]
+    pub fn pack(&self) -> &Path {
+        self.pack.path()
+    }
+
+    /// The provider.
+    #[must_use]
+    pub fn address(&self) -> &Provider {
+        &self.address
+    }
+
+    /// Its `h1:` checksum.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let provider = self.provider();
+        provider
+            .map(|provider| package_hash(self.pack.index(), provider))
+            .unwrap_or_default()
+    }
+
+    /// The checksums for the lock file: its own, and those that were recorded when it was packed.
+    #[must_use]
+    pub fn hashes(&self) -> std::collections::BTreeSet<String> {
+        let mut hashes = self
+            .provider()
+            .map(|provider| provider.hashes.clone())
+            .unwrap_or_default();
+        hashes.insert(self.hash());
+        hashes
+    }
+
+    /// Makes its executable ready to be started: unpacked, or to be run from memory. With `thorough`, the checksums of files that
+    /// were unpacked earlier are compared as well as their sizes.
+    ///
+    /// # Errors
+    /// The package has no executable, or is damaged.
+    pub fn ready(&mut self, environment: &Environment, thorough: bool) -> Result<(), Diagnostic> {
+        let invalid = |why: String| Diagnostic::error("Failed to unpack provider", format!("{}.", capitalized(&why)));
+        let Some(provider) = self.provider() else {
+            return Err(invalid("the package is not in the pack".to_owned()));
+        };
+        let Some(executable) = provider.executable() else {
+            return Err(invalid(format!(
+                "the package of {} {} in the pack has no file terraform-provider-{} at its top",
+                provider.address.for_display(),
+                provider.version,
+                provider.address.ty
+            )));
+        };
+        let Some(base) = place(environment) else {
+            tracing::debug!(provider = %provider.address, "no place to unpack into; it runs from memory");
+            return Ok(());
+        };
+        match unpacked(&self.pack, provider, &base, thorough) {
+            Ok(dir) => self.executable = Some(dir.join(&executable.path)),
+            // A full disk and the like do not keep it from running.
+            Err(PackError::Write { path, source }) => {
+                tracing::warn!(path = %path.display(), error = %source, "cannot unpack; the provider runs from memory");
+            }
+            Err(error) => return Err(invalid(error.to_string())),
+        }
+        Ok(())
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+/// The directory that packages are unpacked into; none where there is no place that only this user can write and programs can
+/// be run from.
+#[must_use]
+pub fn place(environment: &Environment) -> Option<PathBuf> {
+    let absolute = |dir: &str| Path::new(dir).is_absolute().then(|| PathBuf::from(dir));
+    let base = match environment.get(UNPACK_DIR) {
+        Some("none") => return None,
+        Some(dir) if !dir.is_empty() => std::path::absolute(dir).ok()?,
+        _ => {
+            let cache = environment.get("XDG_CACHE_HOME").and_then(absolute);
+            cache
+                .or_else(|| Some(environment.home()?.join(".cache")))?
+                .join("monoform/packed")
+        }
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(&base).ok()?;
+    let meta = fs::metadata(&base).ok()?;
+    let ours = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0;
+    if !ours {
+        tracing::warn!(path = %base.display(), "not used to unpack into: others can write to it");
+        return None;
+    }
+    can_run(&base).then_some(base)
+}
+
+/// Whether programs in a directory can be run, as far as its file system says.
+#[cfg(target_os = "linux")]
+fn can_run(dir: &Path) -> bool {
+    let flags = rustix::fs::statvfs(dir).map(|found| found.f_flag);
+    let not = rustix::fs::StatVfsMountFlags::NOEXEC | rustix::fs::StatVfsMountFlags::RDONLY;
+    flags.is_ok_and(|flags| !flags.intersects(not))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn can_run(_dir: &Path) -> bool {
+    true
+}
+
+/// The directory with the unpacked files of a package. It appears as a whole, by a rename; of many processes that want it, one
+/// unpacks, and the others wait.
+fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path, thorough: bool) -> Result<PathBuf, PackError> {
+    let write = |path: &Path| {
+        let path = path.to_owned();
+        move |source: io::Error| PackError::Write { path, source }
+    };
+    let hash = package_hash(pack.index(), provider);
+    let sum: String = hash
+        .bytes()
+        .skip("h1:".len())
+        .filter(u8::is_ascii_alphanumeric)
+        .map(char::from)
+        .take(32)
+        .collect();
+    let name = format!("{}_{}_{sum}", provider.address.ty, provider.version);
+    let dir = base.join(&name);
+    if intact(pack.index(), provider, &dir, thorough) {
+        return Ok(dir);
+    }
+    let lock = base.join(format!(".{name}.lock"));
+    let turn = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&lock)
+        .map_err(write(&lock))?;
+    // Where files cannot be locked, each unpacks, and the last rename fails harmlessly.
+    let locked = turn.lock().is_ok();
+    if intact(pack.index(), provider, &dir, thorough) {
+        return Ok(dir);
+    }
+    // What was killed in the middle has left this.
+    let suffix = if locked {
+        String::new()
+    } else {
+        format!("-{}", std::process::id())
+    };
+    let staging = base.join(format!(".{name}.new{suffix}"));
+    remove(&staging).map_err(write(&staging))?;
+    fs::create_dir(&staging).map_err(write(&staging))?;
+    let result = pack.unpack(&provider.files, &staging).and_then(|()| {
+        remove(&dir)
+            .and_then(|()| fs::rename(&staging, &dir))
+            .map_err(write(&dir))
+    });
+    if let Err(error) = result {
+        let _ = remove(&staging);
+        return match intact(pack.index(), provider, &dir, thorough) {
+            true => Ok(dir),
+            false => Err(error),
+        };
+    }
+    Ok(dir)
+}
+
+fn remove(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a directory has exactly the files of a package, by their sizes, and with `thorough` by their checksum.
+fn intact(index: &Index, provider: &PackedProvider, dir: &Path, thorough: bool) -> bool {
+    let sizes = provider.files.iter().all(|file| {
+        let size = index.blob_of(file).map(|blob| blob.size);
+        let meta = fs::symlink_metadata(dir.join(&file.path))
+            .ok()
+            .filter(fs::Metadata::is_file);
+        size.is_some() && meta.map(|meta| meta.len()) == size
+    });
+    let same = |found: io::Result<String>| match found {
+        Ok(hash) => hash == package_hash(index, provider),
+        Err(error) => {
+            tracing::warn!(path = %dir.display(), error = io_reason(&error), "the unpacked provider cannot be read");
+            false
+        }
+    };
+    sizes && (!thorough || same(hash::directory(dir)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_that_others_can_write_to_are_not_used() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        let environment = |name: &str, value: String| Environment::read([(name.into(), value.into())]);
+        let base = dir.path().join("a/b");
+        assert_eq!(place(&environment(UNPACK_DIR, text(&base))), Some(base.clone()));
+        assert_eq!(fs::metadata(&base).unwrap().mode() & 0o777, 0o700);
+        fs::set_permissions(&base, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(place(&environment(UNPACK_DIR, text(&base))), None);
+        assert_eq!(place(&environment(UNPACK_DIR, "none".to_owned())), None);
+        assert_eq!(place(&Environment::default()), None);
+        let cache = environment("XDG_CACHE_HOME", text(dir.path()));
+        assert_eq!(place(&cache), Some(dir.path().join("monoform/packed")));
+        let home = environment("HOME", text(dir.path()));
+        assert_eq!(place(&home), Some(dir.path().join(".cache/monoform/packed")));
+        fs::write(dir.path().join("file"), "").unwrap();
+        let file = environment(UNPACK_DIR, text(&dir.path().join("file")));
+        assert_eq!(place(&file), None);
+    }
+}

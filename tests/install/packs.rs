@@ -1,0 +1,313 @@
+//! Packs: an executable that carries a provider, on a machine that has nothing else.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use support::{Ran, Workspace};
+
+use crate::packs_keys::{PRIVATE, PUBLIC, PUBLIC_OF_ANOTHER};
+
+/// A provider of a third party: a copy of this executable, which serves the plugin that the file is named after.
+const PROVIDER: &str = "example.com/acme/null";
+
+const MAIN: &str = "terraform {
+  required_providers {
+    null = {
+      source  = \"example.com/acme/null\"
+      version = \"~> 3.0\"
+    }
+  }
+}
+
+resource \"null_resource\" \"a\" {
+  triggers = { a = \"b\" }
+}
+";
+
+fn executable_name() -> String {
+    "terraform-provider-null_v3.2.3".to_owned()
+}
+
+/// A machine where the provider is installed.
+fn with_provider() -> Workspace {
+    let w = Workspace::with(&[("main.tf", MAIN)]);
+    let dir = (w.home().join(".terraform.d/plugins").join(PROVIDER).join("3.2.3")).join(support::registry::platform());
+    std::fs::create_dir_all(&dir).expect("a directory");
+    std::fs::copy(support::lean(), dir.join(executable_name())).expect("a copy");
+    w
+}
+
+/// The pack that such a machine makes, and the machine.
+fn packed(args: &[&str]) -> (Workspace, PathBuf) {
+    let w = with_provider();
+    let out = w.dir().join("site");
+    let flag = format!("-out={}", out.display());
+    let args = [&["pack", flag.as_str()], args].concat();
+    w.run_program(support::lean(), &args).ok().shows(&["carries 1 package"]);
+    (w, out)
+}
+
+fn unpacked(w: &Workspace) -> Vec<String> {
+    let dir = w.home().join(".cache/monoform/packed");
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    let mut names: Vec<String> = entries
+        .map(|e| e.expect("an entry").file_name().into_string().expect("text"))
+        .collect();
+    names.retain(|name| !name.ends_with(".lock"));
+    names.sort();
+    names
+}
+
+fn apply(w: &Workspace, pack: &Path) -> Ran {
+    w.run_program(pack, &["apply", "-no-color", "-auto-approve"])
+}
+
+#[test]
+fn a_packed_provider_needs_no_installation() {
+    let (_a, site) = packed(&[]);
+    let b = Workspace::with(&[("main.tf", MAIN)]);
+    apply(&b, &site).ok().shows(&["1 added"]);
+    assert_eq!(unpacked(&b).len(), 1, "{:?}", unpacked(&b));
+    assert!(!b.exists(".terraform.lock.hcl"), "without init, nothing is locked");
+    b.run_program(&site, &["init", "-no-color"])
+        .ok()
+        .shows(&["example.com/acme/null v3.2.3 is carried by this executable"]);
+    let lock = b.read(".terraform.lock.hcl");
+    assert!(
+        lock.contains("provider \"example.com/acme/null\"") && lock.contains("h1:"),
+        "{lock}"
+    );
+    apply(&b, &site).ok().shows(&["No changes."]);
+    // Without a place to unpack into, from memory.
+    let c = Workspace::with(&[("main.tf", MAIN), (".terraform.lock.hcl", &lock)]).env("MONOFORM_UNPACK_DIR", "none");
+    apply(&c, &site).ok().shows(&["1 added"]);
+    assert!(unpacked(&c).is_empty());
+    // The lock file is that of a machine where the package is installed: there nothing changes.
+    let d = with_provider();
+    d.write(".terraform.lock.hcl", &lock);
+    d.run_program(support::lean(), &["init", "-no-color", "-lockfile=readonly"])
+        .ok();
+    assert_eq!(d.read(".terraform.lock.hcl"), lock);
+}
+
+#[test]
+fn a_locked_package_must_be_the_packed_one() {
+    let (_a, site) = packed(&[]);
+    let lock = "provider \"example.com/acme/null\" {\n  version = \"3.2.3\"\n  hashes = [\n    \
+                \"h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\",\n  ]\n}\n";
+    let b = Workspace::with(&[("main.tf", MAIN), (".terraform.lock.hcl", lock)]);
+    for command in [&["plan", "-no-color"][..], &["init", "-no-color"]] {
+        b.run_program(&site, command)
+            .fails_with(&["Provider checksum mismatch", "the pack"]);
+    }
+    assert_eq!(b.read(".terraform.lock.hcl"), lock);
+    // A version that it does not carry.
+    let b = Workspace::with(&[("main.tf", &MAIN.replace("~> 3.0", ">= 4.0"))]);
+    b.run_program(&site, &["plan", "-no-color"]).fails_with(&[
+        "Provider not available",
+        "This executable carries packages of it that cannot be used",
+        "3.2.3 for",
+    ]);
+}
+
+#[test]
+fn what_was_unpacked_is_whole_whatever_happened() {
+    let (_a, site) = packed(&[]);
+    let b = Workspace::with(&[("main.tf", MAIN)]);
+    b.run_program(&site, &["init", "-no-color"]).ok();
+    // Many that want it at the same time.
+    let plans: Vec<_> = (0..20)
+        .map(|_| {
+            let mut command = b.command(&site);
+            command
+                .args(["plan", "-no-color", "-lock=false"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+            command.spawn().expect("started")
+        })
+        .collect();
+    for plan in plans {
+        support::ran(plan.wait_with_output().expect("ended"))
+            .ok()
+            .shows(&["1 to add"]);
+    }
+    let [name] = &unpacked(&b)[..] else {
+        panic!("{:?}", unpacked(&b))
+    };
+    let dir = b.home().join(".cache/monoform/packed");
+    let file = dir.join(name).join(executable_name());
+    // Cut off, as after a crash of the machine; and changed, which the lock file tells.
+    std::fs::write(&file, "").expect("written");
+    apply(&b, &site).ok().shows(&["1 added"]);
+    let mut bytes = std::fs::read(&file).expect("read");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, &bytes).expect("written");
+    b.run_program(&site, &["plan", "-no-color"])
+        .ok()
+        .shows(&["No changes."]);
+    assert_ne!(std::fs::read(&file).expect("read"), bytes, "unpacked again");
+    // Killed in the middle of unpacking.
+    std::fs::remove_dir_all(dir.join(name)).expect("removed");
+    let staging = dir.join(format!(".{name}.new"));
+    std::fs::create_dir(&staging).expect("a directory");
+    std::fs::write(staging.join(executable_name()), "half").expect("written");
+    b.run_program(&site, &["plan", "-no-color"])
+        .ok()
+        .shows(&["No changes."]);
+    assert_eq!(unpacked(&b).len(), 1, "{:?}", unpacked(&b));
+}
+
+#[test]
+fn a_damaged_pack_is_refused() {
+    let (a, site) = packed(&[]);
+    a.run_program(&site, &["pack", "-verify", "-no-color"])
+        .ok()
+        .shows(&["is whole", "not signed"]);
+    let whole = std::fs::read(&site).expect("read");
+    let listed = a.run_program(&site, &["pack", "-list", "-json"]).ok().json();
+    let executable = usize::try_from(listed["executable"]["size"].as_u64().expect("a size")).expect("a size");
+    let content = executable + (whole.len() - executable) / 2;
+    for (what, bytes) in [
+        ("content", changed(&whole, content)),
+        ("index", changed(&whole, whole.len() - 100)),
+        ("cut off", whole[..whole.len() - 1000].to_vec()),
+    ] {
+        let damaged = a.dir().join("damaged");
+        std::fs::write(&damaged, bytes).expect("written");
+        let flag = damaged.display().to_string();
+        let verified = a.run(&["pack", "-verify", "-no-color", &flag]);
+        verified.fails_with(&["Cannot verify the pack", "damaged", "copy it again"]);
+        // As an executable it is the same program, and says why it carries nothing.
+        make_executable(&damaged);
+        let b = Workspace::with(&[("main.tf", MAIN)]);
+        let planned = b.run_program(&damaged, &["plan", "-no-color"]);
+        assert_eq!(planned.status, 1, "{what}: {}", planned.all());
+        assert!(planned.all().contains("damaged"), "{what}: {}", planned.all());
+    }
+    a.run(&["pack", "-verify"]).fails_with(&["carries no pack"]);
+}
+
+fn changed(bytes: &[u8], at: usize) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[at] ^= 1;
+    bytes
+}
+
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+}
+
+#[test]
+fn packs_are_signed_listed_taken_over_and_unpacked() {
+    let a = with_provider();
+    for (name, text) in [
+        ("private.pem", PRIVATE),
+        ("public.pem", PUBLIC),
+        ("other.pem", PUBLIC_OF_ANOTHER),
+    ] {
+        a.write(name, text);
+    }
+    let lean = support::lean();
+    let pack = |args: &[&str]| a.run_program(lean, &[&["pack", "-no-color"], args].concat());
+    pack(&[
+        "-out=site",
+        "-provider=example.com/acme/null@~>3.1",
+        "-sign=private.pem",
+    ])
+    .ok();
+    pack(&["-verify", "-trust=public.pem", "site"])
+        .ok()
+        .shows(&["signed with the key"]);
+    pack(&["-verify", "-trust=other.pem", "site"]).fails_with(&["not trusted", "not with"]);
+    pack(&["-list", "site"])
+        .ok()
+        .shows(&["example.com/acme/null v3.2.3", "Signed with the key"]);
+    // The same inputs give the same bytes, and so does what is taken over.
+    pack(&["-out=again", "-sign=private.pem"]).ok();
+    pack(&["-out=over", "-from=site", "-sign=private.pem"]).ok();
+    let bytes = |name: &str| std::fs::read(a.dir().join(name)).expect("read");
+    assert!(bytes("site") == bytes("again"), "from the configuration");
+    assert!(bytes("site") == bytes("over"), "taken over");
+    pack(&["-out=x", "-executable=site"]).fails_with(&["is a pack already", "-from"]);
+    pack(&["-out=x", "-executable=main.tf"]).fails_with(&["not an executable of Monoform"]);
+    pack(&["-out=x", "-provider=example.com/acme/null@>=9"]).fails_with(&["example.com/acme/null"]);
+    assert!(!a.exists("x"));
+    // A mirror for others.
+    a.run_program(lean, &["unpack", "-from=site", "mirror"]).ok();
+    let file = (a.dir().join("mirror").join(PROVIDER).join("3.2.3")).join(support::registry::platform());
+    assert!(file.join(executable_name()).is_file());
+    let b = Workspace::with(&[("main.tf", MAIN)]);
+    let mirror = format!("-plugin-dir={}", a.dir().join("mirror").display());
+    b.run(&["init", "-no-color", &mirror]).ok();
+    b.run(&["plan", "-no-color"]).ok().shows(&["1 to add"]);
+}
+
+#[test]
+fn an_update_is_carried_as_a_difference() {
+    let (a, _) = packed(&[]);
+    a.write("private.pem", PRIVATE);
+    a.write("public.pem", PUBLIC);
+    a.write("other.pem", PUBLIC_OF_ANOTHER);
+    let newer =
+        (a.home().join(".terraform.d/plugins").join(PROVIDER).join("3.2.4")).join(support::registry::platform());
+    std::fs::create_dir_all(&newer).expect("a directory");
+    std::fs::write(newer.join("terraform-provider-null_v3.2.4"), "#!/bin/sh\nexit 1\n").expect("written");
+    let lean = support::lean();
+    let pack = |args: &[&str]| a.run_program(lean, &[&["pack", "-no-color"], args].concat());
+    pack(&["-out=new", "-from=site", "-config=.", "-sign=private.pem"])
+        .ok()
+        .shows(&["2 packages"]);
+    pack(&[
+        "-out=update",
+        "-since=site",
+        "-from=site",
+        "-config=.",
+        "-sign=private.pem",
+    ])
+    .ok();
+    let size = |name: &str| std::fs::metadata(a.dir().join(name)).expect("a file").len();
+    assert!(size("update") < 10_000, "{} bytes", size("update"));
+    pack(&["-update=update", "-out=refused", "-trust=other.pem", "site"]).fails_with(&["not trusted"]);
+    assert!(!a.exists("refused"));
+    // The old pack brings itself up to date.
+    a.run_program(
+        a.dir().join("site"),
+        &["pack", "-update=update", "-out=made", "-trust=public.pem"],
+    )
+    .ok();
+    let bytes = |name: &str| std::fs::read(a.dir().join(name)).expect("read");
+    assert!(bytes("made") == bytes("new"));
+    a.run_program(a.dir().join("made"), &["version"]).ok();
+    pack(&["-update=update", "-out=made", "new"]).fails_with(&["was made for another pack"]);
+}
+
+#[test]
+fn options_that_mean_nothing_together_are_refused() {
+    let w = Workspace::new();
+    for (args, text) in [
+        (&["pack"][..], "-out=FILE is needed"),
+        (&["pack", "-list", "-verify"], "only one of"),
+        (&["pack", "-list", "-out=x"], "write no file"),
+        (&["pack", "-verify", "-sign=x"], "no option that makes one"),
+        (&["pack", "-out=x", "-trust=y"], "-trust needs"),
+        (&["pack", "-out=x", "-json"], "-json needs"),
+        (&["pack", "-out=x", "-compress=23"], "from 1 to 22"),
+        (&["pack", "-out=x", "y"], "Too many command line arguments"),
+        (&["pack", "-out=x", "-platform=here", "-provider=a/b"], "no platform"),
+        (&["pack", "-out=x", "-provider=a/b/c/d"], "Invalid provider argument"),
+        (&["pack", "-out=x", "-provider=a/b@~"], "Invalid provider argument"),
+        (
+            &["pack", "-out=x", "-provider=terraform.io/builtin/terraform"],
+            "part of the language",
+        ),
+        (&["pack", "-out=x", "-sign=none.pem"], "none.pem cannot be read"),
+        (&["pack", "-out=x"], "No configuration files"),
+        (&["unpack"], "No output directory specified"),
+        (&["unpack", "x"], "carries no pack"),
+    ] {
+        w.run(&[args, &["-no-color"]].concat()[..]).fails_with(&[text]);
+    }
+    assert!(!w.exists("x"));
+}
