@@ -10,6 +10,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use packages::packed::Carried;
+
 use crate::builtins::{Kind, PLUGINS, Plugin, Sort, find, own_executable};
 
 const USAGE: &str = "\
@@ -42,7 +44,8 @@ const USAGE_LIST: &str = "\
 Usage: monoform internal-plugin list
 
   Lists the built-in plugins: name, kind, the version each one implements,
-  and the protocol versions it is served with.
+  and the protocol versions it is served with. Of a pack, it lists the
+  providers that it carries, too.
 ";
 
 const USAGE_LINK: &str = "\
@@ -79,7 +82,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
         ["provisioner", name] => named(name, Sort::Provisioner),
         ["state", name] => named(name, Sort::StateStore),
         ["packed", provider, version] => fail(&packed(provider, version)),
-        ["list"] => print(&list()),
+        ["list"] => print(&(list() + &carried())),
         ["link", dir] if dir.starts_with('-') => fail(&format!("There is no option {dir}.\n\n{USAGE_LINK}")),
         ["link", _] => match link(Path::new(&args[1])) {
             Ok(report) => print(&report),
@@ -207,6 +210,21 @@ fn list() -> String {
         ));
     }
     out
+}
+
+/// The providers that this executable carries beside the built-in plugins.
+fn carried() -> String {
+    match Carried::by(&own_executable()) {
+        Carried::Nothing => String::new(),
+        Carried::Damaged(why) => format!("\nNothing that this executable carries can be used: {why}.\n"),
+        Carried::Pack(pack) => {
+            let lines = pack.index().providers.iter().map(|provider| {
+                let name = provider.address.for_display();
+                format!("  {name} {} for {}\n", provider.version, provider.platform)
+            });
+            format!("\nThis executable carries:\n{}", lines.collect::<String>())
+        }
+    }
 }
 
 /// Makes the links; gives the text to print.

@@ -187,6 +187,10 @@ resource "terraform_data" "n" {
   count = var.n
   input = join("", [for i in range(1000) : "01234567890123456789"])
 }
+
+resource "terraform_data" "later" {
+  depends_on = [terraform_data.n]
+}
 "#;
     let w = Workspace::with(&[("main.tf", config)]);
     let disk = w.dir().join("disk");
@@ -210,6 +214,12 @@ resource "terraform_data" "n" {
     assert!(unmounted.is_ok_and(|o| o.status.success()));
     let (full, rescued, _) = checked.expect("it runs");
     let full = full.fails_with(&["Cannot write the journal", "o space left on device"]);
+    // There may be room to write down that all of the first ones begin, but not what became of them: then nothing else begins.
+    assert!(
+        !full.stdout.contains("terraform_data.later: Creating"),
+        "{}",
+        full.all()
+    );
     // All that was created is in the state that was rescued, or in the one on the disk.
     let created = full
         .stdout
@@ -221,5 +231,5 @@ resource "terraform_data" "n" {
         let instances = saved["resources"][0]["instances"].as_array().map_or(0, Vec::len);
         assert_eq!(instances, created, "{}", full.all());
     }
-    assert!(created > 0 && created < 100, "{created}");
+    assert!(created > 0, "{}", full.all());
 }

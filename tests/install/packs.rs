@@ -82,6 +82,14 @@ fn a_packed_provider_needs_no_installation() {
     let c = Workspace::with(&[("main.tf", MAIN), (".terraform.lock.hcl", &lock)]).env("MONOFORM_UNPACK_DIR", "none");
     apply(&c, &site).ok().shows(&["1 added"]);
     assert!(unpacked(&c).is_empty());
+    for command in [&["version"][..], &["internal-plugin", "list"]] {
+        let listed = c.run_program(&site, command).ok().all();
+        assert!(
+            listed.contains("carries") && listed.contains("example.com/acme/null"),
+            "{listed}"
+        );
+        assert!(!c.run(command).ok().all().contains("carries"));
+    }
     // The lock file is that of a machine where the package is installed: there nothing changes.
     let d = with_provider();
     d.write(".terraform.lock.hcl", &lock);

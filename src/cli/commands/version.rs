@@ -44,6 +44,9 @@ pub fn print(session: &Session, as_json: bool) -> Status {
     let locked = LockFile::load(Path::new(".")).map(|(lock, _)| lock).unwrap_or_default();
     let platform = Platform::current();
     let own = format!("Monoform v{VERSION}");
+    let carried = session.builtins.carried.pack();
+    let carried = carried.iter().flat_map(|pack| &pack.index().providers);
+    let carried: Vec<_> = carried.filter(|provider| provider.platform == platform).collect();
     if as_json {
         let selections: serde_json::Map<String, serde_json::Value> = locked
             .providers
@@ -58,6 +61,12 @@ pub fn print(session: &Session, as_json: bool) -> Status {
         });
         if let Some(object) = document.as_object_mut() {
             object.insert("monoform_version".into(), VERSION.into());
+            if !carried.is_empty() {
+                let versions = carried
+                    .iter()
+                    .map(|p| json!({"address": p.address.to_string(), "version": p.version.to_string()}));
+                object.insert("carried_providers".into(), versions.collect::<Vec<_>>().into());
+            }
         }
         session.ui.exact_line(cty::json::to_text(&document, Some(2)));
         return 0;
@@ -70,6 +79,10 @@ pub fn print(session: &Session, as_json: bool) -> Status {
         session.ui.line(format!(
             "{own}\non {platform}\n+ compatible with Terraform v{TERRAFORM_VERSION}"
         ));
+    }
+    for provider in carried {
+        let (address, version) = (&provider.address, &provider.version);
+        session.ui.line(format!("+ carries provider {address} v{version}"));
     }
     for (provider, locked) in &locked.providers {
         session.ui.line(format!("+ provider {provider} v{}", locked.version));
