@@ -1,7 +1,8 @@
 //! `monoform internal-plugin`: serving a built-in plugin, listing them, and linking to them for other tools.
 //!
 //! - `provider NAME`, `provisioner NAME`, `state NAME`: serves that plugin over gRPC to the program that started it.
-//! - `list`: the table of built-in plugins.
+//! - `packed ADDRESS VERSION`: runs a provider of the pack from memory.
+//! - `list`: the table of built-in plugins, and the providers of the pack.
 //! - `link DIR`: links to the built-in providers in the layout of a filesystem mirror, so that Terraform and OpenTofu can
 //!   run them, too.
 
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use packages::packed::Carried;
 
 use crate::builtins::{Kind, PLUGINS, Plugin, Sort, find, own_executable};
+use crate::packed;
 
 const USAGE: &str = "\
 Usage: monoform internal-plugin provider NAME
@@ -81,7 +83,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
         ["provider", name] => named(name, Sort::Provider),
         ["provisioner", name] => named(name, Sort::Provisioner),
         ["state", name] => named(name, Sort::StateStore),
-        ["packed", provider, version] => fail(&packed(provider, version)),
+        ["packed", provider, version] => fail(&packed::run(provider, version)),
         ["list"] => print(&(list() + &carried())),
         ["link", dir] if dir.starts_with('-') => fail(&format!("There is no option {dir}.\n\n{USAGE_LINK}")),
         ["link", _] => match link(Path::new(&args[1])) {
@@ -116,59 +118,6 @@ fn named(name: &str, sort: Sort) -> ExitCode {
             ))
         }
     }
-}
-
-/// Becomes a provider that this executable carries, without a file of its own; returns why it could not.
-#[cfg(target_os = "linux")]
-fn packed(address: &str, version: &str) -> String {
-    use std::os::unix::ffi::OsStringExt as _;
-    let run = || -> Result<std::convert::Infallible, String> {
-        let pack = pack::Pack::open(&own_executable()).map_err(|error| error.to_string())?;
-        let platform = addrs::platform::Platform::current();
-        let provider = (pack.index().providers.iter()).find(|provider| {
-            provider.platform == platform
-                && provider.address.to_string() == address
-                && provider.version.to_string() == version
-        });
-        let missing = || format!("this executable does not carry {address} {version} for {platform}");
-        let file = provider
-            .and_then(|provider| provider.executable())
-            .ok_or_else(missing)?;
-        let blob = pack.index().blob_of(file).ok_or_else(missing)?;
-        let no_memory =
-            |error: std::io::Error| format!("the provider does not fit into memory: {}", cli::io_reason(&error));
-        let memory = rustix::fs::memfd_create(file.path.as_str(), rustix::fs::MemfdFlags::empty());
-        let mut memory = std::fs::File::from(memory.map_err(|error| no_memory(error.into()))?);
-        pack.copy(blob, &mut memory).map_err(|error| match error {
-            pack::CopyError::Pack(error) => error.to_string(),
-            pack::CopyError::Write(error) => no_memory(error),
-        })?;
-        let text = |bytes: Vec<u8>| std::ffi::CString::new(bytes).map_err(|error| error.to_string());
-        let name = text(file.path.clone().into_bytes())?;
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the provider gets the environment of this process"
-        )]
-        let variables =
-            std::env::vars_os().map(|(name, value)| text([name.into_vec(), b"=".to_vec(), value.into_vec()].concat()));
-        let variables = variables.collect::<Result<Vec<_>, _>>()?;
-        let flags = nix::fcntl::AtFlags::AT_EMPTY_PATH;
-        nix::unistd::execveat(memory, c"", &[name], &variables, flags).map_err(|error| {
-            format!(
-                "the provider cannot be run from memory: {}",
-                cli::io_reason(&error.into())
-            )
-        })
-    };
-    match run() {
-        Ok(never) => match never {},
-        Err(why) => format!("The provider {address} {version} cannot be started: {why}.\n"),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn packed(address: &str, version: &str) -> String {
-    format!("The provider {address} {version} cannot be started: programs run from memory on Linux only.\n")
 }
 
 fn print(text: &str) -> ExitCode {

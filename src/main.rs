@@ -11,6 +11,7 @@
 
 mod builtins;
 mod internal;
+mod packed;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -15,14 +15,14 @@ use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::counted::{Counted, copy, digest};
 use crate::error::{PackError, damaged, read_error, write_error};
 use crate::format::{TRAILER, Trailer};
 use crate::index::Blob;
-use crate::read::{Pack, Section};
+use crate::read::Pack;
 
 /// The only format there is.
 const FORMAT: u32 = 1;
@@ -109,7 +109,7 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
                 },
             ),
             None => {
-                take(new.section(blob.offset, blob.length), out, new.path(), path)?;
+                copy(new.section(blob.offset, blob.length), new.path(), out, path)?;
                 push(
                     &mut parts,
                     Part::New {
@@ -121,11 +121,11 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
             }
         }
     }
-    let length = take(new.end(), out, new.path(), path)?;
+    let length = copy(new.end(), new.path(), out, path)?;
     push(&mut parts, Part::New { offset, length });
     offset += length;
-    let mut whole = File::open(new.path()).map_err(read_error(new.path()))?;
-    let (sha256, length) = crate::write::digest(&mut whole).map_err(read_error(new.path()))?;
+    let whole = File::open(new.path()).map_err(read_error(new.path()))?;
+    let (sha256, length) = digest(whole).map_err(read_error(new.path()))?;
     let plan = Plan {
         format: FORMAT,
         since: old.identity(),
@@ -161,19 +161,6 @@ fn push(parts: &mut Vec<Part>, part: Part) {
             *length += more;
         }
         _ => parts.push(part),
-    }
-}
-
-fn take(mut from: Section<'_>, out: &mut impl Write, source: &Path, target: &Path) -> Result<u64, PackError> {
-    let mut buffer = vec![0; 1 << 20];
-    let mut taken = 0;
-    loop {
-        let count = from.read(&mut buffer).map_err(read_error(source))?;
-        let Some(part) = buffer.get(..count).filter(|part| !part.is_empty()) else {
-            return Ok(taken);
-        };
-        out.write_all(part).map_err(write_error(target))?;
-        taken += part.len() as u64;
     }
 }
 
@@ -218,15 +205,11 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
         });
     }
     let wrong = damaged(difference);
-    let mut written = Summed {
-        out,
-        sum: Sha256::new(),
-        length: 0,
-    };
+    let mut written = Counted::new(out);
     for part in &plan.parts {
         match *part {
             Part::Old { offset, length } => {
-                let taken = take(old.section(offset, length), &mut written, old.path(), path)?;
+                let taken = copy(old.section(offset, length), old.path(), &mut written, path)?;
                 if taken != length {
                     return Err(damaged(old.path())("it is too short".to_owned()));
                 }
@@ -263,7 +246,7 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
             }
         }
     }
-    if written.length != plan.length || HEXLOWER.encode(&written.sum.finalize()) != plan.sha256 {
+    if written.offset != plan.length || written.end() != plan.sha256 {
         return Err(wrong("what it makes is not the new pack".to_owned()));
     }
     Ok(())
@@ -301,25 +284,5 @@ fn read_plan(file: &mut File, path: &Path) -> Result<(Plan, u64), PackError> {
             path: path.to_owned(),
             format,
         }),
-    }
-}
-
-/// What is written, with its checksum and length.
-struct Summed<'w, W> {
-    out: &'w mut W,
-    sum: Sha256,
-    length: u64,
-}
-
-impl<W: Write> Write for Summed<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.out.write(bytes)?;
-        self.sum.update(bytes.get(..count).unwrap_or_default());
-        self.length += count as u64;
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }

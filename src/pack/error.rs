@@ -30,7 +30,7 @@ pub enum PackError {
     Damaged {
         /// The pack.
         path: PathBuf,
-        /// What is wrong, as a clause.
+        /// The damaged part, as a clause.
         part: String,
     },
     /// The pack is of a later format.

@@ -147,7 +147,7 @@ fn version(file: &mut File) -> io::Result<Option<String>> {
     }
 }
 
-/// How long an ELF executable is by its own account; `None` for other files. What is behind that was appended.
+/// The length of an ELF executable by its header; `None` for other files. Bytes behind that were appended.
 pub(crate) fn own_length(file: &mut File) -> io::Result<Option<u64>> {
     let mut head = [0; 64];
     let head = head_of(file, &mut head)?;

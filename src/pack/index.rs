@@ -1,4 +1,4 @@
-//! The index of a pack: what it carries.
+//! The index of a pack: the list of its contents.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::text;
 /// The only format there is.
 pub const FORMAT: u32 = 1;
 
-/// What a pack carries.
+/// The contents of a pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {
@@ -25,15 +25,6 @@ pub struct Index {
     pub blobs: Vec<Blob>,
     /// Provider packages, sorted by address, version and platform.
     pub providers: Vec<PackedProvider>,
-    /// Files of a directory that modules are installed from, sorted by path.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub modules: Vec<PackedFile>,
-    /// The CLI configuration: the blob of its file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cli_config: Option<usize>,
-    /// Configurations, sorted by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub configurations: Vec<PackedConfiguration>,
 }
 
 /// The executable at the beginning of a pack.
@@ -117,18 +108,9 @@ impl PackedProvider {
     }
 }
 
-/// A root module with what is beside it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PackedConfiguration {
-    /// Its name: that of its directory.
-    pub name: String,
-    /// Its files, sorted by path.
-    pub files: Vec<PackedFile>,
-}
-
 impl Index {
-    /// What is wrong with it, if its blobs lie between these offsets. A file of somebody else can say anything.
+    /// Why it is invalid, as a clause; `None` if it is valid. The blobs must fill the file from the executable to `index_offset`. An
+    /// index can come from an untrusted file.
     pub(crate) fn problem(&self, index_offset: u64) -> Option<String> {
         let sum = |text: &str| HEXLOWER.decode(text.as_bytes()).is_ok_and(|bytes| bytes.len() == 32);
         let mut end = self.executable.size;
@@ -150,23 +132,9 @@ impl Index {
         if end != index_offset {
             return Some("its contents do not reach to its index".to_owned());
         }
-        let groups = (self.providers.iter().map(|p| &p.files))
-            .chain([&self.modules])
-            .chain(self.configurations.iter().map(|c| &c.files));
-        for files in groups {
-            if let Some(problem) = self.problem_of_files(files) {
-                return Some(problem);
-            }
-        }
-        if self.cli_config.is_some_and(|blob| blob >= self.blobs.len()) {
-            return Some("the content of its CLI configuration is missing".to_owned());
-        }
-        let names = self.configurations.iter().map(|c| &c.name);
-        let plain = |name: &String| is_plain(name) && !name.contains('/');
-        if let Some(name) = names.clone().find(|name| !plain(name)) {
-            return Some(format!("\"{name}\" is no name of a configuration"));
-        }
-        None
+        self.providers
+            .iter()
+            .find_map(|provider| self.problem_of_files(&provider.files))
     }
 
     fn problem_of_files(&self, files: &[PackedFile]) -> Option<String> {
@@ -182,7 +150,7 @@ impl Index {
                 return Some(format!("the content of {} is missing", file.path));
             }
         }
-        // A file where another has a directory.
+        // The path of a file must not be the directory of another file.
         let over = paths.iter().find(|path| {
             let mut ancestors = std::path::Path::new(path).ancestors().skip(1);
             ancestors.any(|dir| dir.to_str().is_some_and(|dir| paths.contains(dir)))

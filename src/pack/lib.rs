@@ -1,12 +1,11 @@
-//! Packs: an executable of this program with provider packages, modules and configurations behind its own bytes.
+//! Packs: an executable of this program with provider packages behind its own bytes.
 //!
-//! An operating system ignores what stands behind the last section of an executable, so that a pack runs as the executable it
-//! was made of. What it carries is laid out like this:
+//! Operating systems ignore bytes behind the last section of an executable, so a pack runs like the executable in it. The layout:
 //!
 //! ```text
 //! the executable, unchanged
 //! blobs        the content of each file, a Zstandard frame each; equal contents are there once
-//! index        JSON: what is carried, and the checksum of every part ([`index`])
+//! index        JSON: the list of contents, with the checksum of every part ([`index`])
 //! signature    if there is one: an Ed25519 public key and the signature ([`signature`])
 //! trailer      64 bytes: where the index is, and its checksum ([`format`])
 //! ```
@@ -14,10 +13,11 @@
 //! [`Pack`] reads one, [`write`](write::write) makes one, [`difference`] carries only what another pack does not have. The same
 //! contents give the same bytes: there are no times and no owners in a pack, and everything in it has an order.
 //!
-//! This crate knows nothing of where providers and modules come from, nor of how they are chosen: see the crate `packages`.
+//! This crate knows nothing of where providers come from, nor of how they are selected: see the crate `packages`.
 //!
 //! Where to begin: [`index`], then [`read`].
 
+mod counted;
 pub mod difference;
 mod error;
 pub mod executable;

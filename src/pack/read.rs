@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
+use crate::counted::digest;
 use crate::error::{PackError, damaged, read_error, write_error};
 use crate::executable;
 use crate::format::{TRAILER, Trailer};
 use crate::index::{Blob, FORMAT, Index, PackedFile};
 use crate::signature::{self, PublicKey, Signature};
 
-/// How long an index may be: what is longer is no index, but damage.
+/// The maximum length of an index in bytes. A longer one is reported as damage.
 const LONGEST_INDEX: u64 = 1 << 28;
 
 /// An open pack. Reads do not move a common position, so that threads can share it.
@@ -27,7 +28,7 @@ pub struct Pack {
     signature: Option<Signature>,
 }
 
-/// What was verified.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     /// How many bytes the pack has.
@@ -101,7 +102,7 @@ impl Pack {
         }))
     }
 
-    /// What it carries.
+    /// Its index.
     #[must_use]
     pub fn index(&self) -> &Index {
         &self.index
@@ -181,28 +182,7 @@ impl Pack {
                 return format!("{} of {} {}", file.path, provider.address, provider.version);
             }
         }
-        for configuration in &self.index.configurations {
-            if let Some(file) = configuration.files.iter().find(is) {
-                return format!("{} of the configuration {}", file.path, configuration.name);
-            }
-        }
-        match self.index.modules.iter().find(is) {
-            Some(file) => format!("{} of the modules", file.path),
-            None => "the CLI configuration".to_owned(),
-        }
-    }
-
-    /// The content of a small file.
-    ///
-    /// # Errors
-    /// The content is damaged, or cannot be read.
-    pub fn content(&self, blob: usize) -> Result<Vec<u8>, PackError> {
-        let mut out = Vec::new();
-        match self.index.blobs.get(blob).map(|blob| self.copy(blob, &mut out)) {
-            Some(Ok(())) => Ok(out),
-            Some(Err(error)) => Err(error.at(&self.path)),
-            None => Err(damaged(&self.path)("a content is missing".to_owned())),
-        }
+        "a file that no provider has".to_owned()
     }
 
     /// Writes files below a directory that exists. A file that is there already is an error.
@@ -264,17 +244,9 @@ impl Pack {
         }
     }
 
+    /// The SHA-256 of a part of the file, which is shorter if the file is.
     fn sum(&self, offset: u64, length: u64) -> io::Result<String> {
-        let mut sum = Sha256::new();
-        let mut section = self.section(offset, length);
-        let mut buffer = vec![0; 1 << 20];
-        loop {
-            match section.read(&mut buffer)? {
-                0 if section.left > 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                0 => return Ok(HEXLOWER.encode(&sum.finalize())),
-                n => sum.update(buffer.get(..n).unwrap_or_default()),
-            }
-        }
+        digest(self.section(offset, length)).map(|(sum, _)| sum)
     }
 }
 

@@ -65,7 +65,7 @@ impl Site {
             version: Version::parse(version).unwrap(),
             platform: platform(),
             hashes: ["h1:x".to_owned()].into(),
-            files: entries(&self.path(&format!("provider-{version}")), &|_| true).unwrap(),
+            files: entries(&self.path(&format!("provider-{version}"))).unwrap(),
         }
     }
 
@@ -73,7 +73,7 @@ impl Site {
         let path = self.path(name);
         let mut out = std::fs::File::create(&path).unwrap();
         let options = Options { level: 3, signing: key };
-        crate::write::write(&mut out, &path, &self.executable(), contents, &options, &mut |_| ()).unwrap();
+        crate::write::write(&mut out, &path, &self.executable(), contents, &options).unwrap();
         Pack::open(&path).unwrap()
     }
 
@@ -84,15 +84,10 @@ impl Site {
             "#!/bin/sh\n".repeat(1000),
         );
         self.write("provider-1.0.0/LICENSE", "words");
-        self.write("modules/index.json", "{}");
-        self.write("modules/a/main.tf", "words");
-        self.write("config/main.tf", "locals {}\n");
-        self.write("config/sub/x.tf", "");
+        self.write("provider-1.0.0/docs/same", "words");
+        self.write("provider-1.0.0/docs/empty", "");
         let contents = Contents {
             providers: vec![self.provider("1.0.0")],
-            modules: entries(&self.path("modules"), &|_| true).unwrap(),
-            cli_config: None,
-            configurations: [("site".to_owned(), entries(&self.path("config"), &|_| true).unwrap())].into(),
         };
         self.pack(name, contents, key)
     }
@@ -100,7 +95,7 @@ impl Site {
 
 fn tree(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let read = |entry: &crate::write::Entry<'_>| (entry.path.clone(), std::fs::read(dir.join(&entry.path)).unwrap());
-    entries(dir, &|_| true).unwrap().iter().map(read).collect()
+    entries(dir).unwrap().iter().map(read).collect()
 }
 
 #[test]
@@ -115,7 +110,7 @@ fn what_is_packed_is_unpacked_the_same() {
     assert_eq!(tree(&to), tree(&site.path("provider-1.0.0")));
     // Equal contents are there once.
     let contents = pack.index().blobs.len();
-    assert_eq!(contents, 5, "{:?}", pack.index());
+    assert_eq!(contents, 3, "{:?}", pack.index());
     assert!(
         std::fs::read(site.path("pack"))
             .unwrap()
@@ -277,9 +272,9 @@ fn what_cannot_be_packed_is_named() {
     let site = Site::new();
     site.write("links/main.tf", "");
     std::os::unix::fs::symlink("main.tf", site.path("links/same.tf")).unwrap();
-    assert_eq!(entries(&site.path("links"), &|_| true).unwrap().len(), 2);
+    assert_eq!(entries(&site.path("links")).unwrap().len(), 2);
     std::os::unix::fs::symlink("/etc", site.path("links/elsewhere")).unwrap();
-    let error = entries(&site.path("links"), &|_| true).unwrap_err().to_string();
+    let error = entries(&site.path("links")).unwrap_err().to_string();
     assert!(error.contains("leads out"), "{error}");
     let error = Executable::open(&site.path("executable"), true).unwrap_err();
     assert!(matches!(error, PackError::NotMonoform(_)), "{error}");
@@ -313,14 +308,14 @@ proptest! {
     fn any_files_are_carried(files in proptest::collection::btree_map("[a-z]{1,8}", proptest::collection::vec(any::<u8>(), 0..5000), 1..6)) {
         let site = Site::new();
         for (name, content) in &files {
-            site.write(&format!("modules/{name}"), content);
+            site.write(&format!("provider-1.0.0/{name}"), content);
         }
-        let contents = Contents { modules: entries(&site.path("modules"), &|_| true).unwrap(), ..Contents::default() };
+        let contents = Contents { providers: vec![site.provider("1.0.0")] };
         let pack = site.pack("pack", contents, None);
         pack.verify(None).unwrap();
         let to = site.path("out");
         std::fs::create_dir(&to).unwrap();
-        pack.unpack(&pack.index().modules, &to).unwrap();
+        pack.unpack(&pack.index().providers[0].files, &to).unwrap();
         prop_assert_eq!(tree(&to), files);
     }
 }

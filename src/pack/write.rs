@@ -12,10 +12,11 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use versions::Version;
 
+use crate::counted::{Counted, copy, digest};
 use crate::error::{PackError, damaged, read_error, write_error};
 use crate::executable::Executable;
 use crate::format::Trailer;
-use crate::index::{Blob, FORMAT, Index, PackedConfiguration, PackedExecutable, PackedFile, PackedProvider};
+use crate::index::{Blob, FORMAT, Index, PackedExecutable, PackedFile, PackedProvider};
 use crate::read::Pack;
 use crate::signature::{self, SigningKey};
 
@@ -31,20 +32,14 @@ const SIDE_BY_SIDE: u64 = 4 << 20;
 /// How deep directories may be nested.
 const DEEPEST: usize = 64;
 
-/// What a pack shall carry.
+/// The contents of a pack.
 #[derive(Debug, Default)]
 pub struct Contents<'p> {
     /// Provider packages. Of two for the same provider, version and platform, the later one counts.
     pub providers: Vec<ProviderContents<'p>>,
-    /// Files of a directory that modules are installed from.
-    pub modules: Vec<Entry<'p>>,
-    /// The CLI configuration.
-    pub cli_config: Option<Source<'p>>,
-    /// Configurations, by name.
-    pub configurations: BTreeMap<String, Vec<Entry<'p>>>,
 }
 
-/// A provider package to be packed.
+/// A provider package to add.
 #[derive(Clone, Debug)]
 pub struct ProviderContents<'p> {
     /// The address.
@@ -59,7 +54,7 @@ pub struct ProviderContents<'p> {
     pub files: Vec<Entry<'p>>,
 }
 
-/// A file to be packed.
+/// A file to add.
 #[derive(Clone, Debug)]
 pub struct Entry<'p> {
     /// Its path, with slashes.
@@ -92,10 +87,10 @@ pub struct Options<'k> {
 ///
 /// # Errors
 /// A file cannot be read, is a device or the like, has a name that is no text, or is a link that leads out of the directory.
-pub fn entries(dir: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<Entry<'static>>, PackError> {
+pub fn entries(dir: &Path) -> Result<Vec<Entry<'static>>, PackError> {
     let root = fs::canonicalize(dir).map_err(read_error(dir))?;
     let mut out = Vec::new();
-    collect(&root, &root, String::new(), 0, wanted, &mut out)?;
+    collect(&root, &root, String::new(), 0, &mut out)?;
     out.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(out)
 }
@@ -105,7 +100,6 @@ fn collect(
     dir: &Path,
     prefix: String,
     depth: usize,
-    wanted: &dyn Fn(&Path) -> bool,
     out: &mut Vec<Entry<'static>>,
 ) -> Result<(), PackError> {
     let not_packable = |path: &Path, reason: &str| PackError::NotPackable {
@@ -117,10 +111,6 @@ fn collect(
     }
     for entry in fs::read_dir(dir).map_err(read_error(dir))? {
         let path = entry.map_err(read_error(dir))?.path();
-        let relative = path.strip_prefix(root).unwrap_or(&path);
-        if !wanted(relative) {
-            continue;
-        }
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             return Err(not_packable(&path, "its name is not valid Unicode text"));
         };
@@ -131,7 +121,7 @@ fn collect(
         }
         let meta = fs::metadata(&target).map_err(read_error(&path))?;
         if meta.is_dir() {
-            collect(root, &path, name + "/", depth + 1, wanted, out)?;
+            collect(root, &path, name + "/", depth + 1, out)?;
         } else if meta.is_file() {
             out.push(Entry {
                 path: name,
@@ -146,7 +136,7 @@ fn collect(
 }
 
 impl<'p> Contents<'p> {
-    /// What another pack carries.
+    /// The contents of another pack.
     #[must_use]
     pub fn of(pack: &'p Pack) -> Contents<'p> {
         let taken = |files: &[PackedFile]| files.iter().map(|file| Entry::of(pack, file)).collect();
@@ -160,11 +150,6 @@ impl<'p> Contents<'p> {
                     hashes: provider.hashes.clone(),
                     files: taken(&provider.files),
                 })
-                .collect(),
-            modules: taken(&index.modules),
-            cli_config: index.cli_config.map(|blob| Source::Pack(pack, blob)),
-            configurations: (index.configurations.iter())
-                .map(|configuration| (configuration.name.clone(), taken(&configuration.files)))
                 .collect(),
         }
     }
@@ -181,7 +166,7 @@ impl<'p> Entry<'p> {
     }
 }
 
-/// Writes a pack; returns its index. `path` is where it will be, for errors, and `tell` gets the number of bytes read so far.
+/// Writes a pack; returns its index. `path` is where it will be, for errors.
 ///
 /// # Errors
 /// The executable or a content cannot be read, or the pack cannot be written.
@@ -191,20 +176,13 @@ pub fn write(
     executable: &Executable,
     contents: Contents<'_>,
     options: &Options<'_>,
-    tell: &mut dyn FnMut(u64),
 ) -> Result<Index, PackError> {
     let mut packing = Packing {
-        out: Counted {
-            out,
-            offset: 0,
-            sum: Sha256::new(),
-        },
+        out: Counted::new(out),
         path,
         level: options.level,
         blobs: Vec::new(),
         known: BTreeMap::new(),
-        read: 0,
-        tell,
     };
     let executable = packing.executable(executable)?;
     let mut providers = BTreeMap::new();
@@ -221,9 +199,6 @@ pub fn write(
         executable,
         blobs: Vec::new(),
         providers: Vec::new(),
-        modules: Vec::new(),
-        cli_config: None,
-        configurations: Vec::new(),
     };
     for provider in providers.into_values() {
         index.providers.push(PackedProvider {
@@ -233,12 +208,6 @@ pub fn write(
             platform: provider.platform,
             hashes: provider.hashes,
         });
-    }
-    index.modules = packing.files(contents.modules)?;
-    index.cli_config = contents.cli_config.map(|source| packing.blob(&source)).transpose()?;
-    for (name, files) in contents.configurations {
-        let files = packing.files(files)?;
-        index.configurations.push(PackedConfiguration { name, files });
     }
     index.blobs = std::mem::take(&mut packing.blobs);
     let offset = packing.out.offset;
@@ -258,25 +227,22 @@ pub fn write(
     }
 }
 
-/// A pack in the making.
+/// The state of a pack that is being written.
 struct Packing<'w, W> {
-    out: Counted<'w, W>,
+    out: Counted<W>,
     path: &'w Path,
     level: i32,
     blobs: Vec<Blob>,
     /// By the checksum of the content.
     known: BTreeMap<String, usize>,
-    read: u64,
-    tell: &'w mut dyn FnMut(u64),
 }
 
 impl<W: Write> Packing<'_, W> {
     fn executable(&mut self, executable: &Executable) -> Result<PackedExecutable, PackError> {
         let failed = read_error(&executable.path);
         let file = File::open(&executable.path).map_err(failed)?;
-        let mut source = file.take(executable.size);
         self.out.begin();
-        let copied = self.copy(&mut source, &executable.path)?;
+        let copied = copy(file.take(executable.size), &executable.path, &mut self.out, self.path)?;
         if copied != executable.size {
             return Err(failed(io::ErrorKind::UnexpectedEof.into()));
         }
@@ -286,22 +252,6 @@ impl<W: Write> Packing<'_, W> {
             platform: executable.platform.clone(),
             version: executable.version.clone(),
         })
-    }
-
-    /// Copies all that is there; returns how many bytes that were.
-    fn copy(&mut self, from: &mut impl Read, name: &Path) -> Result<u64, PackError> {
-        let mut buffer = vec![0; 1 << 20];
-        let mut copied = 0;
-        loop {
-            let count = from.read(&mut buffer).map_err(read_error(name))?;
-            let Some(part) = buffer.get(..count).filter(|part| !part.is_empty()) else {
-                return Ok(copied);
-            };
-            self.out.write_all(part).map_err(write_error(self.path))?;
-            copied += part.len() as u64;
-            self.read += part.len() as u64;
-            (self.tell)(self.read);
-        }
     }
 
     fn files(&mut self, mut entries: Vec<Entry<'_>>) -> Result<Vec<PackedFile>, PackError> {
@@ -322,8 +272,8 @@ impl<W: Write> Packing<'_, W> {
         let blob = match source {
             Source::File(path) => {
                 let failed = read_error(path);
-                let mut file = File::open(path).map_err(failed)?;
-                let (sha256, size) = digest(&mut file).map_err(failed)?;
+                let file = File::open(path).map_err(failed)?;
+                let (sha256, size) = digest(file).map_err(failed)?;
                 if let Some(known) = self.known.get(&sha256) {
                     return Ok(*known);
                 }
@@ -337,7 +287,12 @@ impl<W: Write> Packing<'_, W> {
                 }
                 let offset = self.out.offset;
                 self.out.begin();
-                self.copy(&mut pack.section(blob.offset, blob.length), pack.path())?;
+                copy(
+                    pack.section(blob.offset, blob.length),
+                    pack.path(),
+                    &mut self.out,
+                    self.path,
+                )?;
                 if self.out.end() != blob.stored {
                     return Err(damaged(pack.path())("a content has another checksum".to_owned()));
                 }
@@ -377,8 +332,6 @@ impl<W: Write> Packing<'_, W> {
             sum.update(part);
             left = left.saturating_sub(part.len() as u64);
             encoder.write_all(part).map_err(failed)?;
-            self.read += part.len() as u64;
-            (self.tell)(self.read);
         }
         if left != 0 || HEXLOWER.encode(&sum.finalize()) != sha256 {
             return Err(PackError::NotPackable {
@@ -394,51 +347,5 @@ impl<W: Write> Packing<'_, W> {
             size,
             sha256,
         })
-    }
-}
-
-/// The SHA-256 and the length of what is left of a reader.
-pub(crate) fn digest(from: &mut impl Read) -> io::Result<(String, u64)> {
-    let (mut sum, mut size) = (Sha256::new(), 0);
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        let count = from.read(&mut buffer)?;
-        let Some(part) = buffer.get(..count).filter(|part| !part.is_empty()) else {
-            return Ok((HEXLOWER.encode(&sum.finalize()), size));
-        };
-        sum.update(part);
-        size += part.len() as u64;
-    }
-}
-
-/// What is written, with the number of bytes so far and the checksum of a part.
-struct Counted<'w, W> {
-    out: &'w mut W,
-    offset: u64,
-    sum: Sha256,
-}
-
-impl<W> Counted<'_, W> {
-    /// A part begins.
-    fn begin(&mut self) {
-        self.sum = Sha256::new();
-    }
-
-    /// The checksum of the part that ends here.
-    fn end(&mut self) -> String {
-        HEXLOWER.encode(&self.sum.finalize_reset())
-    }
-}
-
-impl<W: Write> Write for Counted<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.out.write(bytes)?;
-        self.sum.update(bytes.get(..count).unwrap_or_default());
-        self.offset += count as u64;
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }

@@ -46,7 +46,7 @@ pub struct Request<'r> {
 }
 
 /// How many packages are fetched at a time.
-const AT_ONCE: usize = 8;
+pub(crate) const AT_ONCE: usize = 8;
 
 /// What goes on.
 #[derive(Debug)]
@@ -104,25 +104,7 @@ impl Request<'_> {
         old: Option<&Locked>,
     ) -> Result<Version, Diagnostic> {
         if let Some(old) = old {
-            if constraints.allows(&old.version) {
-                return Ok(old.version.clone());
-            }
-            let asked: String = self
-                .origins
-                .get(provider)
-                .into_iter()
-                .flatten()
-                .map(|a| format!("\n  - {a}"))
-                .collect();
-            return Err(Diagnostic::error(
-                "Failed to query available provider packages",
-                format!(
-                    "The dependency lock file chose the version {} of the provider {}, which does not meet \"{constraints}\".{asked}\n\nRun \
-                     init -upgrade to choose another version.",
-                    old.version,
-                    provider.for_display(),
-                ),
-            ));
+            return locked_version(provider, constraints, old, self.origins);
         }
         // What a cache has is no reason to choose a version.
         let mirrored = match &self.source {
@@ -373,7 +355,33 @@ impl Request<'_> {
     }
 }
 
-fn could_not(provider: &Provider, version: &Version, platform: &Platform, why: &PackageError) -> Diagnostic {
+/// The locked version of a provider.
+///
+/// # Errors
+/// It does not meet the constraints.
+pub(crate) fn locked_version(
+    provider: &Provider,
+    constraints: &Constraints,
+    locked: &Locked,
+    origins: &Origins,
+) -> Result<Version, Diagnostic> {
+    if constraints.allows(&locked.version) {
+        return Ok(locked.version.clone());
+    }
+    let origins = origins.get(provider).into_iter().flatten();
+    let origins: String = origins.map(|origin| format!("\n  - {origin}")).collect();
+    Err(Diagnostic::error(
+        "Failed to query available provider packages",
+        format!(
+            "The dependency lock file chose the version {} of the provider {}, which does not meet \"{constraints}\".{origins}\n\nRun \
+             init -upgrade to choose another version.",
+            locked.version,
+            provider.for_display(),
+        ),
+    ))
+}
+
+pub(crate) fn could_not(provider: &Provider, version: &Version, platform: &Platform, why: &PackageError) -> Diagnostic {
     Diagnostic::error(
         "Could not retrieve providers",
         format!(

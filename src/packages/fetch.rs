@@ -190,26 +190,37 @@ async fn get(
     let archive = archive(client, &metadata, staging.path(), progress).await?;
     let (wanted, to, checked) = (wanted.clone(), to.to_owned(), metadata.clone());
     let hash = blocking(move || {
-        let (path, sum) = archive;
-        verify_package(&checked, &path, &sum, &limits)?;
         let unpacked = staging.path().join("package");
-        // Archives that were made on other systems have no modes, and the plugin must be executable.
-        let entries = Entries::Files {
-            executable: "terraform-provider-",
-        };
-        archive::unpack(Format::Zip, &path, &unpacked, entries, &limits)?;
-        if discovery::executable_in(&unpacked, &wanted.provider.ty).is_none() {
-            return Err(PackageError::NoExecutable(wanted.provider.ty.to_string()));
-        }
-        let hash = hash::directory(&unpacked).map_err(PackageError::Hash)?;
-        if !wanted.locked.is_empty() && !wanted.locked.contains(&hash) && !wanted.locked.contains(&format!("zh:{sum}"))
-        {
-            return Err(PackageError::NotLocked(checked.location));
-        }
+        let hash = unpack(&wanted, &checked, &archive, &unpacked, &limits)?;
         settle(&unpacked, &to, staging.path(), &hash).map_err(write_error(&to))?;
         Ok(hash)
     });
     Ok((hash.await?, metadata))
+}
+
+/// Verifies an archive and its SHA-256, and unpacks it into a new directory. Returns the `h1:` checksum, which is one that the lock
+/// file records if it records any.
+pub(crate) fn unpack(
+    wanted: &Wanted,
+    metadata: &PackageMetadata,
+    (path, sum): &(PathBuf, String),
+    to: &Path,
+    limits: &Limits,
+) -> Result<String, PackageError> {
+    verify_package(metadata, path, sum, limits)?;
+    // Archives that were made on other systems have no modes, and the plugin must be executable.
+    let entries = Entries::Files {
+        executable: "terraform-provider-",
+    };
+    archive::unpack(Format::Zip, path, to, entries, limits)?;
+    if discovery::executable_in(to, &wanted.provider.ty).is_none() {
+        return Err(PackageError::NoExecutable(wanted.provider.ty.to_string()));
+    }
+    let hash = hash::directory(to).map_err(PackageError::Hash)?;
+    if !wanted.locked.is_empty() && !wanted.locked.contains(&hash) && !wanted.locked.contains(&format!("zh:{sum}")) {
+        return Err(PackageError::NotLocked(metadata.location.clone()));
+    }
+    Ok(hash)
 }
 
 /// The metadata of the package at the first source that has it.

@@ -1,21 +1,21 @@
-//! Unpacked packages to be carried elsewhere: from this machine where they are there, from package sources otherwise.
+//! Unpacked packages for a pack: those that are installed on this machine, else from package sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
 use addrs::platform::Platform;
-use archive::{Entries, Format, Limits};
-use files::io_reason;
+use archive::Limits;
+use futures::StreamExt;
 use syntax::{Diagnostic, Diagnostics};
 use versions::{Constraints, Version};
 
 use crate::catalog::Catalog;
+use crate::cross_platform::{AT_ONCE, Step, could_not, locked_version};
 use crate::discovery::{self, Package};
-use crate::download::Progress;
+use crate::download::{Overall, Progress, watching};
 use crate::error::{PackageError, read_error};
 use crate::fetch::{self, Wanted, blocking};
-use crate::hash;
 use crate::lock_file::{LockFile, Locked};
 use crate::newest::newest;
 use crate::selection::{Chooser, Origins};
@@ -23,248 +23,240 @@ use crate::sources;
 
 /// An unpacked package.
 #[derive(Clone, Debug)]
-pub struct Gathered {
+pub struct UnpackedPackage {
     /// The provider.
     pub provider: Provider,
     /// The version.
     pub version: Version,
     /// The platform.
     pub platform: Platform,
-    /// Its files: a directory, or the one file.
-    pub package: PathBuf,
-    /// Its checksums, and those that are known for other platforms.
+    /// A directory with its files, or its only file.
+    pub path: PathBuf,
+    /// Its checksums, and the known ones of the same version for other platforms.
     pub hashes: BTreeSet<String>,
 }
 
-/// What is to be gathered.
+/// Which packages are required.
 #[derive(Debug)]
-pub struct Wish<'r> {
-    /// The providers, and which of their versions will do.
+pub struct Request<'r> {
+    /// The client for package sources.
+    pub client: &'r net::Client,
+    /// The providers, with their version constraints.
     pub requirements: &'r BTreeMap<Provider, Constraints>,
-    /// The choices that were made already.
+    /// The lock file, which selects versions.
     pub lock: &'r LockFile,
     /// What requires each provider, for errors.
     pub origins: &'r Origins,
     /// The platforms.
     pub platforms: &'r [Platform],
-    /// A directory for packages that must be fetched.
+    /// A directory for packages that are fetched.
     pub staging: &'r Path,
 }
 
 impl Catalog {
-    /// Gathers the packages of these providers for these platforms. `tell` gets each before it is looked for.
+    /// Returns the packages of these providers for these platforms.
     ///
     /// # Errors
     /// A package is not available, or is not the one that the lock file records.
     pub async fn gather(
         &self,
-        client: &net::Client,
-        wish: &Wish<'_>,
-        tell: &mut dyn FnMut(&Provider, &Version, &Platform),
-    ) -> Result<Vec<Gathered>, Diagnostics> {
-        let (mut out, mut errors) = (Vec::new(), Diagnostics::new());
-        for (provider, constraints) in wish.requirements {
-            let version = match self.version_of(client, wish, provider, constraints).await {
-                Ok(version) => version,
-                Err(diagnostic) => {
-                    errors.push(diagnostic);
-                    continue;
+        request: &Request<'_>,
+        tell: &mut dyn FnMut(Step<'_>),
+    ) -> Result<Vec<UnpackedPackage>, Diagnostics> {
+        let nothing = LockFile::default();
+        let gathering = Gathering {
+            request,
+            chooser: Chooser::new(self.settings(), self.reattached(), &nothing),
+            own: self.settings().builtins.executable.canonicalize().ok(),
+        };
+        let versions = request.requirements.iter().map(async |(provider, constraints)| {
+            let version = gathering.version(provider, constraints).await;
+            version.map(|version| (provider, version))
+        });
+        let (mut jobs, mut errors) = (Vec::new(), Diagnostics::new());
+        for found in futures::stream::iter(versions)
+            .buffered(AT_ONCE)
+            .collect::<Vec<_>>()
+            .await
+        {
+            match found {
+                Ok((provider, version)) => {
+                    let platforms = request.platforms.iter();
+                    jobs.extend(platforms.map(|platform| (provider, version.clone(), platform)));
                 }
-            };
-            for platform in wish.platforms {
-                tell(provider, &version, platform);
-                match self.package_of(client, wish, provider, &version, platform).await {
-                    Ok(gathered) => out.push(gathered),
-                    Err(why) => errors.push(Diagnostic::error(
-                        "Could not retrieve providers",
-                        format!(
-                            "The package of the provider {} {version} for {platform} cannot be had: {why}.",
-                            provider.for_display()
-                        ),
-                    )),
-                }
+                Err(diagnostic) => errors.push(diagnostic),
             }
         }
+        if errors.has_errors() {
+            return Err(errors);
+        }
+        let progress: Vec<Progress> = jobs.iter().map(|_| Progress::default()).collect();
+        let packages = (jobs.iter().zip(&progress))
+            .map(|((provider, version, platform), progress)| gathering.package(provider, version, platform, progress));
+        let mut packages = futures::stream::iter(packages).buffered(AT_ONCE);
+        let mut out = Vec::new();
+        for (provider, version, platform) in &jobs {
+            tell(Step::Fetching(provider, version, platform));
+            let package = watching(packages.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+            match package {
+                Some(Ok(package)) => out.push(package),
+                Some(Err(why)) => errors.push(could_not(provider, version, platform, &why)),
+                None => break,
+            }
+        }
+        drop(packages);
         errors.into_result(out)
     }
+}
 
-    /// The locked version, else the newest that meets the constraints.
-    async fn version_of(
-        &self,
-        client: &net::Client,
-        wish: &Wish<'_>,
-        provider: &Provider,
-        constraints: &Constraints,
-    ) -> Result<Version, Diagnostic> {
-        if let Some(locked) = wish.lock.providers.get(provider) {
-            if constraints.allows(&locked.version) {
-                return Ok(locked.version.clone());
-            }
-            return Err(Diagnostic::error(
-                "Failed to query available provider packages",
-                format!(
-                    "The dependency lock file chose the version {} of the provider {}, which does not meet \"{constraints}\". Run \
-                     init -upgrade to choose another version.",
-                    locked.version,
-                    provider.for_display()
-                ),
-            ));
+/// What all packages of a request share.
+struct Gathering<'r> {
+    request: &'r Request<'r>,
+    /// Knows the packages on this machine; its lock file is empty.
+    chooser: Chooser<'r>,
+    /// This executable.
+    own: Option<PathBuf>,
+}
+
+impl Gathering<'_> {
+    /// The locked version, else the newest on this machine; where there is none, or the CLI configuration names package sources,
+    /// the newest of the sources.
+    async fn version(&self, provider: &Provider, constraints: &Constraints) -> Result<Version, Diagnostic> {
+        let (request, settings) = (self.request, self.chooser.settings);
+        if let Some(locked) = request.lock.providers.get(provider) {
+            return locked_version(provider, constraints, locked, request.origins);
         }
-        let nothing = LockFile::default();
-        let chooser = Chooser::new(self.settings(), self.reattached(), &nothing);
-        let mut here: Vec<Version> = chooser
+        let mut here: Vec<Version> = self
+            .chooser
             .candidates(provider)
             .into_iter()
-            .map(|found| found.version)
+            .map(|f| f.version)
             .collect();
-        for dir in chooser.dirs.iter().filter(|dir| dir.is_mirror()) {
-            let found = wish
-                .platforms
-                .iter()
-                .flat_map(|platform| dir.in_mirror(provider, platform));
-            here.extend(found.map(|found| found.version));
+        for platform in request.platforms {
+            for dir in self.chooser.dirs.iter().filter(|dir| dir.is_mirror()) {
+                here.extend(dir.in_mirror(provider, platform).into_iter().map(|found| found.version));
+            }
         }
         let here = here.into_iter().filter(|version| constraints.allows(version)).max();
-        let sources = sources::sources(self.settings(), provider);
-        // As for an installation, the registry is not asked about what is on this machine.
-        if let Some(here) = &here
-            && self.settings().config.provider_installation.is_none()
-        {
-            return Ok(here.clone());
+        if let Some(here) = here.clone().filter(|_| settings.config.provider_installation.is_none()) {
+            return Ok(here);
         }
-        let found = newest(client, provider, constraints, &sources, here, Some(wish.origins)).await;
+        let sources = sources::sources(settings, provider);
+        let found = newest(
+            request.client,
+            provider,
+            constraints,
+            &sources,
+            here,
+            Some(request.origins),
+        )
+        .await;
         found
             .map(|newest| newest.version)
             .map_err(|(summary, why)| Diagnostic::error(summary, why))
     }
 
-    async fn package_of(
+    async fn package(
         &self,
-        client: &net::Client,
-        wish: &Wish<'_>,
         provider: &Provider,
         version: &Version,
         platform: &Platform,
-    ) -> Result<Gathered, PackageError> {
-        let locked = wish
-            .lock
-            .providers
-            .get(provider)
-            .filter(|locked| locked.version == *version);
-        let gathered = |package: PathBuf, hashes: BTreeSet<String>| Gathered {
+        progress: &Progress,
+    ) -> Result<UnpackedPackage, PackageError> {
+        let locked = self.request.lock.providers.get(provider);
+        let locked = locked.filter(|locked| locked.version == *version);
+        let mut hashes = locked.map(|locked| locked.hashes.clone()).unwrap_or_default();
+        let path = match self.installed(provider, version, platform, locked).await? {
+            Some((path, hash)) => {
+                hashes.insert(hash);
+                path
+            }
+            None => {
+                let wanted = Wanted {
+                    provider: provider.clone(),
+                    version: version.clone(),
+                    locked: hashes.clone(),
+                    sources: sources::sources(self.chooser.settings, provider),
+                };
+                let (path, more) = self.fetched(wanted, platform, progress).await?;
+                hashes.extend(more);
+                path
+            }
+        };
+        Ok(UnpackedPackage {
             provider: provider.clone(),
             version: version.clone(),
             platform: platform.clone(),
-            package,
+            path,
             hashes,
-        };
-        if let Some((package, hash)) = self.on_this_machine(provider, version, platform, locked).await? {
-            let mut hashes = locked.map(|locked| locked.hashes.clone()).unwrap_or_default();
-            hashes.insert(hash);
-            return Ok(gathered(package, hashes));
-        }
-        let wanted = Wanted {
-            provider: provider.clone(),
-            version: version.clone(),
-            locked: locked.map(|locked| locked.hashes.clone()).unwrap_or_default(),
-            sources: sources::sources(self.settings(), provider),
-        };
-        let metadata = fetch::metadata(client, &wanted, platform).await;
-        let metadata = metadata.map_err(|why| PackageError::NotFetched(why.text()))?;
-        let staging = tempfile::Builder::new().prefix("package-").tempdir_in(wish.staging);
-        // Its files are read later; the staging directory is removed as a whole.
-        let staging = staging.map_err(PackageError::Temporary)?.keep();
-        let limits = Limits::from_variables(client.settings().environment.all())?;
-        let (path, sum) = fetch::archive(client, &metadata, &staging, &Progress::default()).await?;
-        let unpacked = staging.join("package");
-        let (target, type_name) = (unpacked.clone(), provider.ty.to_string());
-        let hashes = blocking(move || {
-            fetch::verify_package(&metadata, &path, &sum, &limits)?;
-            let entries = Entries::Files {
-                executable: "terraform-provider-",
-            };
-            archive::unpack(Format::Zip, &path, &target, entries, &limits)?;
-            if discovery::executable_in(&target, &type_name).is_none() {
-                return Err(PackageError::NoExecutable(type_name));
-            }
-            let hash = hash::directory(&target).map_err(PackageError::Hash)?;
-            let archive = format!("zh:{sum}");
-            if !wanted.locked.is_empty() && !wanted.locked.contains(&hash) && !wanted.locked.contains(&archive) {
-                return Err(PackageError::NotLocked(metadata.location));
-            }
-            let mut hashes = metadata.known;
-            hashes.extend(wanted.locked);
-            hashes.insert(hash);
-            Ok(hashes)
-        });
-        Ok(gathered(unpacked, hashes.await?))
+        })
     }
 
-    /// A package that a person or `init` has installed, with its checksum. Of a locked version, one that was locked.
-    async fn on_this_machine(
+    /// Fetches, verifies and unpacks a package. Returns the directory with its files, and its checksums.
+    async fn fetched(
+        &self,
+        wanted: Wanted,
+        platform: &Platform,
+        progress: &Progress,
+    ) -> Result<(PathBuf, BTreeSet<String>), PackageError> {
+        let client = self.request.client;
+        let metadata = fetch::metadata(client, &wanted, platform).await;
+        let metadata = metadata.map_err(|why| PackageError::NotFetched(why.text()))?;
+        let staging = tempfile::Builder::new()
+            .prefix("package-")
+            .tempdir_in(self.request.staging);
+        // Its files are read after this; the owner of the staging directory removes them.
+        let staging = staging.map_err(PackageError::Temporary)?.keep();
+        let limits = Limits::from_variables(client.settings().environment.all())?;
+        let archive = fetch::archive(client, &metadata, &staging, progress).await?;
+        blocking(move || {
+            let unpacked = staging.join("package");
+            let hash = fetch::unpack(&wanted, &metadata, &archive, &unpacked, &limits)?;
+            let mut hashes = metadata.known;
+            hashes.insert(hash);
+            Ok((unpacked, hashes))
+        })
+        .await
+    }
+
+    /// An installed package and its checksum. If the version is locked, its checksum must be.
+    async fn installed(
         &self,
         provider: &Provider,
         version: &Version,
         platform: &Platform,
         locked: Option<&Locked>,
     ) -> Result<Option<(PathBuf, String)>, PackageError> {
-        let nothing = LockFile::default();
-        let chooser = Chooser::new(self.settings(), self.reattached(), &nothing);
-        let mut found: Vec<Package> = Vec::new();
+        let (chooser, settings) = (&self.chooser, self.chooser.settings);
+        let mut found = Vec::new();
         if *platform == chooser.platform {
-            let here = chooser.candidates(provider).into_iter();
-            found.extend(
-                here.filter(|found| found.version == *version)
-                    .map(|found| found.package),
-            );
+            found.extend(chooser.candidates(provider));
         }
-        let cache = self.settings().config.plugin_cache_dir.clone();
-        for base in [Some(self.settings().providers_dir()), cache].into_iter().flatten() {
-            let below = discovery::versions_below(&base, provider, platform).into_iter();
-            found.extend(
-                below
-                    .filter(|found| found.version == *version)
-                    .map(|found| found.package),
-            );
+        let cache = settings.config.plugin_cache_dir.clone();
+        for base in [Some(settings.providers_dir()), cache].into_iter().flatten() {
+            found.extend(discovery::versions_below(&base, provider, platform));
         }
         for dir in chooser.dirs.iter().filter(|dir| dir.is_mirror()) {
-            let mirrored = dir.in_mirror(provider, platform).into_iter();
-            found.extend(
-                mirrored
-                    .filter(|found| found.version == *version)
-                    .map(|found| found.package),
-            );
+            found.extend(dir.in_mirror(provider, platform));
         }
-        let own = self.settings().builtins.executable.canonicalize().ok();
-        for package in found {
-            // Links to this executable stand for what is built in.
-            if own.is_some() && executable_of(&package, provider).and_then(|path| path.canonicalize().ok()) == own {
-                continue;
-            }
+        // A link to this executable is a built-in provider.
+        found.retain(|found| self.own.is_none() || found.executable.canonicalize().ok() != self.own);
+        for package in found
+            .into_iter()
+            .filter(|found| found.version == *version)
+            .map(|found| found.package)
+        {
             let path = package.path().to_owned();
-            let hash = blocking(move || package.hash().map_err(read_error(package.path()))).await?;
+            let hash = hash_of(package).await?;
             if locked.is_none_or(|locked| locked.hashes.is_empty() || locked.hashes.contains(&hash)) {
                 return Ok(Some((path, hash)));
             }
-            tracing::debug!(path = %path.display(), "not the package that was locked");
+            tracing::debug!(path = %path.display(), "not the package that is locked");
         }
         Ok(None)
     }
 }
 
-fn executable_of(package: &Package, provider: &Provider) -> Option<PathBuf> {
-    match package {
-        Package::Directory(dir) => discovery::executable_in(dir, &provider.ty),
-        Package::File(file) => Some(file.clone()),
-    }
-}
-
-/// The error of a directory for fetched packages that cannot be made.
-#[must_use]
-pub fn no_staging(error: &std::io::Error) -> Diagnostic {
-    let detail = format!(
-        "A directory for fetched packages cannot be created: {}.",
-        io_reason(error)
-    );
-    Diagnostic::error("Could not retrieve providers", detail)
+async fn hash_of(package: Package) -> Result<String, PackageError> {
+    blocking(move || package.hash().map_err(read_error(package.path()))).await
 }

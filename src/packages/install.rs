@@ -23,8 +23,7 @@ pub use crate::fetch::Provenance;
 use crate::fetch::{self, FetchError, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
 use crate::newest::{Newest, newest};
-use crate::not_available::{incompatible, mismatch, packed_mismatch};
-use crate::packed::Packed;
+use crate::not_available::{incompatible, mismatch};
 use crate::place::place;
 pub use crate::selection::Origins;
 use crate::selection::{Chooser, Selection};
@@ -534,31 +533,6 @@ impl Work<'_> {
             how: Some(fetched.how),
         };
         self.finish(one.provider, Some(entry), outcome, tell);
-    }
-
-    /// The entry of the lock file for a package that our executable carries.
-    fn lock_packed(
-        &self,
-        provider: &Provider,
-        constraints: &Constraints,
-        packed: &Packed,
-        old: Option<&Locked>,
-    ) -> Result<Locked, Diagnostic> {
-        if self.options.upgrades(provider) {
-            self.forget(provider)?;
-        }
-        let mut hashes = packed.hashes();
-        if let Some(same) = old.filter(|old| old.version == packed.version) {
-            if !same.hashes.is_empty() && same.hashes.is_disjoint(&hashes) {
-                return Err(packed_mismatch(provider, packed));
-            }
-            hashes.extend(same.hashes.iter().cloned());
-        }
-        Ok(Locked {
-            version: packed.version.clone(),
-            constraints: constraints.clone(),
-            hashes,
-        })
     }
 
     fn install_one(

@@ -140,16 +140,21 @@ impl Packed {
     /// # Errors
     /// The package has no executable, or is damaged.
     pub fn ready(&mut self, environment: &Environment, thorough: bool) -> Result<(), Diagnostic> {
-        let invalid = |why: String| Diagnostic::error("Failed to unpack provider", format!("{}.", capitalized(&why)));
+        let invalid = |why: String| {
+            let provider = self.address.for_display();
+            let detail = format!(
+                "The provider {provider} {} of the pack cannot be unpacked: {why}.",
+                self.version
+            );
+            Diagnostic::error("Failed to unpack provider", detail)
+        };
         let Some(provider) = self.provider() else {
-            return Err(invalid("the package is not in the pack".to_owned()));
+            return Err(invalid("it is not in the index".to_owned()));
         };
         let Some(executable) = provider.executable() else {
             return Err(invalid(format!(
-                "the package of {} {} in the pack has no file terraform-provider-{} at its top",
-                provider.address.for_display(),
-                provider.version,
-                provider.address.ty
+                "it has no file terraform-provider-{} at its top",
+                self.address.ty
             )));
         };
         let Some(base) = place(environment) else {
@@ -166,12 +171,6 @@ impl Packed {
         }
         Ok(())
     }
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|c| c.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 /// The directory that packages are unpacked into; none where there is no place that only this user can write and programs can

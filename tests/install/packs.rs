@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use support::registry::Registry;
 use support::{Ran, Workspace};
 
 use crate::packs_keys::{PRIVATE, PUBLIC, PUBLIC_OF_ANOTHER};
@@ -82,6 +83,9 @@ fn a_packed_provider_needs_no_installation() {
     let c = Workspace::with(&[("main.tf", MAIN), (".terraform.lock.hcl", &lock)]).env("MONOFORM_UNPACK_DIR", "none");
     apply(&c, &site).ok().shows(&["1 added"]);
     assert!(unpacked(&c).is_empty());
+    let version = c.run_program(&site, &["version", "-json"]).ok().json();
+    assert_eq!(version["carried_providers"][0]["address"], PROVIDER);
+    assert_eq!(version["carried_providers"][0]["version"], "3.2.3");
     for command in [&["version"][..], &["internal-plugin", "list"]] {
         let listed = c.run_program(&site, command).ok().all();
         assert!(
@@ -96,6 +100,92 @@ fn a_packed_provider_needs_no_installation() {
     d.run_program(support::lean(), &["init", "-no-color", "-lockfile=readonly"])
         .ok();
     assert_eq!(d.read(".terraform.lock.hcl"), lock);
+}
+
+#[test]
+fn an_installed_provider_has_precedence_over_a_packed_one() {
+    let (a, site) = packed(&[]);
+    apply(&a, &site).ok().shows(&["1 added"]);
+    assert!(unpacked(&a).is_empty(), "{:?}", unpacked(&a));
+}
+
+#[test]
+fn a_provider_runs_from_memory_where_programs_cannot_be_run() {
+    let (_a, site) = packed(&[]);
+    let b = Workspace::with(&[("main.tf", MAIN)]);
+    let cache = b.dir().join("cache");
+    std::fs::create_dir(&cache).expect("a directory");
+    let mount = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=400m,noexec", "none"])
+        .arg(&cache)
+        .output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        let test = "a_provider_runs_from_memory_where_programs_cannot_be_run";
+        return support::skip(test, "mount", "a file system cannot be mounted");
+    }
+    let mut command = b.command(&site);
+    command
+        .args(["apply", "-no-color", "-auto-approve"])
+        .env("MONOFORM_UNPACK_DIR", cache.join("packed"));
+    let output = command.output();
+    let unmounted = std::process::Command::new("umount").arg(&cache).output();
+    assert!(unmounted.is_ok_and(|output| output.status.success()));
+    support::ran(output.expect("started")).ok().shows(&["1 added"]);
+}
+
+#[test]
+fn packages_are_fetched_from_the_registry_in_the_locked_version() {
+    let registry = Registry::new()
+        .with("acme/anvil", "1.0.0", "one")
+        .with("acme/anvil", "1.2.0", "one-two")
+        .with("acme/rocket", "0.1.0", "rocket");
+    let server = crate::serve(registry);
+    let host = server.host();
+    let anvil = crate::requiring(&server, &[("acme/anvil", "~> 1.0")]);
+    let w = crate::workspace(&server, &anvil.replace("~> 1.0", "1.0.0"));
+    w.run(&["init", "-no-color"]).ok();
+    let lock = w.read(".terraform.lock.hcl").replace("  constraints = \"1.0.0\"\n", "");
+    // Another directory with that lock file has nothing installed.
+    let other = crate::workspace(&server, &anvil);
+    other.write(".terraform.lock.hcl", &lock);
+    let rocket = format!("-provider={host}/acme/rocket@>=0.1");
+    other
+        .run(&["pack", "-no-color", "-out=site", "-config=.", &rocket])
+        .ok();
+    let listed = other.run(&["pack", "-list", "-json", "site"]).ok().json();
+    let providers = listed["providers"].as_array().expect("providers");
+    let versions: Vec<_> = providers
+        .iter()
+        .map(|p| (p["address"].clone(), p["version"].clone()))
+        .collect();
+    let expected = [("anvil", "1.0.0"), ("rocket", "0.1.0")];
+    assert_eq!(
+        versions,
+        expected.map(|(ty, version)| (format!("{host}/acme/{ty}").into(), version.into()))
+    );
+    for hash in providers[0]["hashes"].as_array().expect("hashes") {
+        assert!(lock.contains(hash.as_str().expect("text")), "{hash} is not in {lock}");
+    }
+    let init = other.run_program(other.dir().join("site"), &["init", "-no-color"]).ok();
+    init.shows(&["acme/anvil v1.0.0 is carried by this executable"]);
+    // A package that is not the locked one is not packed.
+    let wrong: String = lock
+        .lines()
+        .filter(|line| !line.contains("zh:"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let (before, rest) = wrong.split_once("h1:").expect("a checksum");
+    let wrong = format!("{before}h1:A{}\n", &rest[1..]);
+    let third = crate::workspace(&server, &anvil);
+    third.write(".terraform.lock.hcl", &wrong);
+    let refused = third.run(&["pack", "-no-color", "-out=site"]);
+    refused.fails_with(&["Could not retrieve providers", "none of the checksums", "1.0.0"]);
+    assert!(!third.exists("site"));
+    // A locked version that the configuration does not allow.
+    third.write("main.tf", &anvil.replace("~> 1.0", "~> 1.1"));
+    third
+        .run(&["pack", "-no-color", "-out=site"])
+        .fails_with(&["chose the version 1.0.0", "init -upgrade"]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub const COMMAND: Command = Command {
     path: "version",
     about: "Show the current version",
     positional: "",
-    details: "Shows the version of this program and of the providers the lock file chose.",
+    details: "Shows the version of this program, of the providers that it carries, and of those the lock file chose.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| {

@@ -5,10 +5,12 @@ use std::path::Path;
 
 use addrs::Provider;
 use syntax::{Diagnostic, Diagnostics};
-use versions::Version;
+use versions::{Constraints, Version};
 
-use super::InstallOptions;
-use crate::lock_file::LockFile;
+use super::{InstallOptions, Work};
+use crate::lock_file::{LockFile, Locked};
+use crate::not_available::packed_mismatch;
+use crate::packed::Packed;
 
 /// What is said of providers that the user has started: they are not installed.
 pub(super) fn unmanaged(reattached: &BTreeSet<Provider>) -> Option<Diagnostic> {
@@ -68,4 +70,31 @@ pub(super) fn record(
         new_lock.save(dir)?;
     }
     Ok((lock_created, lock_changed))
+}
+
+impl Work<'_> {
+    /// The entry of the lock file for a package that our executable carries.
+    pub(super) fn lock_packed(
+        &self,
+        provider: &Provider,
+        constraints: &Constraints,
+        packed: &Packed,
+        old: Option<&Locked>,
+    ) -> Result<Locked, Diagnostic> {
+        if self.options.upgrades(provider) {
+            self.forget(provider)?;
+        }
+        let mut hashes = packed.hashes();
+        if let Some(same) = old.filter(|old| old.version == packed.version) {
+            if !same.hashes.is_empty() && same.hashes.is_disjoint(&hashes) {
+                return Err(packed_mismatch(provider, packed));
+            }
+            hashes.extend(same.hashes.iter().cloned());
+        }
+        Ok(Locked {
+            version: packed.version.clone(),
+            constraints: constraints.clone(),
+            hashes,
+        })
+    }
 }

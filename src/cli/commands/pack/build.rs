@@ -10,7 +10,8 @@ use files::{Output, Policy};
 use pack::signature::{PublicKey, SigningKey};
 use pack::write::{Contents, Entry, LEVELS, Options, ProviderContents, Source};
 use pack::{Executable, Pack, PackError, difference};
-use packages::gather::{Gathered, Wish, no_staging};
+use packages::cross_platform::Step;
+use packages::gather::{Request, UnpackedPackage};
 use packages::install::Origins;
 use packages::lock_file::LockFile;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -22,10 +23,11 @@ use crate::commands::providers::{asked, configured, fetching, requested_platform
 use crate::plugin_source::origins;
 use crate::process;
 use crate::session::{Session, Status};
+use crate::views::downloads;
 
 const SUMMARY: &str = "Cannot make the pack";
 
-/// A pack is an executable: what may read it may run it.
+/// A new pack has mode 0777 before the umask.
 const EXECUTABLE: Policy = Policy {
     mode: 0o777,
     keep_mode: false,
@@ -76,7 +78,13 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
     };
     let staging = match tempfile::Builder::new().prefix("monoform-pack-").tempdir() {
         Ok(staging) => staging,
-        Err(error) => return Ok(refused(session, no_staging(&error).into())),
+        Err(error) => {
+            let reason = files::io_reason(&error);
+            return Ok(session.fail(
+                SUMMARY,
+                format!("A temporary directory for packages cannot be created: {reason}."),
+            ));
+        }
     };
     let gathered = match gathered(session, arguments, &platforms, staging.path()) {
         Ok(gathered) => gathered,
@@ -120,7 +128,7 @@ fn gathered(
     arguments: &Arguments,
     platforms: &[Platform],
     staging: &Path,
-) -> Result<Vec<Gathered>, Status> {
+) -> Result<Vec<UnpackedPackage>, Status> {
     let named = named(&arguments.providers).map_err(|problem| refused(session, problem.into()))?;
     let mut out = Vec::new();
     let here = [".".to_owned()];
@@ -178,7 +186,7 @@ fn of_configuration(
     dir: &str,
     platforms: &[Platform],
     staging: &Path,
-) -> Result<Vec<Gathered>, Status> {
+) -> Result<Vec<UnpackedPackage>, Status> {
     let enter = |dir: &Path| {
         process::change_dir(dir)
             .and_then(|()| process::working_dir())
@@ -208,7 +216,7 @@ fn of_configuration(
     result
 }
 
-fn in_working_dir(session: &Session, platforms: &[Platform], staging: &Path) -> Result<Vec<Gathered>, Status> {
+fn in_working_dir(session: &Session, platforms: &[Platform], staging: &Path) -> Result<Vec<UnpackedPackage>, Status> {
     let project = configured(session).ok_or(1)?;
     let needed = required(&project, None)
         .and_then(|required| asked(session, required, &[]))
@@ -225,36 +233,36 @@ fn gather(
     origins: &Origins,
     platforms: &[Platform],
     staging: &Path,
-) -> Result<Vec<Gathered>, Status> {
+) -> Result<Vec<UnpackedPackage>, Status> {
     let catalog = session.catalog().map_err(|problems| refused(session, problems))?;
-    let wish = Wish {
+    let client = session.net();
+    let request = Request {
+        client: &client,
         requirements,
         lock,
         origins,
         platforms,
         staging,
     };
-    let client = session.net();
-    fetching(session, async || {
-        let mut tell = |provider: &Provider, version: &versions::Version, platform: &Platform| {
-            session.ui.line(format!(
-                "- Packing {} v{version} for {platform}...",
-                provider.for_display()
-            ));
-        };
-        catalog.gather(&client, &wish, &mut tell).await
-    })
+    let mut tell = |step: Step<'_>| match step {
+        Step::Fetching(provider, version, platform) => {
+            let name = provider.for_display();
+            session
+                .ui
+                .line(format!("- Packing {name} v{version} for {platform}..."));
+        }
+        Step::Downloading(overall) => downloads::show(session, overall),
+        Step::Selected(..) | Step::Retrieved(..) | Step::Compared(..) => {}
+    };
+    fetching(session, async || catalog.gather(&request, &mut tell).await)
 }
 
-/// What the pack will carry: what other packs carry, then what was gathered.
-fn contents<'p>(from: &'p [Pack], gathered: &[Gathered]) -> Result<Contents<'p>, PackError> {
+/// The contents of the new pack: those of the `-from` packs, then the gathered packages, which replace equal ones.
+fn contents<'p>(from: &'p [Pack], gathered: &[UnpackedPackage]) -> Result<Contents<'p>, PackError> {
     let mut contents = Contents::default();
     for pack in from {
         let more = Contents::of(pack);
         contents.providers.extend(more.providers);
-        contents.modules.extend(more.modules);
-        contents.cli_config = more.cli_config.or(contents.cli_config);
-        contents.configurations.extend(more.configurations);
     }
     for one in gathered {
         contents.providers.push(ProviderContents {
@@ -262,7 +270,7 @@ fn contents<'p>(from: &'p [Pack], gathered: &[Gathered]) -> Result<Contents<'p>,
             version: one.version.clone(),
             platform: one.platform.clone(),
             hashes: one.hashes.clone(),
-            files: files_of(&one.package)?,
+            files: files_of(&one.path)?,
         });
     }
     Ok(contents)
@@ -272,7 +280,7 @@ fn contents<'p>(from: &'p [Pack], gathered: &[Gathered]) -> Result<Contents<'p>,
 fn files_of(package: &Path) -> Result<Vec<Entry<'static>>, PackError> {
     let is_plugin = |path: &str| path.starts_with("terraform-provider-");
     if package.is_dir() {
-        let mut files = pack::write::entries(package, &|_| true)?;
+        let mut files = pack::write::entries(package)?;
         for file in &mut files {
             file.executable |= is_plugin(&file.path);
         }
@@ -300,7 +308,7 @@ fn write_pack(
     options: &Options<'_>,
 ) -> Result<(u64, pack::index::Index), PackError> {
     let mut file = Output::create(out, EXECUTABLE).map_err(write_error(out))?;
-    let index = pack::write::write(&mut file, out, executable, contents, options, &mut |_| ())?;
+    let index = pack::write::write(&mut file, out, executable, contents, options)?;
     file.commit().map_err(write_error(out))?;
     let size = std::fs::metadata(out).map_err(write_error(out))?.len();
     Ok((size, index))
@@ -327,7 +335,7 @@ pub(super) fn update(session: &Session, old: &Path, difference: &Path, out: &Pat
     let made = || -> Result<PathBuf, PackError> {
         let trusted = trust.map(|file| PublicKey::read(Path::new(file))).transpose()?;
         let old = Pack::open(old)?;
-        // The new pack is looked at before it has its name.
+        // It is verified in a temporary file.
         let dir = out
             .parent()
             .filter(|dir| !dir.as_os_str().is_empty())

@@ -62,7 +62,8 @@ impl FromFlags for Arguments {
             providers: flags.values(
                 "provider",
                 "SOURCE[@CONSTRAINT]",
-                "Carry this provider, in the newest version that meets the constraint, like acme/net@~>1.2. May occur many times.",
+                "Carry this provider, like acme/net@~>1.2: the newest version that is installed on this machine and meets the constraint, \
+                 else the newest of its registry. May occur many times.",
             ),
             platforms: platforms(flags),
             executable: flags.value(
@@ -158,11 +159,5 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
 
 /// Shows why a pack cannot be read or made.
 fn failed(session: &Session, summary: &str, error: &PackError) -> Status {
-    let text = error.to_string();
-    // Others begin with a path, which keeps its case.
-    let text = match text.strip_prefix("the ") {
-        Some(rest) => format!("The {rest}"),
-        None => text,
-    };
-    session.fail(summary, format!("{text}."))
+    session.fail(summary, format!("That failed: {error}."))
 }
