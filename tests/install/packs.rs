@@ -168,6 +168,16 @@ fn packages_are_fetched_from_the_registry_in_the_locked_version() {
     }
     let init = other.run_program(other.dir().join("site"), &["init", "-no-color"]).ok();
     init.shows(&["acme/anvil v1.0.0 is carried by this executable"]);
+    // The same provider in two versions.
+    let two = ["1.0.0", "~> 1.1"].map(|constraint| format!("-provider={host}/acme/anvil@{constraint}"));
+    other
+        .run(&["pack", "-no-color", "-out=two", &two[0], &two[1]])
+        .ok()
+        .shows(&["2 packages"]);
+    other
+        .run(&["pack", "-no-color", "-list", "two"])
+        .ok()
+        .shows(&["anvil v1.0.0", "anvil v1.2.0"]);
     // A package that is not the locked one is not packed.
     let wrong: String = lock
         .lines()

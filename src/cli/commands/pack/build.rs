@@ -140,12 +140,13 @@ fn gathered(
     for dir in dirs {
         out.extend(of_configuration(session, dir, platforms, staging)?);
     }
-    if !named.is_empty() {
+    let (no_lock, no_origins) = (LockFile::default(), Origins::new());
+    for requirements in &named {
         out.extend(gather(
             session,
-            &named,
-            &LockFile::default(),
-            &Origins::new(),
+            requirements,
+            &no_lock,
+            &no_origins,
             platforms,
             staging,
         )?);
@@ -153,9 +154,10 @@ fn gathered(
     Ok(out)
 }
 
-/// Providers as they are named on the command line: `SOURCE` or `SOURCE@CONSTRAINT`.
-fn named(texts: &[String]) -> Result<BTreeMap<Provider, Constraints>, Diagnostic> {
-    let mut out = BTreeMap::new();
+/// Providers as they are named on the command line: `SOURCE` or `SOURCE@CONSTRAINT`. One that is named several times, for several
+/// versions, is in several of the maps.
+fn named(texts: &[String]) -> Result<Vec<BTreeMap<Provider, Constraints>>, Diagnostic> {
+    let mut out: Vec<BTreeMap<Provider, Constraints>> = Vec::new();
     for text in texts {
         let invalid = |why: String| {
             let why = why.trim_end_matches('.');
@@ -175,7 +177,12 @@ fn named(texts: &[String]) -> Result<BTreeMap<Provider, Constraints>, Diagnostic
             "" => Constraints::any(),
             text => Constraints::parse(text).map_err(|error| invalid(error.to_string()))?,
         };
-        out.insert(provider, constraints);
+        match out.iter_mut().find(|map| !map.contains_key(&provider)) {
+            Some(map) => {
+                map.insert(provider, constraints);
+            }
+            None => out.push([(provider, constraints)].into()),
+        }
     }
     Ok(out)
 }
