@@ -7,7 +7,7 @@ use addrs::Provider;
 use net::Client;
 
 use crate::discovery;
-use crate::not_available::required_by;
+use crate::not_available::{carry, required_by};
 use crate::selection::Origins;
 use crate::sources::{AvailableVersion, PackageSource, SourceError};
 use addrs::platform::Platform;
@@ -77,15 +77,13 @@ pub(crate) async fn newest(
             Err(SourceError::Missing(why)) => missing.push(why),
             Err(refusal) => {
                 let why = refusal.advised();
-                return Err((
-                    SUMMARY,
-                    format!(
-                        "The versions of the provider {name} cannot be listed: {why}.\n{}",
-                        required_by(provider, origins)
-                    )
-                    .trim_end()
-                    .to_owned(),
-                ));
+                let required = required_by(provider, origins);
+                let mut text = format!("The versions of the provider {name} cannot be listed: {why}.\n{required}");
+                if matches!(refusal, SourceError::Unreachable(_)) {
+                    let _ = write!(text, "\n\n{}", carry(provider, constraints, None));
+                }
+                text.truncate(text.trim_end().len());
+                return Err((SUMMARY, text));
             }
         }
     }
@@ -145,6 +143,10 @@ fn none_meets(
     }
     for why in missing {
         let _ = write!(text, "\n\nAsked, but of no use: {why}.");
+    }
+    // A site that installs from mirrors only.
+    if !sources.contains(&PackageSource::Direct) {
+        let _ = write!(text, "\n\n{}", carry(provider, constraints, None).trim_end());
     }
     text
 }

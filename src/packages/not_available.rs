@@ -81,8 +81,14 @@ impl Chooser<'_> {
             let _ = writeln!(text, "\n{hint}");
         }
         if locked.is_none() {
-            text.push_str("\nRun init to have it installed, if it can be.");
+            text.push_str("\nRun init to have it installed, if it can be.\n");
         }
+        let exact = locked.filter(|locked| constraints.allows(&locked.version));
+        let _ = write!(
+            text,
+            "\n{}",
+            carry(provider, constraints, exact.map(|locked| &locked.version))
+        );
         text.truncate(text.trim_end().len());
         Diagnostic::error("Provider not available", text)
     }
@@ -303,6 +309,21 @@ pub(crate) fn required_by(provider: &Provider, origins: Option<&Origins>) -> Str
         lines.push("  - and more".to_owned());
     }
     lines.join("\n")
+}
+
+/// The command that brings a provider to a machine without a network, to be run on one that has one. `locked` is the version
+/// that must be the one.
+pub(crate) fn carry(provider: &Provider, constraints: &Constraints, locked: Option<&Version>) -> String {
+    let version = match locked {
+        Some(version) => format!("@{version}"),
+        None if constraints.is_any() => String::new(),
+        None => format!("@{constraints}"),
+    };
+    format!(
+        "For a machine without a network, make an executable that carries it where there is one (\"help air-gapped\"):\n  \
+         monoform pack -out=FILE \"-provider={}{version}\"\n",
+        provider.for_display()
+    )
 }
 
 /// The packages that a directory in mirror layout has of a provider, unpacked or as archives.

@@ -22,6 +22,7 @@ mod packs;
 mod packs_keys;
 mod refusals;
 mod registry;
+mod site;
 mod versions;
 
 use support::Workspace;
