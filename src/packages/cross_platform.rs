@@ -121,7 +121,7 @@ impl Request<'_> {
         newest(self.client, provider, constraints, sources, here, Some(self.origins))
             .await
             .map(|newest| newest.version)
-            .map_err(|(summary, why)| Diagnostic::error(summary, why))
+            .map_err(Diagnostic::from)
     }
 
     /// The unpacked packages in a filesystem mirror, and in the cache.

@@ -151,9 +151,7 @@ impl Gathering<'_> {
             Some(request.origins),
         )
         .await;
-        found
-            .map(|newest| newest.version)
-            .map_err(|(summary, why)| Diagnostic::error(summary, why))
+        found.map(|newest| newest.version).map_err(Diagnostic::from)
     }
 
     async fn package(

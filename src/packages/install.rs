@@ -23,11 +23,11 @@ pub use crate::fetch::Provenance;
 use crate::fetch::{self, FetchError, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
 use crate::newest::{Newest, newest};
-use crate::not_available::{incompatible, mismatch};
+use crate::not_available::{incompatible, mismatch, pack_command};
 use crate::place::place;
 pub use crate::selection::Origins;
 use crate::selection::{Chooser, Selection};
-use crate::sources::{self, PackageSource};
+use crate::sources::{self, PackageSource, SourceError};
 use addrs::platform::Platform;
 use record::{record, unmanaged};
 use versions::{Constraints, Version};
@@ -117,6 +117,14 @@ impl Needed<'_> {
     /// The version that the lock file wants.
     fn locked<'n>(&'n self, options: &InstallOptions<'_>) -> Option<&'n Locked> {
         self.old.filter(|_| !options.upgrades(self.provider))
+    }
+
+    /// What helps where a source cannot be reached, or all are mirrors, as on a site without a network: the end of an error.
+    fn without_network(&self, unreachable: bool, locked: Option<&Version>) -> String {
+        match unreachable || !self.sources.contains(&PackageSource::Direct) {
+            true => format!("\n\n{}", pack_command(self.provider, self.constraints, locked)),
+            false => String::new(),
+        }
     }
 }
 
@@ -419,20 +427,21 @@ impl Work<'_> {
                     }
                     _ => chosen.push((one, found)),
                 },
-                Err((_, why)) if one.fallback.is_some() => {
-                    tracing::debug!(provider = %one.provider, why, "no source has the required version");
+                Err(why) if one.fallback.is_some() => {
+                    tracing::debug!(provider = %one.provider, why = why.detail, "no source has the required version");
                     self.fall_back(one, tell);
                 }
-                Err((summary, mut why)) => {
+                Err(mut why) => {
                     let about = chooser
                         .nothing(one.provider, one.constraints, !options.upgrades(one.provider))
                         .into_parts()
                         .detail;
                     tracing::debug!(provider = %one.provider, about, "what is on this machine");
                     if let Some(hint) = chooser.near_name(one.provider) {
-                        let _ = write!(why, "\n\n{hint}");
+                        let _ = write!(why.detail, "\n\n{hint}");
                     }
-                    self.errors.push(Diagnostic::error(summary, why));
+                    why.detail.push_str(&one.without_network(why.unreachable, None));
+                    self.errors.push(why.into());
                 }
             }
         }
@@ -494,14 +503,20 @@ impl Work<'_> {
                     self.errors
                         .push(incompatible(provider, version, &platform, &missing, older, &required));
                 }
-                Err(why) => self.errors.push(Diagnostic::error(
-                    "Failed to install provider",
-                    format!(
-                        "{} v{version} cannot be installed: {}.",
-                        provider.for_display(),
-                        why.text()
-                    ),
-                )),
+                Err(why) => {
+                    let name = provider.for_display();
+                    let mut text = format!("{name} v{version} cannot be installed: {}.", why.text());
+                    // Not for a package that is damaged or forged: it would be no better elsewhere.
+                    if matches!(
+                        why,
+                        FetchError::NoSource | FetchError::Source(SourceError::Unreachable(_))
+                    ) {
+                        let locked = one.locked(&self.options).map(|_| version);
+                        let _ = write!(text, "\n{}", chooser.required_by(provider));
+                        text.push_str(&one.without_network(true, locked));
+                    }
+                    self.errors.push(Diagnostic::error("Failed to install provider", text));
+                }
             }
         }
     }

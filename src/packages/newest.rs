@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use addrs::Provider;
 use net::Client;
+use syntax::Diagnostic;
 
 use crate::discovery;
-use crate::not_available::{carry, required_by};
+use crate::not_available::required_by;
 use crate::selection::Origins;
 use crate::sources::{AvailableVersion, PackageSource, SourceError};
 use addrs::platform::Platform;
@@ -47,6 +48,20 @@ pub(crate) struct Newest {
     pub for_platform: Option<Version>,
 }
 
+/// Why there is no choice.
+pub(crate) struct NoVersion {
+    /// In sentences, with what requires the provider.
+    pub detail: String,
+    /// A source cannot be reached: perhaps there is no network.
+    pub unreachable: bool,
+}
+
+impl From<NoVersion> for Diagnostic {
+    fn from(why: NoVersion) -> Diagnostic {
+        Diagnostic::error("Failed to query available provider packages", why.detail)
+    }
+}
+
 /// The newest version that a source has, among those that will do.
 pub(crate) async fn newest(
     client: &Client,
@@ -55,8 +70,7 @@ pub(crate) async fn newest(
     sources: &[PackageSource],
     here: Option<Version>,
     origins: Option<&Origins>,
-) -> Result<Newest, (&'static str, String)> {
-    const SUMMARY: &str = "Failed to query available provider packages";
+) -> Result<Newest, NoVersion> {
     let name = provider.for_display();
     let lists = sources.iter().map(|source| source.versions(client, provider));
     let mut all: BTreeMap<Version, Option<BTreeSet<String>>> = BTreeMap::new();
@@ -78,12 +92,11 @@ pub(crate) async fn newest(
             Err(refusal) => {
                 let why = refusal.advised();
                 let required = required_by(provider, origins);
-                let mut text = format!("The versions of the provider {name} cannot be listed: {why}.\n{required}");
-                if matches!(refusal, SourceError::Unreachable(_)) {
-                    let _ = write!(text, "\n\n{}", carry(provider, constraints, None));
-                }
-                text.truncate(text.trim_end().len());
-                return Err((SUMMARY, text));
+                let detail = format!("The versions of the provider {name} cannot be listed: {why}.\n{required}");
+                return Err(NoVersion {
+                    detail: detail.trim_end().to_owned(),
+                    unreachable: matches!(refusal, SourceError::Unreachable(_)),
+                });
             }
         }
     }
@@ -98,8 +111,10 @@ pub(crate) async fn newest(
         });
     }
     let versions: Vec<&Version> = all.keys().rev().collect();
-    let text = none_meets(provider, constraints, sources, &versions, &missing, origins);
-    Err((SUMMARY, text))
+    Err(NoVersion {
+        detail: none_meets(provider, constraints, sources, &versions, &missing, origins),
+        unreachable: false,
+    })
 }
 
 /// The error for constraints that no version of the sources meets. The versions are sorted, the newest first.
@@ -143,10 +158,6 @@ fn none_meets(
     }
     for why in missing {
         let _ = write!(text, "\n\nAsked, but of no use: {why}.");
-    }
-    // A site that installs from mirrors only.
-    if !sources.contains(&PackageSource::Direct) {
-        let _ = write!(text, "\n\n{}", carry(provider, constraints, None).trim_end());
     }
     text
 }

@@ -1,5 +1,5 @@
-//! Why there is no choice for a provider: what requires it, every directory that was searched, what is there instead, and a near
-//! name.
+//! Why there is no choice for a provider: what requires it, every directory that was searched, what is there instead, a near
+//! name, and the command that packs it for a machine without a network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -87,7 +87,7 @@ impl Chooser<'_> {
         let _ = write!(
             text,
             "\n{}",
-            carry(provider, constraints, exact.map(|locked| &locked.version))
+            pack_command(provider, constraints, exact.map(|locked| &locked.version))
         );
         text.truncate(text.trim_end().len());
         Diagnostic::error("Provider not available", text)
@@ -311,9 +311,9 @@ pub(crate) fn required_by(provider: &Provider, origins: Option<&Origins>) -> Str
     lines.join("\n")
 }
 
-/// The command that brings a provider to a machine without a network, to be run on one that has one. `locked` is the version
-/// that must be the one.
-pub(crate) fn carry(provider: &Provider, constraints: &Constraints, locked: Option<&Version>) -> String {
+/// What to run on a machine with a network, for one without: the command that packs the provider, in the version of the lock
+/// file or one that meets the constraints.
+pub(crate) fn pack_command(provider: &Provider, constraints: &Constraints, locked: Option<&Version>) -> String {
     let version = match locked {
         Some(version) => format!("@{version}"),
         None if constraints.is_any() => String::new(),
@@ -321,7 +321,7 @@ pub(crate) fn carry(provider: &Provider, constraints: &Constraints, locked: Opti
     };
     format!(
         "For a machine without a network, make an executable that carries it where there is one (\"help air-gapped\"):\n  \
-         monoform pack -out=FILE \"-provider={}{version}\"\n",
+         monoform pack -out=FILE \"-provider={}{version}\"",
         provider.for_display()
     )
 }

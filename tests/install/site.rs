@@ -1,7 +1,5 @@
 //! From a machine with a network to one without: what is carried over, what is missing there, and an update.
 
-use std::path::Path;
-
 use support::registry::{Registry, zip};
 use support::server::{Reply, Server};
 use support::{Ran, Workspace};
@@ -14,18 +12,6 @@ impl Site {
         let program = self.0.dir().join(program).display().to_string();
         let args = [&["-rn", "--", &program], args, &["-no-color"]].concat();
         self.0.run_program("unshare", &args)
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    if from.is_dir() {
-        std::fs::create_dir_all(to).expect("a directory");
-        for entry in std::fs::read_dir(from).expect("listed") {
-            let name = entry.expect("an entry").file_name();
-            copy(&from.join(&name), &to.join(&name));
-        }
-    } else {
-        std::fs::copy(from, to).expect("a copy");
     }
 }
 
@@ -65,9 +51,9 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
         ("main.tf", &first),
         (".terraform.lock.hcl", &a.read(".terraform.lock.hcl")),
     ]));
-    for name in ["site", "mirror"] {
-        copy(&a.dir().join(name), &b.0.dir().join(name));
-    }
+    let carry = |name: &str| std::fs::copy(a.dir().join(name), b.0.dir().join(name)).expect("a copy");
+    carry("site");
+    support::copy(&a.dir().join("mirror"), &b.0.dir().join("mirror"));
     b.run("site", &["init", "-mirror=mirror", "-lockfile=readonly"]).ok();
     let applied = b.run("site", &["apply", "-auto-approve"]).ok();
     applied.shows(&["1 added", "said = \"from elsewhere\""]);
@@ -91,6 +77,16 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     let none = b.run("site", &["init", "-mirror=mirror"]);
     none.fails_with(&["There is no version of the provider", required, &command]);
 
+    // In the version of the lock file, where that is carried over before the provider.
+    let other = crate::workspace(&server, &second);
+    other.run_program(support::lean(), &["init", "-no-color"]).ok();
+    b.0.write(".terraform.lock.hcl", &other.read(".terraform.lock.hcl"));
+    let command = format!("monoform pack -out=FILE \"-provider={source}@0.12.0\"");
+    b.run("site", &["plan"])
+        .fails_with(&["Provider not available", required, &command]);
+    b.run("site", &["init"])
+        .fails_with(&["Failed to install provider", required, &command]);
+
     // That command, as it is written, and once more as a difference.
     let line = planned.all();
     let line = line
@@ -105,7 +101,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     on_a(&["pack", "-no-color", "-list", "time"])
         .ok()
         .shows(&[&format!("{source} v0.12.0")]);
-    copy(&a.dir().join("update"), &b.0.dir().join("update"));
+    carry("update");
     b.run("site", &["pack", "-update=update", "-out=newer"]).ok();
     b.run("newer", &["init", "-mirror=mirror"]).ok();
     b.run("newer", &["apply", "-auto-approve"])

@@ -263,9 +263,9 @@ pub fn ran(output: Output) -> Ran {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a directory, without what an earlier run by hand left in it.
+pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a directory");
-    // Files that an earlier run by hand left are no part of it.
     let leftover = |name: &str| name == "out" || name.contains(".tfstate") || name.starts_with(".terraform");
     for entry in std::fs::read_dir(from).unwrap_or_else(|e| panic!("{}: {e}", from.display())) {
         let entry = entry.expect("an entry");
