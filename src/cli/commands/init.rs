@@ -1,14 +1,16 @@
-//! `init`: what must be installed is installed. Where nothing must, nothing is written.
+//! `init`: what must be installed is installed. Where nothing must, no file is written.
 
 mod report;
 mod state_store;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use packages::Catalog;
 use packages::install::{InstallOptions, Installation};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use versions::Constraints;
 
 use crate::TERRAFORM_VERSION;
 use crate::args::UsageError;
@@ -346,6 +348,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
         Err(problems) => return fail(problems),
     };
+    if let Err(problem) = data_dir(session, &needed) {
+        return fail(problem.into());
+    }
     told(session, &installation);
     suggest(session, &needed, &installation);
     if !plugin_dirs.is_empty()
@@ -392,6 +397,21 @@ fn catalog(session: &Session, plugin_dirs: &[String], mirror: Option<&str>) -> R
         } else if let Some(mirror) = mirror {
             settings.plugin_dirs = vec![mirror.into()];
         }
+    })
+}
+
+/// Makes the data directory where the configuration requires providers. Language servers take it as the sign that a directory is
+/// initialized, and ask for schemas only then.
+fn data_dir(session: &Session, needed: &BTreeMap<addrs::Provider, Constraints>) -> Result<(), Diagnostic> {
+    if needed.keys().all(addrs::Provider::is_builtin) {
+        return Ok(());
+    }
+    let dir = session.env.data_dir();
+    std::fs::create_dir_all(dir).map_err(|e| {
+        Diagnostic::error(
+            "Failed to create data directory",
+            format!("The directory {dir} cannot be created: {}.", files::io_reason(&e)),
+        )
     })
 }
 

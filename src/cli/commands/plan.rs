@@ -163,11 +163,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                 program::tool(),
                 program::command()
             )),
-            Some(out) => ui.out(format!(
-                "\nSaved the plan to: {out}\n\nTo perform exactly these actions, run the following command to apply:\n    {} \
-                 apply \"{out}\"\n",
-                program::command()
-            )),
+            Some(out) => ui.out(views::plan::saved(out, ui.width())),
         }
     }
     Ok(finish(session, operation, status))

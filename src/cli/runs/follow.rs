@@ -9,6 +9,7 @@ use super::logs::Phase;
 use super::{Ended, Remote, Step};
 use crate::program;
 use crate::verb::Verb;
+use crate::views;
 
 impl Remote<'_> {
     /// Plans, and keeps the plan if that is asked for.
@@ -34,10 +35,7 @@ impl Remote<'_> {
         let (tool, command) = (program::tool(), program::command());
         self.output.line(format!("\n{}", super::output::RULE));
         match self.request.out {
-            Some(out) => self.output.line(format!(
-                "\nSaved the plan to: {out}\n\nTo perform exactly these actions, run the following command to apply:\n    {command} \
-                 apply \"{out}\"\n"
-            )),
+            Some(out) => self.output.line(views::plan::saved(out, self.session.ui.width())),
             None => self.output.line(format!(
                 "\nNote: You didn't use the -out option to save this plan, so {tool} can't\nguarantee to take exactly these \
                  actions if you run \"{command} apply\" now.\n"

@@ -6,6 +6,7 @@ use syntax::Diagnostic;
 
 use crate::program;
 use crate::ui::{Style, Ui};
+use crate::views::wrap::wrap;
 use crate::views::{diff, summary};
 
 /// How much of a plan is shown.
@@ -38,6 +39,16 @@ pub fn show(ui: &Ui, plan: &Plan, schemas: &Schemas, form: Form) {
 pub fn rule(style: Style, width: usize) -> String {
     // One less than the width, so that no terminal breaks the line.
     format!("\n{}\n", style.dim("─".repeat(width.saturating_sub(1))))
+}
+
+/// How to go on with a saved plan. The path is broken over lines as in Terraform, whose drivers look for it.
+#[must_use]
+pub fn saved(out: &str, width: usize) -> String {
+    let place = wrap(&format!("Saved the plan to: {out}"), width).join("\n");
+    let command = program::command();
+    format!(
+        "\n{place}\n\nTo perform exactly these actions, run the following command to apply:\n    {command} apply \"{out}\"\n"
+    )
 }
 
 /// The warning that goes with the application of a plan for a part of the configuration.

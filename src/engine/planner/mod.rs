@@ -66,8 +66,8 @@ pub struct Planning {
 
 /// Makes a plan.
 ///
-/// First the whole configuration is validated, also for a partial plan: errors are found before objects are refreshed, data
-/// sources read or ephemeral resources opened.
+/// First the whole configuration is validated, also for a partial plan, though not for an import: errors are found before objects
+/// are refreshed, data sources read or ephemeral resources opened.
 ///
 /// A destroy plan begins with a refresh pass: data sources are read and objects refreshed as in any plan. If it fails (a data
 /// source does not exist any more; a count depends on an object that was never created), objects are refreshed while their
@@ -90,7 +90,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         }
         let Some(refreshed) = refreshed.plan.filter(|plan| !plan.errored) else {
             return whole(
-                plan_once(inputs, options, PlanKind::Destroy, Validation::Done).await,
+                plan_once(inputs, options, PlanKind::Destroy, Validation::NotNeeded).await,
                 warned,
             );
         };
@@ -104,7 +104,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         };
         // The other warnings of the refresh pass recur in the destroy plan if they matter there.
         let mut planning = whole(
-            plan_once(inputs, &options, PlanKind::Destroy, Validation::Done).await,
+            plan_once(inputs, &options, PlanKind::Destroy, Validation::NotNeeded).await,
             warned,
         );
         if let Some(plan) = &mut planning.plan {
@@ -113,10 +113,13 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         return planning;
     }
     let kind = PlanKind::from(options.mode);
-    whole(
-        plan_once(inputs, options, kind, Validation::Required).await,
-        Diagnostics::new(),
-    )
+    // The command `import` needs a block for its object, not a finished configuration: as in Terraform, a block may still be
+    // without its arguments.
+    let validation = match options.import {
+        Some(_) => Validation::NotNeeded,
+        None => Validation::Required,
+    };
+    whole(plan_once(inputs, options, kind, validation).await, Diagnostics::new())
 }
 
 /// Adds the warnings of validation to the result of planning, without duplicates.
@@ -148,8 +151,8 @@ fn same_warning(d: &Diagnostic) -> (&str, &str, Option<(&str, u32)>) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Validation {
     Required,
-    /// An earlier pass has validated it.
-    Done,
+    /// An earlier pass has validated it, or the command does without.
+    NotNeeded,
 }
 
 /// Makes one plan, and returns the warnings of validation separately. The error is the result for an invalid configuration.
