@@ -3,7 +3,7 @@
 //! [`actions`]: actions of a Go provider, beside Terraform 1.16. [`stores`]: state stores of third parties.
 //! [`authors`]: a provider that somebody else wrote with our SDK.
 //! [`catalog`]: identities, queries and generated configuration, beside Terraform 1.16. [`certificates`]: what OpenSSL and OpenSSH say to our keys and
-//! certificates. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`kinds`]:
+//! certificates. [`drivers`]: a program on HashiCorp's module for driving Terraform. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`kinds`]:
 //! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
 //! configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other left off.
 //! [`modules`]: modules installed by both. [`named`]: records in zones of BIND. [`our_plugins`]: our plugins, called by
@@ -21,6 +21,7 @@ mod actions;
 mod authors;
 mod catalog;
 mod certificates;
+mod drivers;
 mod framework;
 mod kinds;
 mod machines;
@@ -181,6 +182,11 @@ fn main() {
         ),
         ("framework::the_life_of_a_book", &["go"], framework::the_life_of_a_book),
         ("framework::an_import_by_apply", &["go"], framework::an_import_by_apply),
+        (
+            "drivers::terraform_exec_gets_the_same_from_both",
+            &["go", "terraform"],
+            drivers::terraform_exec_gets_the_same_from_both,
+        ),
         (
             "framework::an_error_at_an_attribute",
             &["go"],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use addrs::{Module, Referenceable};
+use addrs::{Mode, Module, Referenceable};
 use config::{CheckRule, Config, ModuleCall, ModuleNode, Resource};
 use lang::checks::{Repetition, block_steps, missing_key, unexpected_key};
 use lang::refs::{references_in_expr, references_of_body};
@@ -16,12 +16,21 @@ use super::list_steps::list_steps;
 use super::{Block, Blocks};
 use provider::Schemas;
 
+/// The blocks whose references are checked.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Checked {
+    All,
+    /// All but those of managed resources, apart from what determines their instances.
+    ExceptManaged,
+}
+
 /// Adds the edges to a graph.
 pub(super) struct Edges<'a> {
     pub(super) blocks: &'a mut Blocks,
     schemas: &'a Schemas,
     root: &'a Config,
     pub(super) diagnostics: &'a mut Diagnostics,
+    pub(super) checked: Checked,
     /// The modules that are referred to as a whole, and the nodes that do.
     pub(super) whole: BTreeSet<(Module, NodeIndex)>,
     /// The number of names that were compared for suggestions.
@@ -68,6 +77,7 @@ impl<'a> Edges<'a> {
             schemas,
             root,
             diagnostics,
+            checked: Checked::All,
             whole: BTreeSet::new(),
             compared: 0,
         }
@@ -189,6 +199,7 @@ impl<'a> Edges<'a> {
 
     fn resource(&mut self, config: &ModuleNode, node: NodeIndex, resource: &Resource) {
         self.exprs(config, node, resource.count.iter().chain(&resource.for_each));
+        let reported = self.diagnostics.0.len();
         let address = resource.address.in_module(&config.path);
         let provider = self.root.provider_for(&address);
         let schemas = self.schemas;
@@ -226,6 +237,9 @@ impl<'a> Edges<'a> {
         for provisioner in &resource.provisioners {
             let schema = schemas.provisioners.get(&provisioner.ty);
             self.body(config, node, &provisioner.body, schema.map_or(&nothing, |s| &s.block));
+        }
+        if self.checked == Checked::ExceptManaged && resource.address.mode == Mode::Managed {
+            self.diagnostics.0.truncate(reported);
         }
     }
 
@@ -340,8 +354,8 @@ impl<'a> Edges<'a> {
             _ => {
                 let provider = self.root.provider_for(&block.address.in_module(&config.path)).provider;
                 let ty = &block.address.ty;
-                if block.address.mode == addrs::Mode::List {
-                    let listed = self.schemas.resource(&provider, addrs::Mode::Managed, ty);
+                if block.address.mode == Mode::List {
+                    let listed = self.schemas.resource(&provider, Mode::Managed, ty);
                     let listed = listed.map(|schema| &*schema.block);
                     self.diagnostics
                         .extend(list_steps(&reference.remaining, listed, &reference.range));

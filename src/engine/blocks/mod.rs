@@ -24,7 +24,7 @@ use syntax::ast::Expr;
 
 use provider::Schemas;
 
-use edges::Edges;
+use edges::{Checked, Edges};
 pub(crate) use undeclared::undeclared;
 
 /// A block of the configuration.
@@ -104,6 +104,13 @@ pub struct Blocks {
 /// A resource of the state, with the provider configuration that manages it.
 pub type StateResource = (ConfigResource, AbsProviderConfig);
 
+fn resources_in(state: &State) -> Vec<StateResource> {
+    let resources = state.resources.iter();
+    resources
+        .map(|(resource, stored)| (resource.config(), stored.provider.clone()))
+        .collect()
+}
+
 impl Blocks {
     /// Builds the graph. Errors are undeclared references, references of a kind that is not allowed, and cycles.
     pub fn build(config: &Config, schemas: &Schemas, in_state: &[StateResource]) -> Result<Blocks, Diagnostics> {
@@ -113,12 +120,14 @@ impl Blocks {
 
     /// Builds the graph of a configuration and of the resources of a state.
     pub fn build_with_state(config: &Config, schemas: &Schemas, state: &State) -> Result<Blocks, Diagnostics> {
-        let in_state: Vec<StateResource> = state
-            .resources
-            .iter()
-            .map(|(resource, stored)| (resource.config(), stored.provider.clone()))
-            .collect();
-        Blocks::build(config, schemas, &in_state)
+        Blocks::build(config, schemas, &resources_in(state))
+    }
+
+    /// The same for an import, which does not evaluate managed resources: errors in their references are none of it.
+    pub fn build_for_import(config: &Config, schemas: &Schemas, state: &State) -> Result<Blocks, Diagnostics> {
+        let in_state = resources_in(state);
+        let (blocks, diagnostics) = Blocks::build_checking(config, schemas, &in_state, Checked::ExceptManaged);
+        diagnostics.into_result(blocks)
     }
 
     /// Builds the graph also if there are errors, of the references without errors.
@@ -126,6 +135,15 @@ impl Blocks {
         config: &Config,
         schemas: &Schemas,
         in_state: &[StateResource],
+    ) -> (Blocks, Diagnostics) {
+        Blocks::build_checking(config, schemas, in_state, Checked::All)
+    }
+
+    fn build_checking(
+        config: &Config,
+        schemas: &Schemas,
+        in_state: &[StateResource],
+        checked: Checked,
     ) -> (Blocks, Diagnostics) {
         let mut blocks = Blocks::default();
         blocks.add_nodes(&config.root);
@@ -139,6 +157,7 @@ impl Blocks {
         }
         let mut diagnostics = Diagnostics::new();
         let mut edges = Edges::new(&mut blocks, config, schemas, &mut diagnostics);
+        edges.checked = checked;
         edges.module(&config.root, None, &[]);
         edges.actions(&config.root);
         let whole = edges.whole;

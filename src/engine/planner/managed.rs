@@ -63,6 +63,15 @@ impl Planner<'_> {
             return Ok(());
         }
         let mut stored = self.refreshed_object(p, address).await?;
+        if self.spec.options.import.is_some() {
+            // Nothing else is planned: what this object was, or will be, is not known now.
+            let value = match &stored {
+                Some(stored) => stored.marked(p.schema),
+                None => Value::unknown(p.schema.implied_type()),
+            };
+            self.context.evaluator.set_object(address, value);
+            return Ok(());
+        }
         let mut importing = None;
         if stored.is_none()
             && self.spec.kind.imports()

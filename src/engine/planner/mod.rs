@@ -254,7 +254,11 @@ async fn with_providers(
         state: &moved,
         ..inputs
     };
-    let blocks = match Blocks::build_with_state(inputs.config, providers.schemas(), inputs.state) {
+    let build = match options.import {
+        Some(_) => Blocks::build_for_import,
+        None => Blocks::build_with_state,
+    };
+    let blocks = match build(inputs.config, providers.schemas(), inputs.state) {
         Ok(blocks) => blocks,
         Err(diagnostics) => return (None, diagnostics),
     };

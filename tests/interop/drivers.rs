@@ -1,0 +1,51 @@
+//! Programs that drive Terraform: what they get from Monoform is what they get from Terraform.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{build, with_cli_config};
+use support::{Workspace, monoform};
+
+/// Each step of the driver, and the line that it printed.
+fn steps(executable: &Path) -> Vec<(String, Value)> {
+    let driver = build("driver", "driver");
+    let w = Workspace::new();
+    let mirror = w.home().join("mirror");
+    w.run(&["internal-plugin", "link", &mirror.display().to_string()]).ok();
+    let settings = format!(
+        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+        mirror.display()
+    );
+    let w = with_cli_config(w, &settings);
+    let directory = w.dir().display().to_string();
+    let ran = w
+        .run_program(driver, &[&executable.display().to_string(), &directory])
+        .ok();
+    let lines = ran.stdout.lines().map(|line| {
+        let value: Value = serde_json::from_str(line).expect("JSON");
+        (value["step"].as_str().expect("a name").to_owned(), value)
+    });
+    lines.collect()
+}
+
+/// Terraform's own Go module, with the executable under the name that such programs look for.
+pub fn terraform_exec_gets_the_same_from_both() {
+    let names = Workspace::new();
+    let ours = names.dir().join("terraform");
+    symlink(monoform(), &ours).expect("a link");
+    let theirs = support::which("terraform").expect("Terraform");
+    let expected: BTreeMap<String, Value> = steps(&theirs).into_iter().collect();
+    let found = steps(&ours);
+    assert_eq!(found.len(), expected.len());
+    let mut differences = String::new();
+    for (name, value) in found {
+        if expected.get(&name) != Some(&value) {
+            let theirs = expected.get(&name).map_or_else(String::new, Value::to_string);
+            differences.push_str(&format!("{name}:\n  ours   {value}\n  theirs {theirs}\n"));
+        }
+    }
+    assert!(differences.is_empty(), "{differences}");
+}
