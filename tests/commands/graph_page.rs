@@ -1,12 +1,13 @@
 //! `graph -format=html`: the page has all resources, their order, and what a plan does to them, and needs nothing else.
 
 use serde_json::{Value as Json, json};
-use support::Workspace;
+use support::{Workspace, needs};
 
 /// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("graph_page::it_has_what_the_plan_does", what_the_plan_does),
     ("graph_page::it_has_hundreds_of_resources", hundreds),
+    ("graph_page::a_browser_draws_and_searches_it", in_a_browser),
 ];
 
 /// The data of a page.
@@ -67,7 +68,8 @@ fn what_the_plan_does() {
         .fails_with(&["Incompatible options"]);
 }
 
-fn hundreds() {
+/// A configuration of 300 resources, each with a reference to another.
+fn three_hundred() -> Workspace {
     let resource = |n: usize| match n {
         0 => "resource \"terraform_data\" \"r0\" {}\n".to_owned(),
         n => format!(
@@ -76,8 +78,71 @@ fn hundreds() {
         ),
     };
     let text: String = (0..300).map(resource).collect();
-    let w = Workspace::with(&[("main.tf", &text)]);
+    Workspace::with(&[("main.tf", &text)])
+}
+
+fn hundreds() {
+    let w = three_hundred();
     let page = data(&w.run(&["graph", "-format=html"]).ok().stdout);
     assert_eq!(page["nodes"].as_array().map(Vec::len), Some(300));
     assert_eq!(page["edges"].as_array().map(Vec::len), Some(299));
+}
+
+/// What is done in the page: search, and a click on what was found. The results stand in the title, where a dump of the page has
+/// them.
+const IN_PAGE: &str = r#"<script>
+const lit = () => [...document.querySelectorAll("g.node:not(.off)")].map((g) => g.dataset.address);
+const listed = () => [...document.querySelectorAll("li:not(.gone)")].length;
+const seek = (text) => { search.value = text; search.dispatchEvent(new Event("input")); };
+const boxes = [...document.querySelectorAll("g.node")];
+const places = new Set(boxes.map((g) => g.querySelector("rect").getAttribute("x") + "," + g.querySelector("rect").getAttribute("y")));
+const found = { nodes: boxes.length, places: places.size, edges: document.querySelectorAll("path").length };
+seek("create");
+found.created = lit().length;
+seek("data.r299");
+found.searched = [lit(), listed(), told.textContent];
+seek("");
+document.querySelector('[data-address="terraform_data.r100"]').dispatchEvent(new Event("click"));
+found.near = lit();
+document.title = JSON.stringify(found);
+</script>
+</body>"#;
+
+fn in_a_browser() {
+    let Some(chromium) = needs("chromium", "graph_page::a_browser_draws_and_searches_it") else {
+        return;
+    };
+    let w = three_hundred();
+    w.run(&["plan", "-out=p"]).ok();
+    let page = w.run(&["graph", "-format=html", "-plan=p"]).ok().stdout;
+    w.write("page.html", &page.replacen("</body>", IN_PAGE, 1));
+    let address = format!("file://{}", w.dir().join("page.html").display());
+    let profile = format!("--user-data-dir={}", w.home().join("chromium").display());
+    let switches = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--dump-dom",
+    ];
+    let ran = w
+        .run_program(chromium, &[&switches[..], &[&profile, &address]].concat())
+        .ok();
+    let title = ran
+        .stdout
+        .split_once("<title>")
+        .and_then(|(_, rest)| rest.split_once("</title>"));
+    let (title, _) = title.unwrap_or_else(|| panic!("no title in {}", ran.all()));
+    let found: Json = serde_json::from_str(title).unwrap_or_else(|e| panic!("{title}: {e}"));
+    assert_eq!(
+        found,
+        json!({
+            "nodes": 300,
+            "places": 300,
+            "edges": 299,
+            "created": 300,
+            "searched": [["terraform_data.r299"], 1, "1 of 300 resources"],
+            "near": ["terraform_data.r100", "terraform_data.r200", "terraform_data.r201", "terraform_data.r50"],
+        })
+    );
 }
