@@ -39,7 +39,7 @@ pub struct DiagnosticParts {
     pub expression: Option<Box<ExpressionContext>>,
     /// Of a warning about a deprecated value: what has declared the deprecation, as shown.
     pub deprecation_origin: Option<String>,
-    /// Of a failed condition: the object that it is a condition of, as an address.
+    /// Of a condition that failed, or that is not known yet: the object that it is a condition of, as an address.
     pub condition_of: Option<String>,
     /// What the diagnostic is about beyond its text, for those that must treat it in a special way.
     pub extra: Extra,

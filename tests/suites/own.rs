@@ -322,7 +322,7 @@ fn verbose_json() {
         ("main.tf", MODULE),
         (
             "a.tftest.hcl",
-            "run \"planned\" {\n  command = plan\n}\nrun \"applied\" {\n  variables {\n    big = true\n  }\n}\n",
+            "run \"planned\" {\n  command = plan\n  expect_failures = [check.long]\n}\nrun \"applied\" {\n  variables {\n    big = true\n  }\n}\n",
         ),
     ]);
     let documents = |arguments: &[&str]| -> Vec<Value> {

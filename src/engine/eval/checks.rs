@@ -305,10 +305,11 @@ impl Conditions<'_> {
         };
         if !value.is_known() {
             if self.kind == ConditionKind::Assertion && self.reports_result() {
-                let diagnostic = Diagnostic::warning(
+                let mut diagnostic = Diagnostic::warning(
                     "Check block assertion known after apply",
                     "The condition depends on values that are known only after apply; it is checked then.",
                 );
+                diagnostic.condition_of = Some(self.of.to_string());
                 problems.push(self.about_condition(rule, diagnostic.at(rule.condition.range())));
             }
             return (Status::Unknown, problems);

@@ -89,10 +89,12 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
                 note(session, format!("- Using previously-installed {name} v{version}"));
             }
             (_, false) => note(session, format!("- Using previously-installed {name} v{version}")),
-            (_, true) => note(
-                session,
-                format!("- Installed {name} v{version} (from {})", found.executable.display()),
-            ),
+            (_, true) => {
+                // Drivers look for both lines.
+                note(session, format!("- Installing {name} v{version}..."));
+                let from = found.executable.display();
+                note(session, format!("- Installed {name} v{version} (from {from})"));
+            }
         },
         Selection::Packed(_) => note(session, format!("- {name} v{version} is carried by this executable")),
         Selection::DevOverride(path) => {
