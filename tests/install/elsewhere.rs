@@ -126,6 +126,18 @@ fn a_mirror_is_enough_to_install_from() {
     );
     // A later run finds what is there, and adds to it.
     w.run(&["providers", "mirror", "../mirror"]).ok();
+    // A lock file must go with the configuration.
+    w.write(
+        ".terraform.lock.hcl",
+        &format!("provider \"{anvil}\" {{\n  version = \"0.9.0\"\n}}\n"),
+    );
+    w.run(&["providers", "mirror", "../mirror"]).fails_with(&[
+        "Inconsistent dependency lock file",
+        &format!("{anvil}: version 0.9.0 is locked, and the configuration requires \"~> 1.0\""),
+        &format!("{rocket}: required by the configuration, and no version is locked"),
+    ]);
+    w.run(&["providers", "mirror", "-lock-file=false", "../mirror"]).ok();
+    std::fs::remove_file(w.dir().join(".terraform.lock.hcl")).expect("the lock file");
 
     drop(server);
     w.run(&["init"])

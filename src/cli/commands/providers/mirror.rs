@@ -1,11 +1,14 @@
 //! `providers mirror`: packages are put into a directory that others install from.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use addrs::Provider;
 use packages::cross_platform::{Request, Step};
 use packages::lock_file::LockFile;
 use packages::sources::PackageSource;
-use syntax::SourceMap;
+use syntax::{Diagnostic, SourceMap};
+use versions::Constraints;
 
 use super::{asked, configured, fetching, requested_platforms, required};
 use crate::args::UsageError;
@@ -78,6 +81,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                 true => LockFile::load(&session.working_dir)?.0,
                 false => LockFile::default(),
             };
+            consistent(&lock, &asked.wanted)?;
             Ok((asked, lock))
         });
     let (asked, lock) = match prepared {
@@ -109,6 +113,40 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             .await
     });
     Ok(mirrored.map_or_else(|status| status, |()| 0))
+}
+
+/// Refuses a lock file that does not go with the configuration: others would install from the mirror what nobody chose. Without a
+/// lock file there is nothing to go by.
+fn consistent(lock: &LockFile, wanted: &BTreeMap<Provider, Constraints>) -> Result<(), Diagnostic> {
+    if lock.providers.is_empty() {
+        return Ok(());
+    }
+    let problems: Vec<String> = wanted
+        .iter()
+        .filter_map(|(provider, constraints)| match lock.providers.get(provider) {
+            None => Some(format!(
+                "  - {provider}: required by the configuration, and no version is locked"
+            )),
+            Some(locked) if !constraints.allows(&locked.version) => Some(format!(
+                "  - {provider}: version {} is locked, and the configuration requires \"{constraints}\"",
+                locked.version
+            )),
+            Some(_) => None,
+        })
+        .collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Diagnostic::error(
+        "Inconsistent dependency lock file",
+        format!(
+            "The dependency lock file {} does not go with the configuration:\n{}\n\nTo select versions again, run \"{} init \
+             -upgrade\"; to mirror the newest versions that the configuration allows, whatever is locked, use -lock-file=false.",
+            packages::lock_file::FILE_NAME,
+            problems.join("\n"),
+            program::command()
+        ),
+    ))
 }
 
 fn tell(session: &Session, step: &Step<'_>) {
