@@ -115,8 +115,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     Ok(mirrored.map_or_else(|status| status, |()| 0))
 }
 
-/// Refuses a lock file that does not go with the configuration: others would install from the mirror what nobody chose. Without a
-/// lock file there is nothing to go by.
+/// Checks the lock file against the requirements of the configuration. Otherwise the mirror would get versions that no `init` has
+/// selected. An empty lock file constrains nothing.
 fn consistent(lock: &LockFile, wanted: &BTreeMap<Provider, Constraints>) -> Result<(), Diagnostic> {
     if lock.providers.is_empty() {
         return Ok(());
