@@ -71,6 +71,8 @@ pub struct HostSettings {
     pub tokens: BTreeMap<Host, crate::Token>,
     /// A program that knows tokens.
     pub helper: Option<CredentialsHelper>,
+    /// Logins to OCI registries.
+    pub oci: crate::OciSettings,
 }
 
 /// A program that knows tokens, by its name: `NAME` of `terraform-credentials-NAME`.

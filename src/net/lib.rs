@@ -11,6 +11,7 @@
 //! - [`credentials_file`]: the file in which tokens are stored by `login`.
 //! - [`login`]: how a token is had from a host: OAuth, with a browser or with a password.
 //! - [`discovery`]: what a host offers, by its `/.well-known/terraform.json`.
+//! - [`OciSettings`]: logins to OCI registries.
 //! - [`netrc`]: names and passwords for web servers.
 //!
 //! Redirects are followed here and not by the library below, because every caller has its own limit, and because a token
@@ -27,6 +28,7 @@ mod error;
 pub mod hosts;
 pub mod login;
 pub mod netrc;
+mod oci;
 mod reason;
 mod request;
 mod services;
@@ -37,6 +39,7 @@ pub use client::{Client, NetSettings, Notice, Retry, decoded_path, form};
 pub use credentials::Token;
 pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};
+pub use oci::{OciLogin, OciSettings};
 pub use reason::WITHOUT_NETWORK;
 pub use request::{Request, Response};
 pub use reqwest::Method;

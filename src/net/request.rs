@@ -339,6 +339,12 @@ impl Response {
         self.inner.headers().get(name).and_then(|v| v.to_str().ok())
     }
 
+    /// The texts of a header that may occur more than once.
+    pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
+        let values = self.inner.headers().get_all(name).into_iter();
+        values.filter_map(|value| value.to_str().ok())
+    }
+
     /// The size of the body, as far as it was announced.
     #[must_use]
     pub fn announced_size(&self) -> Option<u64> {

@@ -1,5 +1,7 @@
 //! The CLI configuration file: what a person says about their machine, not about their infrastructure.
 
+mod oci;
+
 use files::Environment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use serde_json::Value as Json;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::hcl1::{self, Item, Node};
+use crate::repository_template::{RepositoryTemplate, TemplateError};
 
 /// All settings, of all files together.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +52,8 @@ pub enum Source {
     FilesystemMirror(PathBuf),
     /// A mirror's URL, with a slash at the end.
     NetworkMirror(String),
+    /// Repositories of OCI registries, one a provider.
+    OciMirror(RepositoryTemplate),
     /// Each provider's own registry.
     Direct,
 }
@@ -56,9 +61,9 @@ pub enum Source {
 /// Provider addresses with `*` for some parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    host: Option<String>,
-    namespace: Option<String>,
-    ty: Option<String>,
+    pub(crate) host: Option<String>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) ty: Option<String>,
 }
 
 /// Why a provider address pattern is invalid. The text is a clause without a full stop.
@@ -105,6 +110,10 @@ enum SettingError {
     Host(String),
     #[error("a \"{0}\" block has one label")]
     Labels(String),
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error("{0}")]
+    Oci(String),
 }
 
 impl SettingError {
@@ -246,7 +255,7 @@ impl Loader<'_> {
         };
         for item in items {
             let line = item.line;
-            if let Err(message) = self.item(item) {
+            if let Err(message) = self.item(item, path.parent()) {
                 let place = if line == 0 {
                     String::new()
                 } else {
@@ -259,7 +268,7 @@ impl Loader<'_> {
         }
     }
 
-    fn item(&mut self, item: Item) -> Result<(), SettingError> {
+    fn item(&mut self, item: Item, dir: Option<&Path>) -> Result<(), SettingError> {
         let name = item.keys.first().cloned().unwrap_or_default();
         match name.as_str() {
             "plugin_cache_dir" => {
@@ -305,6 +314,14 @@ impl Loader<'_> {
                     self.config.hosts.helper = Some(CredentialsHelper { name, args });
                 }
             }
+            "oci_credentials" => {
+                for (key, body) in labelled(item)? {
+                    oci::credentials(&key, body, &mut self.config.hosts.oci)?;
+                }
+            }
+            "oci_default_credentials" => {
+                oci::default_credentials(object(item.value, &name)?, &mut self.config.hosts.oci, dir)?;
+            }
             "provider_installation" => {
                 if self.config.provider_installation.is_some() {
                     return Err(SettingError::SecondBlock("provider_installation"));
@@ -341,7 +358,7 @@ impl Loader<'_> {
             }
             return Ok(());
         }
-        let (mut path, mut url) = (None, None);
+        let (mut path, mut url, mut template) = (None, None, None);
         let (mut include, mut exclude) = (Vec::new(), Vec::new());
         for item in body {
             let patterns = |node| -> Result<Vec<Pattern>, SettingError> {
@@ -354,6 +371,9 @@ impl Loader<'_> {
                 (_, "exclude") => exclude = patterns(item.value)?,
                 ("filesystem_mirror", "path") => path = Some(self.path(&text(&item.value, "path")?)?),
                 ("network_mirror", "url") => url = Some(text(&item.value, "url")?),
+                ("oci_mirror", "repository_template") => {
+                    template = Some(RepositoryTemplate::parse(&text(&item.value, "repository_template")?)?);
+                }
                 (_, other) => {
                     return Err(SettingError::NoArgument {
                         method: kind,
@@ -372,6 +392,11 @@ impl Loader<'_> {
                     return Err(SettingError::NotHttps(url));
                 }
                 Source::NetworkMirror(if url.ends_with('/') { url } else { url + "/" })
+            }
+            "oci_mirror" => {
+                let template = template.ok_or(SettingError::Missing("oci_mirror", "repository_template"))?;
+                template.distinguishes(&include)?;
+                Source::OciMirror(template)
             }
             "direct" => Source::Direct,
             other => return Err(SettingError::Method(other.to_owned())),
@@ -532,6 +557,40 @@ mod tests {
     }
 
     #[test]
+    fn logins_to_oci_registries() {
+        let (config, diagnostics) = load(
+            r#"
+            provider_installation {
+              oci_mirror {
+                repository_template = "r.example/${namespace}/${type}"
+                include             = ["example.com/*/*"]
+              }
+            }
+            oci_credentials "R.example" {
+              username = "u"
+              password = "p"
+            }
+            oci_credentials "r.example/team/x" { access_token = "t" }
+            oci_credentials "h.example:5000" { docker_credentials_helper = "osxkeychain" }
+            oci_default_credentials {
+              docker_style_config_files = ["auth.json", "/abs.json"]
+              docker_credentials_helper = "pass"
+            }
+            "#,
+        );
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let method = &config.provider_installation.unwrap()[0];
+        assert!(matches!(&method.source, Source::OciMirror(template) if template.to_string().ends_with("${type}")));
+        let oci = config.hosts.oci;
+        let keys: Vec<&str> = oci.logins.keys().map(String::as_str).collect();
+        assert_eq!(keys, ["h.example:5000", "r.example", "r.example/team/x"]);
+        assert!(oci.ambient && oci.helper.as_deref() == Some("pass"));
+        let files = oci.files.unwrap();
+        assert!(files[0].is_absolute() && files[0].ends_with("auth.json"));
+        assert_eq!(files[1], PathBuf::from("/abs.json"));
+    }
+
+    #[test]
     fn the_json_form_means_the_same() {
         let (config, diagnostics) = load(
             r#"{"provider_installation": [{"dev_overrides": {"a/b": "/x"}}, {"direct": {}}],
@@ -569,6 +628,26 @@ mod tests {
             (
                 "provider_installation { network_mirror { url = \"http://x\" } }",
                 "https://",
+            ),
+            ("provider_installation { oci_mirror {} }", "\"repository_template\""),
+            (
+                "provider_installation {\n oci_mirror {\n repository_template = \"r.example/${type}\"\n }\n}",
+                "line 1: the repository template must refer to ${hostname}",
+            ),
+            ("oci_credentials \"h\" {}", "needs either username and password"),
+            (
+                "oci_credentials \"h\" {\n username = \"u\"\n password = \"p\"\n access_token = \"t\"\n}",
+                "needs either",
+            ),
+            (
+                "oci_credentials \"h/x\" { docker_credentials_helper = \"x\" }",
+                "is a part of one",
+            ),
+            ("oci_credentials \"h\" { token = \"x\" }", "no argument \"token\""),
+            ("oci_credentials \"https://h\" {}", "not valid"),
+            (
+                "oci_default_credentials {\n docker_style_config_files = []\n discover_ambient_credentials = false\n}",
+                "has no effect",
             ),
             ("provider_installation { filesystem_mirror {} }", "\"path\""),
             (

@@ -113,7 +113,7 @@ impl Request<'_> {
                 .iter()
                 .flat_map(|p| discovery::versions_below(base, provider, p))
                 .collect(),
-            PackageSource::Mirror(_) | PackageSource::Direct => Vec::new(),
+            PackageSource::Mirror(_) | PackageSource::Oci(_) | PackageSource::Direct => Vec::new(),
         };
         let here = mirrored.into_iter().map(|found| found.version);
         let here = here.filter(|version| constraints.allows(version)).max();
@@ -128,7 +128,7 @@ impl Request<'_> {
     fn unpacked(&self, provider: &Provider) -> Vec<(Version, Platform, PathBuf)> {
         let mirror = match &self.source {
             PackageSource::Packed(base) => Some(base),
-            PackageSource::Mirror(_) | PackageSource::Direct => None,
+            PackageSource::Mirror(_) | PackageSource::Oci(_) | PackageSource::Direct => None,
         };
         let mut out = Vec::new();
         for base in mirror.into_iter().chain(&self.cache) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use archive::Limits;
 use data_encoding::HEXLOWER;
 use net::{Client, Response, Retry, Url, shown};
+use oci::Authorization;
 
 use crate::error::PackageError;
 use sha2::{Digest, Sha256};
@@ -98,10 +99,11 @@ impl Sink {
 
 /// Downloads an address to a file. Returns its SHA-256 in hexadecimal digits.
 ///
-/// An interrupted download continues where it ended if the server supports ranges, and starts again otherwise.
+/// `authorization` is for the address itself, and not for where that redirects. An interrupted download continues where it ended if the server supports ranges, and starts again otherwise.
 pub(crate) async fn download(
     client: &Client,
     url: &Url,
+    authorization: Option<&Authorization>,
     to: File,
     progress: &Progress,
 ) -> Result<String, PackageError> {
@@ -113,7 +115,14 @@ pub(crate) async fn download(
     let mut received: u64 = 0;
     let mut tries = 0;
     loop {
-        let mut request = client.get(url.clone()).retries(RETRIES);
+        let whole = || {
+            let request = client.get(url.clone()).retries(RETRIES);
+            match authorization {
+                Some(authorization) => request.secret("authorization", authorization.expose()),
+                None => request,
+            }
+        };
+        let mut request = whole();
         if received > 0 {
             request = request.header("range", format!("bytes={received}-"));
         }
@@ -126,7 +135,7 @@ pub(crate) async fn download(
         if received > 0 && !goes_on {
             if response.status().as_u16() == 416 || response.status().as_u16() == 206 {
                 // The server has something else by now: from the beginning.
-                response = client.get(url.clone()).retries(RETRIES).send().await?;
+                response = whole().send().await?;
             }
             received = 0;
             sink.restart().map_err(PackageError::Store)?;

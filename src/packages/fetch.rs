@@ -265,7 +265,13 @@ pub(crate) async fn archive(
         Location::Url(url) => {
             let path = dir.join("package.zip");
             let file = fs::File::create_new(&path).map_err(write_error(&path))?;
-            let sum = download(client, url, file, progress).await?;
+            let sum = download(client, url, None, file, progress).await?;
+            Ok((path, sum))
+        }
+        Location::Blob { url, authorization } => {
+            let path = dir.join("package.zip");
+            let file = fs::File::create_new(&path).map_err(write_error(&path))?;
+            let sum = download(client, url, authorization.as_ref(), file, progress).await?;
             Ok((path, sum))
         }
     }

@@ -7,7 +7,8 @@
 //! - [`discovery`]: what is on this machine. [`selection`]: which of it is used, under which constraints.
 //!   `newest`: which of the versions that package sources have. `not_available`: why there is no selection.
 //!   [`packed`]: what our own executable carries. [`install`] and [`lock_file`]: what `init` writes.
-//! - [`sources`]: package sources: a provider's registry (`registry`), a [`network_mirror`], archives on this machine. `fetch`
+//! - [`sources`]: package sources: a provider's registry (`registry`), a [`network_mirror`], an
+//!   `oci_mirror`, archives on this machine. `fetch`
 //!   gets, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), by way of the plugin cache.
 //!   [`cross_platform`]: packages for other platforms. [`gather`]: unpacked packages for a pack.
 //!
@@ -29,10 +30,12 @@ pub mod lock_file;
 mod network_mirror;
 mod newest;
 mod not_available;
+mod oci_mirror;
 mod openpgp;
 pub mod packed;
 mod place;
 mod registry;
+mod repository_template;
 pub mod selection;
 mod settings;
 pub mod signature;

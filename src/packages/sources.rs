@@ -13,9 +13,10 @@ use net::{Client, Url};
 
 use crate::cli_config::Source;
 use crate::discovery;
+use crate::repository_template::RepositoryTemplate;
 use crate::settings::Settings;
 use crate::signature::Standing;
-use crate::{network_mirror, not_available, registry};
+use crate::{network_mirror, not_available, oci_mirror, registry};
 use addrs::platform::Platform;
 use versions::Version;
 
@@ -26,6 +27,8 @@ pub enum PackageSource {
     Packed(PathBuf),
     /// A network mirror.
     Mirror(Url),
+    /// Repositories of OCI registries.
+    Oci(RepositoryTemplate),
     /// The provider's own registry.
     Direct,
 }
@@ -69,6 +72,13 @@ pub struct AvailableVersion {
 pub enum Location {
     /// On a server.
     Url(Url),
+    /// A blob in an OCI registry.
+    Blob {
+        /// Its address.
+        url: Url,
+        /// What the request for it needs.
+        authorization: Option<oci::Authorization>,
+    },
     /// On this machine.
     File(PathBuf),
 }
@@ -76,7 +86,7 @@ pub enum Location {
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Location::Url(url) => f.write_str(&net::shown(url)),
+            Location::Url(url) | Location::Blob { url, .. } => f.write_str(&net::shown(url)),
             Location::File(path) => path.display().fmt(f),
         }
     }
@@ -151,6 +161,7 @@ pub fn sources(settings: &Settings, provider: &Provider) -> Vec<PackageSource> {
             Source::FilesystemMirror(path) => Some(PackageSource::Packed(path.clone())),
             // The configuration was checked when it was read.
             Source::NetworkMirror(url) => Url::parse(url).ok().map(PackageSource::Mirror),
+            Source::OciMirror(template) => Some(PackageSource::Oci(template.clone())),
             Source::Direct => Some(PackageSource::Direct),
         };
         let methods = methods.iter().filter(|m| m.applies_to(provider));
@@ -178,6 +189,7 @@ impl fmt::Display for PackageSource {
         match self {
             PackageSource::Packed(dir) => write!(f, "the directory {}", dir.display()),
             PackageSource::Mirror(url) => write!(f, "the network mirror {}", net::shown(url)),
+            PackageSource::Oci(template) => write!(f, "the OCI mirror {template}"),
             PackageSource::Direct => f.write_str("its registry"),
         }
     }
@@ -195,6 +207,7 @@ impl PackageSource {
                 Ok(not_available::mirrored(dir, provider).into_iter().map(listed).collect())
             }
             PackageSource::Mirror(base) => network_mirror::versions(client, base, provider).await,
+            PackageSource::Oci(template) => oci_mirror::versions(client, template, provider).await,
             PackageSource::Direct => registry::versions(client, provider).await,
         }
     }
@@ -224,6 +237,7 @@ impl PackageSource {
                     })
                 }),
             PackageSource::Mirror(base) => network_mirror::metadata(client, base, provider, version, platform).await,
+            PackageSource::Oci(template) => oci_mirror::metadata(client, template, provider, version, platform).await,
             PackageSource::Direct => registry::metadata(client, provider, version, platform).await,
         }
     }

@@ -36,9 +36,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-pack", &["archive", "files"]),
     ("monoform-trust", &[]),
     ("monoform-net", &["trust", "files"]),
+    ("monoform-oci", &["net", "files"]),
     ("monoform-tfe", &["net", "files"]),
-    ("monoform-modules", &["config", "net", "archive", "syntax", "files"]),
-    ("monoform-packages", &["net", "archive", "pack", "syntax", "files"]),
+    (
+        "monoform-modules",
+        &["config", "oci", "net", "archive", "syntax", "files"],
+    ),
+    (
+        "monoform-packages",
+        &["oci", "net", "archive", "pack", "syntax", "files"],
+    ),
     (
         "monoform-plugins",
         &["provider", "proto", "schema", "syntax", "cty", "files"],

@@ -18,6 +18,7 @@ mod elsewhere;
 mod golden;
 mod limits;
 mod mirrors;
+mod oci;
 mod packs;
 mod packs_keys;
 mod refusals;

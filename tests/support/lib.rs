@@ -4,6 +4,7 @@
 //! - [`server`]: an HTTP server that answers by a closure; [`registry`]: registries and mirrors of providers on it.
 //! - [`crash`]: applies that are killed at random moments, and what is known after them.
 //! - [`disk`]: what a disk may have after a power cut.
+//! - [`oci`]: artifacts of OCI registries on it.
 //! - [`kubernetes`]: the secrets and leases of a cluster, on that server.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
@@ -28,6 +29,7 @@
 pub mod crash;
 pub mod disk;
 pub mod kubernetes;
+pub mod oci;
 pub mod registry;
 pub mod scenario;
 pub mod server;

@@ -112,6 +112,9 @@ pub enum FetchError {
     /// The package does not have the subdirectory.
     #[error(transparent)]
     Subdirectory(#[from] SubdirectoryError),
+    /// An OCI registry does not give the package.
+    #[error(transparent)]
+    Oci(#[from] oci::OciError),
     /// A request failed.
     #[error("{error}{hint}")]
     Request {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use archive::{Entries, Format, Limits};
 use config::source_address::{RemoteSource, forced};
 use net::{Client, Url};
+use oci::ModuleAddress;
 
 use crate::tree;
 use checksum::Checksum;
@@ -101,6 +102,10 @@ impl Fetcher {
     }
 
     async fn step(&self, package: &str, to: &Path) -> Result<Came, FetchError> {
+        if ModuleAddress::is_one(package) {
+            self.oci_package(package, to).await?;
+            return Ok(Came::Here);
+        }
         let address = Address::parse(package)?;
         let wanted = address.checksum.is_some();
         match (address.way.as_str(), address.archive) {
@@ -142,17 +147,22 @@ impl Fetcher {
             .into_temp_path();
         self.file(&address.way, &address.url, &file).await?;
         let limits = Limits::from_variables(self.client.settings().environment.all())?;
-        let (file, to, name) = (file.to_path_buf(), to.to_path_buf(), net::shown(&address.url));
-        let work = move || {
-            if let Some(checksum) = checksum {
-                checksum.verify(&file, &name)?;
-            }
-            archive::unpack(format, &file, &to, Entries::Links, &limits)
-                .map_err(|source| FetchError::Unpack { name, source })
-        };
-        tokio::task::spawn_blocking(work)
-            .await
-            .map_err(|_| FetchError::Canceled)?
+        let name = net::shown(&address.url);
+        unpack(format, &file, to, name, limits, checksum).await
+    }
+
+    /// Brings and unpacks a package from an OCI registry.
+    async fn oci_package(&self, package: &str, to: &Path) -> Result<(), FetchError> {
+        let address = ModuleAddress::parse(package)?;
+        let limits = Limits::from_variables(self.client.settings().environment.all())?;
+        let parent = to.parent().unwrap_or(Path::new("."));
+        let dir = tempfile::Builder::new()
+            .prefix(".archive-")
+            .tempdir_in(parent)
+            .map_err(file_error("creating a temporary directory", parent))?;
+        let file = dir.path().join("module.zip");
+        oci::fetch_module(&self.client, &address, &file, limits.download).await?;
+        unpack(Format::Zip, &file, to, package.to_owned(), limits, None).await
     }
 
     /// Brings one file.
@@ -169,6 +179,28 @@ impl Fetcher {
             other => Err(FetchError::Scheme(other.to_owned())),
         }
     }
+}
+
+/// Verifies an archive by the checksum that its address has, and unpacks it. `name` is its address, for messages.
+async fn unpack(
+    format: Format,
+    file: &Path,
+    to: &Path,
+    name: String,
+    limits: Limits,
+    checksum: Option<Checksum>,
+) -> Result<(), FetchError> {
+    let (file, to) = (file.to_path_buf(), to.to_path_buf());
+    let work = move || {
+        if let Some(checksum) = checksum {
+            checksum.verify(&file, &name)?;
+        }
+        archive::unpack(format, &file, &to, Entries::Links, &limits)
+            .map_err(|source| FetchError::Unpack { name, source })
+    };
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| FetchError::Canceled)?
 }
 
 impl Address {

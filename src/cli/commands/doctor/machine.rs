@@ -121,6 +121,7 @@ fn directories(session: &Session, found: &mut Findings) {
                 "Create it with \"providers mirror\", or correct filesystem_mirror in the CLI configuration.",
             ),
             Source::NetworkMirror(url) => found.ok("mirror", format!("{} (asked only with -network)", hidden(url))),
+            Source::OciMirror(template) => found.ok("mirror", format!("{template} (asked only with -network)")),
             Source::Direct => {}
         }
     }

@@ -37,11 +37,22 @@ pub(super) fn check(session: &Session, mut hosts: BTreeSet<String>, found: &mut 
         }
     }
     for method in session.cli_config.provider_installation.iter().flatten() {
-        if let Source::NetworkMirror(url) = &method.source {
-            let rest = url.split_once("://").map_or(&**url, |(_, rest)| rest);
-            let authority = rest.split('/').next().unwrap_or(rest);
-            let host = authority.rsplit('@').next().unwrap_or(authority);
-            resolve(session, &runtime, host, found);
+        match &method.source {
+            Source::NetworkMirror(url) => {
+                let rest = url.split_once("://").map_or(&**url, |(_, rest)| rest);
+                let authority = rest.split('/').next().unwrap_or(rest);
+                let host = authority.rsplit('@').next().unwrap_or(authority);
+                resolve(session, &runtime, host, found);
+            }
+            Source::OciMirror(template) => {
+                // A host that depends on the provider is not known here.
+                let text = template.to_string();
+                let host = text.split('/').next().filter(|host| !host.contains('$'));
+                if let Some(host) = host {
+                    resolve(session, &runtime, host, found);
+                }
+            }
+            Source::FilesystemMirror(_) | Source::Direct => {}
         }
     }
 }

@@ -1,0 +1,248 @@
+//! Files of credentials that container tools write: `auth.json` of Podman and others, `config.json` of Docker.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use files::{Environment, io_reason};
+use net::Token;
+use serde::Deserialize;
+
+use crate::error::OciError;
+use crate::login::Credentials;
+
+/// The credentials of one file.
+#[derive(Debug, Default, Deserialize)]
+pub struct DockerFile {
+    #[serde(default)]
+    auths: BTreeMap<String, Auth>,
+    /// The helpers of single hosts.
+    #[serde(default, rename = "credHelpers")]
+    helpers: BTreeMap<String, String>,
+    /// The helper of all other hosts.
+    #[serde(default, rename = "credsStore")]
+    store: Option<String>,
+}
+
+/// The credentials for a host or for a part of its repositories. With a helper, Docker writes an empty object.
+#[derive(Debug, Default, Deserialize)]
+struct Auth {
+    #[serde(default)]
+    auth: String,
+    #[serde(default)]
+    username: String,
+    #[serde(default)]
+    password: String,
+    #[serde(default, rename = "identitytoken")]
+    identity: String,
+    #[serde(default, rename = "registrytoken")]
+    registry: String,
+}
+
+/// Where a file has credentials for a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// In itself.
+    Here(Credentials),
+    /// A helper of this name has them.
+    Helper(String),
+}
+
+impl DockerFile {
+    /// Reads a file; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is not JSON of the expected form.
+    pub fn read(path: &Path) -> Result<Option<DockerFile>, OciError> {
+        let failed = |reason: String| OciError::CredentialsFile {
+            path: path.to_owned(),
+            reason,
+        };
+        match std::fs::read(path) {
+            // The text of an error would show a part of the file.
+            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| {
+                failed(format!(
+                    "it is not JSON of the expected form (line {}, column {})",
+                    error.line(),
+                    error.column()
+                ))
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(io_reason(&error))),
+        }
+    }
+
+    /// What it has for a repository, with the specificity of each entry: 0 for all hosts, 1 for the host, more for a part of it.
+    ///
+    /// # Errors
+    ///
+    /// An entry that fits is not valid. The text is a clause.
+    pub fn entries(&self, host: &str, name: &str) -> Result<Vec<(usize, Entry)>, String> {
+        let mut found = Vec::new();
+        for (key, auth) in &self.auths {
+            if let Some(specificity) = specificity(&normalised(key), host, name)
+                && let Some(credentials) = auth.credentials().map_err(|what| format!("\"{key}\" {what}"))?
+            {
+                found.push((specificity, Entry::Here(credentials)));
+            }
+        }
+        let helpers = self.helpers.iter().filter(|(key, _)| normalised(key) == host);
+        found.extend(helpers.map(|(_, helper)| (1, Entry::Helper(helper.clone()))));
+        found.extend(self.store.iter().map(|helper| (0, Entry::Helper(helper.clone()))));
+        Ok(found)
+    }
+}
+
+impl Auth {
+    fn credentials(&self) -> Result<Option<Credentials>, &'static str> {
+        if !self.registry.is_empty() {
+            return Ok(Some(Credentials::Access {
+                access: Token::new(&*self.registry),
+                refresh: None,
+            }));
+        }
+        if !self.identity.is_empty() {
+            return Ok(Some(Credentials::Refresh(Token::new(&*self.identity))));
+        }
+        let (username, password) = match self.auth.is_empty() {
+            true => (self.username.clone(), self.password.clone()),
+            false => {
+                let bytes = STANDARD.decode(self.auth.trim()).map_err(|_| "is not in base64")?;
+                let text = String::from_utf8(bytes).map_err(|_| "is not text")?;
+                let (username, password) = text.split_once(':').ok_or("has no colon behind the name")?;
+                (username.to_owned(), password.trim_end_matches('\0').to_owned())
+            }
+        };
+        Ok((!username.is_empty()).then(|| Credentials::Password {
+            username,
+            password: Token::new(password),
+        }))
+    }
+}
+
+/// How much of a repository's address a key names; `None` if it names another one.
+pub fn specificity(key: &str, host: &str, name: &str) -> Option<usize> {
+    let (key_host, key_name) = key.split_once('/').unwrap_or((key, ""));
+    let fits = key_name.is_empty() || name == key_name || name.strip_prefix(key_name)?.starts_with('/');
+    (key_host == host && fits).then(|| 1 + key_name.split('/').filter(|part| !part.is_empty()).count())
+}
+
+/// A key without the scheme and the version of the API that Docker writes.
+fn normalised(key: &str) -> String {
+    let key = key.trim_start_matches("https://").trim_start_matches("http://");
+    let key = key.trim_end_matches('/');
+    let key = key
+        .strip_suffix("/v1")
+        .or_else(|| key.strip_suffix("/v2"))
+        .unwrap_or(key);
+    let (host, name) = key.split_at(key.find('/').unwrap_or(key.len()));
+    let host = host.to_ascii_lowercase();
+    let host = match &*host {
+        "index.docker.io" | "registry-1.docker.io" => "docker.io",
+        host => host.strip_suffix(":443").unwrap_or(host),
+    };
+    format!("{host}{name}")
+}
+
+/// Where container tools store credentials, in the order in which they are searched.
+pub fn usual_files(environment: &Environment) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let dir = |name: &str| environment.get(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let home = environment.home();
+    if cfg!(any(target_os = "windows", target_os = "macos")) {
+        files.extend(home.as_ref().map(|home| home.join(".config/containers/auth.json")));
+    } else {
+        files.extend(dir("XDG_RUNTIME_DIR").map(|dir| dir.join("containers/auth.json")));
+    }
+    let config = dir("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+    files.extend(config.map(|dir| dir.join("containers/auth.json")));
+    if let Some(home) = home {
+        files.push(home.join(".docker/config.json"));
+        files.push(home.join(".dockercfg"));
+    }
+    files.dedup();
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn password(username: &str, password: &str) -> Entry {
+        Entry::Here(Credentials::Password {
+            username: username.to_owned(),
+            password: Token::new(password),
+        })
+    }
+
+    #[test]
+    fn entries_by_host_and_path() {
+        let file: DockerFile = serde_json::from_str(
+            r#"{
+              "auths": {
+                "https://Example.com:443/v2/": {"auth": "YTpiOmM="},
+                "example.com/team": {"username": "t", "password": "p"},
+                "example.com/team/x": {"identitytoken": "i"},
+                "other.com": {},
+                "https://index.docker.io/v1/": {"registrytoken": "r"}
+              },
+              "credHelpers": {"other.com": "one"},
+              "credsStore": "all"
+            }"#,
+        )
+        .unwrap();
+        let all = || (0, Entry::Helper("all".to_owned()));
+        assert_eq!(
+            file.entries("example.com", "team/x").unwrap(),
+            [
+                (2, password("t", "p")),
+                (3, Entry::Here(Credentials::Refresh(Token::new("i")))),
+                (1, password("a", "b:c")),
+                all()
+            ]
+        );
+        assert_eq!(
+            file.entries("example.com", "teams").unwrap(),
+            [(1, password("a", "b:c")), all()]
+        );
+        assert_eq!(
+            file.entries("other.com", "x").unwrap(),
+            [(1, Entry::Helper("one".to_owned())), all()]
+        );
+        assert_eq!(file.entries("docker.io", "x").unwrap().len(), 2);
+        assert_eq!(file.entries("example.com:5000", "x").unwrap(), [all()]);
+        let bad: DockerFile = serde_json::from_str(r#"{"auths": {"h": {"auth": "!"}}}"#).unwrap();
+        assert_eq!(bad.entries("h", "x").unwrap_err(), "\"h\" is not in base64");
+        assert_eq!(bad.entries("g", "x").unwrap(), []);
+    }
+
+    #[test]
+    fn a_broken_file_is_an_error_without_its_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.json");
+        assert!(DockerFile::read(&path).unwrap().is_none());
+        std::fs::write(&path, "{\"auths\": {\"h\": \"hunter2\"}}").unwrap();
+        let error = DockerFile::read(&path).unwrap_err().to_string();
+        assert!(error.contains("config.json") && !error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn usual_places() {
+        let environment = Environment::from([
+            ("HOME".to_owned(), "/h".to_owned()),
+            ("XDG_RUNTIME_DIR".to_owned(), "/r".to_owned()),
+        ]);
+        let files = usual_files(&environment);
+        if cfg!(target_os = "linux") {
+            let expected = [
+                "/r/containers/auth.json",
+                "/h/.config/containers/auth.json",
+                "/h/.docker/config.json",
+                "/h/.dockercfg",
+            ];
+            assert_eq!(files, expected.map(PathBuf::from));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Credentials helpers of Docker: programs `docker-credential-NAME`.
+//!
+//! `get` reads the host from standard input and writes JSON with `Username` and `Secret`; the name `<token>` says that the
+//! secret is a token to get others with.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use files::io_reason;
+use net::Token;
+use serde::Deserialize;
+use tokio::io::AsyncWriteExt as _;
+
+use crate::error::OciError;
+use crate::login::Credentials;
+
+/// A helper may ask a person or a service; one that never ends is stopped.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// What a helper writes when it knows nothing of a host.
+const NOT_FOUND: &str = "credentials not found";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    #[serde(default)]
+    username: String,
+    #[serde(default)]
+    secret: String,
+}
+
+/// Asks a helper for the credentials of a host; `None` if it has none.
+///
+/// # Errors
+///
+/// It cannot be run, fails, or answers with something else.
+pub async fn ask(name: &str, host: &str) -> Result<Option<Credentials>, OciError> {
+    let failed = |reason: String| OciError::Helper {
+        name: name.to_owned(),
+        host: host.to_owned(),
+        reason,
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(failed("this is not the name of a helper".to_owned()));
+    }
+    // The key of Docker's own registry is an address, in all its tools.
+    let server = match host {
+        "docker.io" => "https://index.docker.io/v1/",
+        host => host,
+    };
+    let mut command = tokio::process::Command::new(format!("docker-credential-{name}"));
+    command
+        .arg("get")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let run = async {
+        let mut child = command.spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that does not read it says by its status what it makes of that.
+            let _ = stdin.write_all(format!("{server}\n").as_bytes()).await;
+        }
+        child.wait_with_output().await
+    };
+    let output = tokio::time::timeout(TIMEOUT, run)
+        .await
+        .map_err(|_| failed(format!("it did not answer within {} seconds", TIMEOUT.as_secs())))?
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => failed("there is no such program on the PATH".to_owned()),
+            _ => failed(format!("it cannot be run: {}", io_reason(&error))),
+        })?;
+    if !output.status.success() {
+        let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
+        if said.iter().any(|text| text.contains(NOT_FOUND)) {
+            return Ok(None);
+        }
+        let said = said.into_iter().find(|text| !text.is_empty());
+        return Err(failed(said.unwrap_or_else(|| output.status.to_string())));
+    }
+    let answer: Answer = serde_json::from_slice(&output.stdout)
+        .map_err(|_| failed("its answer is not JSON of the expected form".to_owned()))?;
+    Ok(match (&*answer.username, answer.secret.is_empty()) {
+        (_, true) => None,
+        ("<token>", false) => Some(Credentials::Refresh(Token::new(answer.secret))),
+        (_, false) => Some(Credentials::Password {
+            username: answer.username,
+            password: Token::new(answer.secret),
+        }),
+    })
+}

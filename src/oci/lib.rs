@@ -1,0 +1,30 @@
+//! OCI registries, as mirrors of provider packages and as sources of module packages.
+//!
+//! An OCI registry stores container images, and other artifacts in the same form: a manifest that names blobs by their
+//! digests. The requests are those of the OCI Distribution specification 1.1, the manifests those of the OCI image
+//! specification 1.1; which artifacts are provider and module packages is what OpenTofu defined in its release 1.10.
+//!
+//! - [`address`]: repositories, tags and digests, and the `oci://` addresses of modules.
+//! - [`Registry`]: requests to one repository, with the login that its registry asks for.
+//! - `manifest`: what manifests contain. `provider` and `module`: the artifacts, and what is refused.
+//! - `login`: which credentials are used for a repository: those of the CLI configuration ([`net::OciSettings`]), or those
+//!   that other container tools have stored (`docker`, `helper`).
+//!
+//! Where to begin: [`provider_package`] and [`fetch_module`].
+
+pub mod address;
+mod challenge;
+mod docker;
+mod error;
+mod helper;
+mod login;
+mod manifest;
+mod module;
+mod provider;
+mod registry;
+
+pub use address::{Digest, ModuleAddress, Reference, Repository};
+pub use error::OciError;
+pub use module::fetch as fetch_module;
+pub use provider::{ProviderPackage, package as provider_package, versions as provider_versions};
+pub use registry::{Authorization, Registry};

@@ -1,0 +1,166 @@
+//! The credentials for a repository: those of the CLI configuration, else those that container tools have stored.
+//!
+//! What names most of the address wins; of two that name as much, the CLI configuration. A helper that knows nothing of the
+//! host lets the next one be asked.
+
+use net::{Client, OciLogin, Token};
+
+use crate::address::Repository;
+use crate::docker::{DockerFile, Entry, specificity, usual_files};
+use crate::error::OciError;
+use crate::helper;
+
+/// How a login is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Credentials {
+    /// With a name and a password.
+    Password { username: String, password: Token },
+    /// With a token that is sent as it is, and perhaps one to get others with.
+    Access { access: Token, refresh: Option<Token> },
+    /// With a token to get others with.
+    Refresh(Token),
+}
+
+/// The credentials, and where they are from, for messages.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub credentials: Credentials,
+    pub from: String,
+}
+
+enum Candidate {
+    Ready(Login),
+    Helper { name: String, from: String },
+}
+
+/// The credentials for a repository, if there are any.
+pub async fn find(client: &Client, repository: &Repository) -> Result<Option<Login>, OciError> {
+    let settings = &client.settings().hosts.oci;
+    let (host, name) = (repository.host().as_str(), repository.name());
+    // By specificity; the order of two with the same one is that of this list.
+    let mut candidates: Vec<(usize, Candidate)> = Vec::new();
+    for (key, login) in &settings.logins {
+        let Some(specificity) = specificity(key, host, name) else {
+            continue;
+        };
+        let from = format!("oci_credentials \"{key}\" in the CLI configuration");
+        let ready = |credentials| {
+            Candidate::Ready(Login {
+                credentials,
+                from: from.clone(),
+            })
+        };
+        candidates.push((
+            specificity,
+            match login.clone() {
+                OciLogin::Password { username, password } => ready(Credentials::Password { username, password }),
+                OciLogin::Tokens { access, refresh } => ready(Credentials::Access { access, refresh }),
+                OciLogin::Helper(name) => Candidate::Helper { name, from },
+            },
+        ));
+    }
+    if settings.ambient {
+        let environment = &client.settings().environment;
+        let files = settings.files.clone().unwrap_or_else(|| usual_files(environment));
+        for path in files {
+            let Some(file) = DockerFile::read(&path)? else {
+                continue;
+            };
+            let entries = file.entries(host, name).map_err(|reason| OciError::CredentialsFile {
+                path: path.clone(),
+                reason,
+            })?;
+            for (specificity, entry) in entries {
+                let from = path.display().to_string();
+                let candidate = match entry {
+                    Entry::Here(credentials) => Candidate::Ready(Login { credentials, from }),
+                    Entry::Helper(name) => Candidate::Helper { name, from },
+                };
+                candidates.push((specificity, candidate));
+            }
+        }
+    }
+    if let Some(name) = &settings.helper {
+        let from = "oci_default_credentials in the CLI configuration".to_owned();
+        candidates.push((
+            0,
+            Candidate::Helper {
+                name: name.clone(),
+                from,
+            },
+        ));
+    }
+    candidates.sort_by_key(|(specificity, _)| std::cmp::Reverse(*specificity));
+    for (_, candidate) in candidates {
+        match candidate {
+            Candidate::Ready(login) => return Ok(Some(login)),
+            Candidate::Helper { name, from } => {
+                if let Some(credentials) = helper::ask(&name, host).await? {
+                    let from = format!("docker-credential-{name}, named by {from}");
+                    return Ok(Some(Login { credentials, from }));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use files::Environment;
+    use net::{HostSettings, NetSettings, OciSettings};
+
+    fn password(username: &str) -> OciLogin {
+        OciLogin::Password {
+            username: username.to_owned(),
+            password: Token::new("p"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_most_specific_wins_and_then_the_configuration() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".docker")).unwrap();
+        std::fs::write(
+            home.path().join(".docker/config.json"),
+            r#"{"auths": {"a.com": {"username": "docker", "password": "p"}, "a.com/x/y": {"username": "deep", "password": "p"},
+                "b.com": {"username": "b", "password": "p"}}}"#,
+        )
+        .unwrap();
+        let logins = [("a.com", password("host")), ("a.com/x", password("x"))];
+        let client = |ambient: bool| {
+            Client::new(NetSettings {
+                environment: Environment::from([("HOME".to_owned(), home.path().to_str().unwrap().to_owned())]),
+                hosts: HostSettings {
+                    oci: OciSettings {
+                        logins: logins.clone().map(|(key, login)| (key.to_owned(), login)).into(),
+                        ambient,
+                        ..OciSettings::default()
+                    },
+                    ..HostSettings::default()
+                },
+                ..NetSettings::default()
+            })
+        };
+        for (repository, ambient, expected) in [
+            ("a.com/z", true, Some("host")),
+            ("a.com/x", true, Some("x")),
+            ("a.com/xx", true, Some("host")),
+            ("a.com/x/y/z", true, Some("deep")),
+            ("a.com/x/y/z", false, Some("x")),
+            ("b.com/z", true, Some("b")),
+            ("b.com/z", false, None),
+            ("c.com/z", true, None),
+        ] {
+            let found = find(&client(ambient), &Repository::parse(repository).unwrap())
+                .await
+                .unwrap();
+            let name = found.map(|login| match login.credentials {
+                Credentials::Password { username, .. } => username,
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(name.as_deref(), expected, "{repository} {ambient}");
+        }
+    }
+}

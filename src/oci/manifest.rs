@@ -1,0 +1,83 @@
+//! What manifests contain: the parts of the OCI image specification 1.1 that packages use.
+
+use serde::Deserialize;
+
+use crate::address::Digest;
+
+/// The media type of a manifest of one artifact.
+pub const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
+/// The media type of a manifest that lists manifests, one a platform.
+pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// The media type of a layer that is a ZIP archive.
+pub const ZIP: &str = "archive/zip";
+
+/// A manifest of either kind.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    #[serde(default)]
+    pub media_type: Option<String>,
+    #[serde(default)]
+    pub artifact_type: Option<String>,
+    /// Of an index.
+    #[serde(default)]
+    pub manifests: Vec<Descriptor>,
+    /// Of an artifact.
+    #[serde(default)]
+    pub layers: Vec<Descriptor>,
+}
+
+/// What names a blob or a manifest.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    pub media_type: String,
+    pub digest: String,
+    pub size: u64,
+    #[serde(default)]
+    pub artifact_type: Option<String>,
+    #[serde(default)]
+    pub platform: Option<PlatformOf>,
+}
+
+/// The platform of an entry of an index.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PlatformOf {
+    #[serde(default)]
+    pub os: String,
+    #[serde(default)]
+    pub architecture: String,
+}
+
+impl Manifest {
+    /// The one layer that is a ZIP archive. The error is a clause.
+    pub fn zip_layer(&self) -> Result<(&Descriptor, Digest), String> {
+        let mut fitting = self.layers.iter().filter(|layer| layer.media_type == ZIP);
+        let (first, second) = (fitting.next(), fitting.next());
+        let layer = match (first, second) {
+            (Some(layer), None) => layer,
+            (Some(_), Some(_)) => return Err(format!("it has more than one layer of the type {ZIP}")),
+            (None, _) => {
+                let types: Vec<&str> = self.layers.iter().map(|layer| &*layer.media_type).collect();
+                return Err(match types.as_slice() {
+                    [] => "it has no layer".to_owned(),
+                    types => format!("it has no layer of the type {ZIP}, only {}", types.join(", ")),
+                });
+            }
+        };
+        let digest = layer.digest().ok_or_else(|| unknown_digest(&layer.digest))?;
+        Ok((layer, digest))
+    }
+}
+
+impl Descriptor {
+    /// The digest, if it is of an algorithm that is known.
+    pub fn digest(&self) -> Option<Digest> {
+        Digest::parse(&self.digest)
+    }
+}
+
+/// A digest that cannot be verified, as a clause.
+pub fn unknown_digest(text: &str) -> String {
+    format!("the digest \"{text}\" is neither a SHA-256 nor a SHA-512")
+}

@@ -1,0 +1,41 @@
+//! Module packages in OCI registries: a manifest with the module as a ZIP archive.
+
+use std::path::Path;
+
+use net::Client;
+
+use crate::address::ModuleAddress;
+use crate::error::OciError;
+use crate::manifest::{IMAGE, INDEX};
+use crate::provider::{MODULE, is_of_type};
+use crate::registry::Registry;
+
+/// Downloads the ZIP archive of a module package to a new file of at most `limit` bytes, and verifies its digest.
+///
+/// # Errors
+///
+/// The registry does not have it, it is not a module package, or a request failed.
+pub async fn fetch(client: &Client, address: &ModuleAddress, to: &Path, limit: u64) -> Result<(), OciError> {
+    let registry = Registry::new(client, address.repository.clone());
+    let unfit = |reason: String| OciError::Artifact {
+        artifact: format!("{} ({})", address.repository, address.reference),
+        reason,
+    };
+    let (manifest, kind) = registry.manifest(&address.reference).await?;
+    is_of_type(&manifest, MODULE).map_err(unfit)?;
+    match &*kind {
+        IMAGE => {}
+        INDEX => {
+            return Err(unfit(
+                "it is an index of several manifests; a module package has one".to_owned(),
+            ));
+        }
+        other => {
+            return Err(unfit(format!(
+                "its manifest is of the media type \"{other}\", and not of {IMAGE}"
+            )));
+        }
+    }
+    let (layer, digest) = manifest.zip_layer().map_err(unfit)?;
+    registry.download(&digest, layer.size, to, limit).await
+}

@@ -1,0 +1,237 @@
+//! The template of an OCI mirror: which repository has a provider.
+
+use std::fmt;
+
+use addrs::Provider;
+use oci::{OciError, Repository};
+
+use crate::cli_config::Pattern;
+
+/// A text with `${hostname}`, `${namespace}` and `${type}` in it, which gives `HOST/REPOSITORY` for every provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepositoryTemplate {
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Symbol(Symbol),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Symbol {
+    Hostname,
+    Namespace,
+    Type,
+}
+
+/// Why a template is not valid. The text is a clause without a full stop.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TemplateError {
+    /// A sequence is not closed.
+    #[error("the repository template \"{0}\" has a \"${{\" without a \"}}\"")]
+    Open(String),
+    /// A sequence is no symbol.
+    #[error("the repository template may refer to ${{hostname}}, ${{namespace}} and ${{type}}, and not to ${{{0}}}")]
+    Symbol(String),
+    /// A part of the address that differs between the providers is not in the template.
+    #[error(
+        "the repository template must refer to ${{{symbol}}}, unless \"include\" selects exactly one {what}: otherwise several providers \
+         would have the same repository"
+    )]
+    Missing {
+        /// The symbol.
+        symbol: &'static str,
+        /// What it stands for.
+        what: &'static str,
+    },
+    /// The result is no repository.
+    #[error("the repository template does not give the address of a repository: {0}")]
+    Repository(#[from] OciError),
+}
+
+impl Symbol {
+    const ALL: [Symbol; 3] = [Symbol::Hostname, Symbol::Namespace, Symbol::Type];
+
+    fn name(self) -> &'static str {
+        match self {
+            Symbol::Hostname => "hostname",
+            Symbol::Namespace => "namespace",
+            Symbol::Type => "type",
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Symbol::Hostname => "host of registries",
+            Symbol::Namespace => "namespace",
+            Symbol::Type => "type of provider",
+        }
+    }
+
+    fn of(self, provider: &Provider) -> &str {
+        match self {
+            Symbol::Hostname => &provider.host,
+            Symbol::Namespace => &provider.namespace,
+            Symbol::Type => &provider.ty,
+        }
+    }
+}
+
+impl RepositoryTemplate {
+    /// Reads a template. `$${` stands for `${`, as in every template.
+    ///
+    /// # Errors
+    ///
+    /// It refers to something else, or its result is no repository.
+    pub fn parse(text: &str) -> Result<RepositoryTemplate, TemplateError> {
+        let mut parts = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            literal.push_str(before);
+            if let Some(kept) = literal.strip_suffix('$').map(str::to_owned) {
+                literal = kept + "${";
+                rest = after;
+                continue;
+            }
+            let (inner, behind) = after
+                .split_once('}')
+                .ok_or_else(|| TemplateError::Open(text.to_owned()))?;
+            let symbol = Symbol::ALL.into_iter().find(|symbol| symbol.name() == inner.trim());
+            let symbol = symbol.ok_or_else(|| TemplateError::Symbol(inner.trim().to_owned()))?;
+            if !literal.is_empty() {
+                parts.push(Part::Text(std::mem::take(&mut literal)));
+            }
+            parts.push(Part::Symbol(symbol));
+            rest = behind;
+        }
+        literal.push_str(rest);
+        if !literal.is_empty() {
+            parts.push(Part::Text(literal));
+        }
+        let template = RepositoryTemplate {
+            text: text.to_owned(),
+            parts,
+        };
+        // A mistake in its fixed parts shows with any provider.
+        template.fill(|symbol| match symbol {
+            Symbol::Hostname => "example.com",
+            Symbol::Namespace | Symbol::Type => "a",
+        })?;
+        Ok(template)
+    }
+
+    /// Whether providers that differ have repositories that differ, if these patterns select them.
+    ///
+    /// # Errors
+    ///
+    /// The template does not refer to a part of the address that the patterns leave open.
+    pub fn distinguishes(&self, include: &[Pattern]) -> Result<(), TemplateError> {
+        for symbol in Symbol::ALL {
+            let fixed = |pattern: &Pattern| match symbol {
+                Symbol::Hostname => pattern.host.clone(),
+                Symbol::Namespace => pattern.namespace.clone(),
+                Symbol::Type => pattern.ty.clone(),
+            };
+            let first = include.first().and_then(fixed);
+            let one = first.is_some() && include.iter().all(|pattern| fixed(pattern) == first);
+            if !one && !self.parts.contains(&Part::Symbol(symbol)) {
+                return Err(TemplateError::Missing {
+                    symbol: symbol.name(),
+                    what: symbol.what(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The repository of a provider.
+    ///
+    /// # Errors
+    ///
+    /// The parts of its address make no valid name of a repository.
+    pub fn repository(&self, provider: &Provider) -> Result<Repository, OciError> {
+        self.fill(|symbol| symbol.of(provider))
+    }
+
+    fn fill<'v>(&self, value: impl Fn(Symbol) -> &'v str) -> Result<Repository, OciError> {
+        let filled: String = self
+            .parts
+            .iter()
+            .map(|part| match part {
+                Part::Text(text) => text,
+                Part::Symbol(symbol) => value(*symbol),
+            })
+            .collect();
+        Repository::parse(&filled)
+    }
+}
+
+impl fmt::Display for RepositoryTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repositories_of_providers() {
+        let of = |template: &str, provider: &str| {
+            let template = RepositoryTemplate::parse(template).unwrap();
+            template
+                .repository(&Provider::parse(provider).unwrap())
+                .map(|repository| repository.to_string())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            of("r.example:5000/p/${hostname}/${ namespace }-${type}", "a.com/ns/net"),
+            Ok("r.example:5000/p/a.com/ns-net".to_owned())
+        );
+        for (bad, why) in [
+            ("r.example/${namespace", "without a \"}\""),
+            ("r.example/${name}", "not to ${name}"),
+            ("r.example/${upper(type)}", "not to ${upper(type)}"),
+            ("r.example", "HOST/REPOSITORY"),
+            ("r.example/$${type}", "lower-case"),
+            ("r.example/P/${type}", "lower-case"),
+            ("", "HOST/REPOSITORY"),
+        ] {
+            let error = RepositoryTemplate::parse(bad).unwrap_err().to_string();
+            assert!(error.contains(why), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_patterns_leave_open_must_be_in_the_template() {
+        let check = |template: &str, include: &[&str]| {
+            let include: Vec<Pattern> = include.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+            let checked = RepositoryTemplate::parse(template).unwrap().distinguishes(&include);
+            checked.map_err(|error| error.to_string())
+        };
+        let (all, two, one) = (
+            "r.example/${hostname}/${namespace}/${type}",
+            "r.example/${namespace}/${type}",
+            "r.example/${type}",
+        );
+        assert!(check(all, &[]).is_ok());
+        assert!(check(two, &[]).unwrap_err().contains("${hostname}"));
+        assert!(check(two, &["a.com/*/*"]).is_ok());
+        assert!(check(two, &["a.com/*/*", "a.com/x/*"]).is_ok());
+        assert!(
+            check(two, &["a.com/*/*", "b.com/*/*"])
+                .unwrap_err()
+                .contains("${hostname}")
+        );
+        assert!(check(one, &["a.com/*/*"]).unwrap_err().contains("${namespace}"));
+        assert!(check(one, &["a.com/x/*"]).is_ok());
+        assert!(check("r.example/one", &["a.com/x/*"]).unwrap_err().contains("${type}"));
+        assert!(check("r.example/one", &["a.com/x/y"]).is_ok());
+    }
+}
