@@ -35,7 +35,7 @@ mod openpgp;
 pub mod packed;
 mod place;
 mod registry;
-mod repository_template;
+pub mod repository_template;
 pub mod selection;
 mod settings;
 pub mod signature;

@@ -32,11 +32,23 @@ enum Symbol {
 #[non_exhaustive]
 pub enum TemplateError {
     /// A sequence is not closed.
-    #[error("the repository template \"{0}\" has a \"${{\" without a \"}}\"")]
-    Open(String),
+    #[error("the repository template \"{template}\" has a \"{open}\" without a \"}}\"")]
+    Open {
+        /// The template.
+        template: String,
+        /// How a sequence begins.
+        open: &'static str,
+    },
     /// A sequence is no symbol.
-    #[error("the repository template may refer to ${{hostname}}, ${{namespace}} and ${{type}}, and not to ${{{0}}}")]
-    Symbol(String),
+    #[error(
+        "the repository template may refer to {open}hostname}}, {open}namespace}} and {open}type}}, and not to {open}{symbol}}}"
+    )]
+    Symbol {
+        /// What it refers to.
+        symbol: String,
+        /// How a sequence begins.
+        open: &'static str,
+    },
     /// A part of the address that differs between the providers is not in the template.
     #[error(
         "the repository template must refer to ${{{symbol}}}, unless \"include\" selects exactly one {what}: otherwise several providers \
@@ -88,21 +100,39 @@ impl RepositoryTemplate {
     ///
     /// It refers to something else, or its result is no repository.
     pub fn parse(text: &str) -> Result<RepositoryTemplate, TemplateError> {
+        RepositoryTemplate::with_sequences(text, "${")
+    }
+
+    /// Reads a template with `{hostname}`, `{namespace}` and `{type}`, as the command line has it: a shell would replace the other
+    /// form.
+    ///
+    /// # Errors
+    ///
+    /// It refers to something else, or its result is no repository.
+    pub fn parse_argument(text: &str) -> Result<RepositoryTemplate, TemplateError> {
+        RepositoryTemplate::with_sequences(text, "{")
+    }
+
+    fn with_sequences(text: &str, open: &'static str) -> Result<RepositoryTemplate, TemplateError> {
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut rest = text;
-        while let Some((before, after)) = rest.split_once("${") {
+        while let Some((before, after)) = rest.split_once(open) {
             literal.push_str(before);
-            if let Some(kept) = literal.strip_suffix('$').map(str::to_owned) {
-                literal = kept + "${";
+            if open == "${" && literal.ends_with('$') {
+                literal.push('{');
                 rest = after;
                 continue;
             }
-            let (inner, behind) = after
-                .split_once('}')
-                .ok_or_else(|| TemplateError::Open(text.to_owned()))?;
+            let (inner, behind) = after.split_once('}').ok_or_else(|| TemplateError::Open {
+                template: text.to_owned(),
+                open,
+            })?;
             let symbol = Symbol::ALL.into_iter().find(|symbol| symbol.name() == inner.trim());
-            let symbol = symbol.ok_or_else(|| TemplateError::Symbol(inner.trim().to_owned()))?;
+            let symbol = symbol.ok_or_else(|| TemplateError::Symbol {
+                symbol: inner.trim().to_owned(),
+                open,
+            })?;
             if !literal.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut literal)));
             }
@@ -204,6 +234,24 @@ mod tests {
             ("", "HOST/REPOSITORY"),
         ] {
             let error = RepositoryTemplate::parse(bad).unwrap_err().to_string();
+            assert!(error.contains(why), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_form_of_the_command_line() {
+        let template = RepositoryTemplate::parse_argument("r.example/{namespace}/{type}").unwrap();
+        let provider = Provider::parse("a.com/ns/net").unwrap();
+        assert_eq!(template.repository(&provider).unwrap().to_string(), "r.example/ns/net");
+        for (bad, why) in [
+            (
+                "r.example/{name}",
+                "refer to {hostname}, {namespace} and {type}, and not to {name}",
+            ),
+            ("r.example/{type", "a \"{\" without a \"}\""),
+            ("r.example/${type}", "lower-case"),
+        ] {
+            let error = RepositoryTemplate::parse_argument(bad).unwrap_err().to_string();
             assert!(error.contains(why), "{bad}: {error}");
         }
     }

@@ -172,7 +172,9 @@ fn what_is_wrong_is_said() {
     let server = serve(Registry::new().with("acme/anvil", "1.2.0", "one"));
     let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
     for (arguments, said) in [
-        (&["lock", "-fs-mirror=a", "-net-mirror=b"][..], "not both"),
+        (&["lock", "-fs-mirror=a", "-net-mirror=b"][..], "use one of"),
+        (&["lock", "-oci-mirror=r.example/x", "-net-mirror=b"], "use one of"),
+        (&["lock", "-oci-mirror=r.example/{x}"], "not to {x}"),
         (&["lock", "-fs-mirror=nowhere"], "it is no directory"),
         (&["lock", "-net-mirror=http://example.com/"], "begins with https:"),
         (&["lock", "-platform=linux"], "\"linux_amd64\""),

@@ -111,6 +111,34 @@ fn providers_from_a_mirror() {
 }
 
 #[test]
+fn checksums_of_a_mirror_for_other_platforms() {
+    let server = serve(artifacts(Access::Token("user", "hunter2")));
+    let w = workspace(&server, &PROVIDER.replace("~> 1.0", "1.0.0"));
+    w.write(
+        "../home/.terraformrc",
+        &login(&server, "  username = \"user\"\n  password = \"hunter2\""),
+    );
+    let template = format!("-oci-mirror={}/p/{{namespace}}/{{type}}", server.host());
+    let ours = format!("-platform={}", platform());
+    w.run(&["providers", "lock", &template, &ours, "-platform=plan9_mips"])
+        .ok();
+    let lock = w.read(".terraform.lock.hcl");
+    assert_eq!(
+        (lock.matches("h1:").count(), lock.matches("zh:").count()),
+        (2, 0),
+        "{lock}"
+    );
+    let two = PROVIDER.replace(
+        "    anvil = {",
+        "    hammer = {\n      source = \"example.com/acme/hammer\"\n    }\n    anvil = {",
+    );
+    let one_for_all = format!("-oci-mirror={}/p/acme/anvil", server.host());
+    workspace(&server, &two)
+        .run(&["providers", "lock", &one_for_all])
+        .fails_with(&["both for", "it must refer to what they differ in"]);
+}
+
+#[test]
 fn what_is_not_a_provider_or_not_what_its_digest_says_is_refused() {
     let mut mixed = artifacts(Access::Open);
     mixed.module("p/acme/anvil", "1.5.0", &anvil("x"));

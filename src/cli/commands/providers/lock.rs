@@ -1,8 +1,11 @@
 //! `providers lock`: checksums of packages for other machines are added to the dependency lock file.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use addrs::Provider;
 use packages::cross_platform::{Request, Step, Tracked};
+use packages::repository_template::RepositoryTemplate;
 use packages::sources::PackageSource;
 use syntax::SourceMap;
 
@@ -33,6 +36,7 @@ struct Arguments {
     positional: Vec<String>,
     fs_mirror: Option<String>,
     net_mirror: Option<String>,
+    oci_mirror: Option<String>,
     platforms: Vec<String>,
     enable_plugin_cache: bool,
     test_directory: Option<String>,
@@ -52,6 +56,11 @@ impl FromFlags for Arguments {
             "URL",
             "Look for packages in this network mirror, and in no registry.",
         );
+        let oci_mirror = flags.value(
+            "oci-mirror",
+            "TEMPLATE",
+            "Look for packages in OCI registries, and in no other: HOST/REPOSITORY with {hostname}, {namespace} and {type} in it.",
+        );
         let platforms = platforms(flags);
         let enable_plugin_cache = flags.switch(
             "enable-plugin-cache",
@@ -63,6 +72,7 @@ impl FromFlags for Arguments {
             positional,
             fs_mirror,
             net_mirror,
+            oci_mirror,
             platforms,
             enable_plugin_cache,
             test_directory,
@@ -71,21 +81,32 @@ impl FromFlags for Arguments {
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
-    let place = match (arguments.fs_mirror.as_deref(), arguments.net_mirror.as_deref()) {
-        (Some(_), Some(_)) => {
+    let mirrors = (
+        arguments.fs_mirror.as_deref(),
+        arguments.net_mirror.as_deref(),
+        arguments.oci_mirror.as_deref(),
+    );
+    let place = match mirrors {
+        (None, None, Some(template)) => match RepositoryTemplate::parse_argument(template) {
+            Ok(template) => PackageSource::Oci(template),
+            Err(error) => {
+                return Ok(session.fail("Invalid OCI mirror template", format!("It cannot be used: {error}.")));
+            }
+        },
+        (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
             return Ok(session.fail(
                 "Invalid installation method options",
-                "Packages come from one mirror: use -fs-mirror or -net-mirror, not both.",
+                "Packages come from one mirror: use one of -fs-mirror, -net-mirror and -oci-mirror.",
             ));
         }
-        (Some(dir), None) if !Path::new(dir).is_dir() => {
+        (Some(dir), None, None) if !Path::new(dir).is_dir() => {
             return Ok(session.fail(
                 "Could not retrieve providers for locking",
                 format!("The mirror {dir} cannot be searched: it is no directory."),
             ));
         }
-        (Some(dir), None) => PackageSource::Packed(dir.into()),
-        (None, Some(url)) => match net::Url::parse(url).ok().filter(|url| url.scheme() == "https") {
+        (Some(dir), None, None) => PackageSource::Packed(dir.into()),
+        (None, Some(url), None) => match net::Url::parse(url).ok().filter(|url| url.scheme() == "https") {
             Some(url) => PackageSource::Mirror(url),
             None => {
                 return Ok(session.fail(
@@ -94,7 +115,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                 ));
             }
         },
-        (None, None) => PackageSource::Direct,
+        (None, None, None) => PackageSource::Direct,
     };
     let platforms = match requested_platforms(session, &arguments.platforms) {
         Ok(platforms) => platforms,
@@ -116,6 +137,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             "- Leaving out {}, which is built in to Monoform: name it to lock it for other programs",
             provider.for_display()
         ));
+    }
+    if let PackageSource::Oci(template) = &place
+        && let Err(problem) = one_repository_each(template, asked.wanted.keys())
+    {
+        return Ok(session.fail("Invalid OCI mirror template", problem));
     }
     let client = session.net();
     let cache = session.cli_config.plugin_cache_dir.clone();
@@ -182,4 +208,25 @@ fn tell(session: &Session, step: &Step<'_>) {
             format!("- Obtained {} checksums for {platform}; {what}", provider.for_display())
         }
     });
+}
+
+/// Whether a template has a repository of its own for each of these providers. The error is a sentence.
+fn one_repository_each<'p>(
+    template: &RepositoryTemplate,
+    providers: impl Iterator<Item = &'p Provider>,
+) -> Result<(), String> {
+    let mut found = BTreeMap::new();
+    for provider in providers {
+        let repository = template
+            .repository(provider)
+            .map_err(|error| format!("It cannot be used: {error}."))?;
+        if let Some(other) = found.insert(repository.clone(), provider) {
+            return Err(format!(
+                "It gives the repository {repository} both for {} and for {}: it must refer to what they differ in.",
+                other.for_display(),
+                provider.for_display()
+            ));
+        }
+    }
+    Ok(())
 }
