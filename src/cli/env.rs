@@ -9,7 +9,9 @@
 //! | `TF_INPUT` | `0` or `false`: never ask |
 //! | `NO_COLOR` | not empty: no colours |
 //! | `COMP_LINE`, `COMP_POINT` | a line to be completed, and where in it the cursor is |
-//! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next |
+//! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next, and no live area |
+//! | `MONOFORM_PROGRESS` | `off`: no live area |
+//! | `TERM` | `dumb` or empty: the terminal can have no live area |
 //! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER`, `TF_LOG_PROVIDER_<NAME>` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
 //! | `TF_STATE_PERSIST_INTERVAL` | whole seconds that a result of an apply waits until it is saved, together with those that come meanwhile; a tenth of a second if not set. In any case writes take no more than 5 % of the time: those of large states come less often |
@@ -92,6 +94,17 @@ impl Env {
         self.get("TF_IN_AUTOMATION").is_some()
     }
 
+    /// Whether a terminal may have a live area. It may not where the log goes to the terminal, which it would break.
+    #[must_use]
+    pub fn progress(&self) -> bool {
+        let off = matches!(self.get("MONOFORM_PROGRESS"), Some("off" | "0" | "false"));
+        let able = self.get("TERM").is_some_and(|terminal| terminal != "dumb");
+        let logs = |name: &str| self.get(name).is_some_and(|level| !level.eq_ignore_ascii_case("off"));
+        let logged = ["TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER"].into_iter().any(logs);
+        let on_terminal = logged && self.get("TF_LOG_PATH").is_none();
+        !off && able && !on_terminal && !self.in_automation()
+    }
+
     /// How long a result of an apply waits for others until it is saved; and a warning where the setting makes no sense.
     #[must_use]
     pub fn persist_interval(&self) -> (Duration, Option<Diagnostic>) {
@@ -150,6 +163,17 @@ mod tests {
         let env = env(&[("TF_CLI_ARGS", "-a"), ("TF_CLI_ARGS_force_unlock", "-b")]);
         let found = env.arguments("force-unlock").map(|(_, v)| v.map(str::to_owned));
         assert_eq!(found, [Some("-b".to_owned()), Some("-a".to_owned())]);
+    }
+
+    #[test]
+    fn a_live_area_needs_a_terminal_that_a_person_watches() {
+        let with = |pairs: &[(&str, &str)]| env(&[&[("TERM", "xterm")], pairs].concat()).progress();
+        assert!(with(&[]));
+        assert!(with(&[("TF_LOG", "off")]) && with(&[("TF_LOG", "trace"), ("TF_LOG_PATH", "log")]));
+        assert!(!with(&[("MONOFORM_PROGRESS", "off")]));
+        assert!(!with(&[("TF_IN_AUTOMATION", "1")]));
+        assert!(!with(&[("TF_LOG", "trace")]) && !with(&[("TF_LOG_PROVIDER", "info")]));
+        assert!(!env(&[]).progress() && !env(&[("TERM", "dumb")]).progress());
     }
 
     #[test]

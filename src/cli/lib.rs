@@ -8,6 +8,7 @@
 //!
 //! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a defect, reported as one, with status 11.
 
+mod area;
 mod args;
 mod backend;
 mod browser;

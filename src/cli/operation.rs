@@ -35,8 +35,10 @@ use crate::program;
 use crate::runs;
 use crate::session::{Session, Status};
 use crate::state_session::{Opening, StateSession};
+use crate::ui::Ui;
 use crate::verb::Verb;
 use crate::views;
+use crate::views::live::{Live, Work};
 use crate::views::progress::Progress;
 use crate::views::reporter::{Done, OperationView, Reporter};
 use crate::workdir::{self, Project, StatePlace, Variables};
@@ -310,8 +312,8 @@ impl<'s> Operation<'s> {
             journal::begin_import(self.states.store(), self.operation, address, provider.to_string())
         });
         self.session.show(&self.take_warnings(), &self.project.sources);
-        let view = Progress::of_import(self.session.ui.clone());
-        (self.plan_with(options, &Reporter::new(vec![Arc::new(view)])), journal)
+        let reporter = self.showing(Progress::of_import, Work::named("Importing"));
+        (self.plan_with(options, &reporter), journal)
     }
 
     /// The same for a configuration that was read already, perhaps with values of variables that are known already.
@@ -517,16 +519,36 @@ impl<'s> Operation<'s> {
 
     /// Makes a plan, and shows progress.
     pub fn plan(&self, options: &PlanOptions) -> Planning {
-        self.plan_with(options, &self.reporter())
+        let title = match options.mode {
+            _ if options.query.is_some() => "Querying",
+            Mode::RefreshOnly if options.invoke.is_none() => "Refreshing",
+            _ => "Planning",
+        };
+        let limited = !options.targets.is_empty() || !options.excludes.is_empty() || options.invoke.is_some();
+        let instances = self.state.instances().count();
+        let work = Work {
+            expected: Some(instances).filter(|n| *n > 0 && !limited && options.query.is_none()),
+            ..Work::named(title)
+        };
+        self.plan_with(options, &self.reporter(work))
     }
 
     /// The view that the command line selects: text, or JSON.
-    fn reporter(&self) -> Reporter {
-        let view: Arc<dyn OperationView> = match &self.session.stream {
-            Some(stream) => stream.clone(),
-            None => Arc::new(Progress::new(self.session.ui.clone())),
-        };
-        Reporter::new(vec![view])
+    fn reporter(&self, work: Work) -> Reporter {
+        match &self.session.stream {
+            Some(stream) => Reporter::new(vec![stream.clone()]),
+            None => self.showing(Progress::new, work),
+        }
+    }
+
+    /// The views for people: lines and, on a terminal, the live area.
+    fn showing(&self, progress: impl Fn(Arc<Ui>) -> Progress, work: Work) -> Reporter {
+        let ui = &self.session.ui;
+        let mut views: Vec<Arc<dyn OperationView>> = vec![Arc::new(progress(ui.clone()))];
+        if let Some(live) = Live::start(ui, work) {
+            views.push(live);
+        }
+        Reporter::new(views)
     }
 
     /// Warnings that are to be shown with those of what is done, after the plan.
@@ -572,7 +594,13 @@ impl<'s> Operation<'s> {
 
     /// Carries out a plan, reporting progress, and saves what comes of it: on the way, and at the end.
     pub fn apply(&self, plan: &Plan) -> Applied {
-        let reporter = self.reporter();
+        let reporter = self.reporter(Work {
+            counted: true,
+            ..Work::named(match plan.mode {
+                Mode::Destroy => "Destroying",
+                _ => "Applying",
+            })
+        });
         let environment = workdir::environment(self.session, &self.workspace);
         let (interval, warnings) = match &self.place {
             Place::Local(_) => self.session.env.persist_interval(),

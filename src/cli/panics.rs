@@ -52,6 +52,7 @@ fn report(info: &PanicHookInfo<'_>) {
         Ok(path) => format!("The report is in {}.", path.display()),
         Err(e) => format!("The report could not be written ({}):\n\n{text}", files::io_reason(&e)),
     };
+    crate::area::close();
     // Nothing is left to do if standard error is gone, too.
     let _ = writeln!(
         io::stderr(),

@@ -37,7 +37,9 @@ pub fn clock_is_unset() -> bool {
     SystemTime::now() < UNIX_EPOCH
 }
 
-/// Ends the process with status 1 while other threads run: nothing is unlocked or flushed.
+/// Ends the process with status 1 while other threads run: nothing is unlocked or flushed. A terminal shows nothing that was to
+/// be replaced.
 pub fn abort() -> ! {
+    crate::area::close();
     std::process::exit(1)
 }

@@ -1,4 +1,4 @@
-//! What a person sees: two streams, colours, widths, questions.
+//! What a person sees: two streams, colours, widths, questions, and on a terminal the live area.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 #[cfg(test)]
@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use unicode_width::UnicodeWidthStr as _;
-
+use crate::area::{self, Line, Size};
 use crate::prompt::{self, Answer, Echo};
 use crate::terminal::{SGR, shown};
 
@@ -112,8 +111,12 @@ pub struct Ui {
     /// Whether `-no-color` is set: then diagnostics have no rule on their left either.
     pub plain: bool,
     input: Input,
-    /// Whether the last line of the terminal is a status line.
-    passing: AtomicBool,
+    /// Whether there may be a live area.
+    live: bool,
+    /// Whether it is there. Changed only while standard output is locked, as is the next one.
+    drawn: AtomicBool,
+    /// Whether the cursor is at the beginning of a line.
+    line_begins: AtomicBool,
 }
 
 enum Input {
@@ -125,9 +128,9 @@ enum Input {
 }
 
 impl Ui {
-    /// The streams of the process.
+    /// The streams of the process. `live`: whether a terminal may have a live area.
     #[must_use]
-    pub fn process(no_color: bool) -> Ui {
+    pub fn process(no_color: bool, live: bool) -> Ui {
         let width = |fd: Option<(terminal_size::Width, terminal_size::Height)>| {
             fd.map_or(DEFAULT_WIDTH, |(w, _)| usize::from(w.0).max(20))
         };
@@ -155,7 +158,9 @@ impl Ui {
             },
             plain: no_color,
             input: Input::Standard,
-            passing: AtomicBool::new(false),
+            live: live && out_terminal,
+            drawn: AtomicBool::new(false),
+            line_begins: AtomicBool::new(true),
         }
     }
 
@@ -163,6 +168,12 @@ impl Ui {
     #[cfg(test)]
     #[must_use]
     pub fn captured() -> (Arc<Ui>, Captured, Captured) {
+        Ui::captured_with(false)
+    }
+
+    /// The same, perhaps with a live area.
+    #[cfg(test)]
+    fn captured_with(live: bool) -> (Arc<Ui>, Captured, Captured) {
         let (out, err) = (Captured::default(), Captured::default());
         let stream = |writer: &Captured| Stream {
             writer: Mutex::new(Box::new(writer.clone())),
@@ -176,7 +187,9 @@ impl Ui {
             err: stream(&err),
             plain: true,
             input: Input::Nobody,
-            passing: AtomicBool::new(false),
+            live,
+            drawn: AtomicBool::new(false),
+            line_begins: AtomicBool::new(true),
         };
         (Arc::new(ui), out, err)
     }
@@ -189,8 +202,7 @@ impl Ui {
 
     /// Writes to standard output what is read by programs, or need not be text, as it is.
     pub fn out_bytes(&self, bytes: &[u8]) {
-        let result = self.written().write_all(bytes);
-        self.out.note(result);
+        self.write(&[bytes]);
     }
 
     /// Writes a line for people to standard output.
@@ -200,64 +212,111 @@ impl Ui {
 
     /// Writes a line for programs to standard output, as it is.
     pub fn exact_line(&self, text: impl AsRef<str>) {
-        let mut out = self.written();
-        let result = out
-            .write_all(text.as_ref().as_bytes())
-            .and_then(|()| out.write_all(b"\n"));
+        self.write(&[text.as_ref().as_bytes(), b"\n"]);
+    }
+
+    /// Writes to standard output, in place of the live area.
+    fn write(&self, parts: &[&[u8]]) {
+        let mut out = self.out.lock();
+        self.take_away(&mut **out);
+        let result = parts.iter().try_for_each(|part| out.write_all(part));
+        if let Some(last) = parts.iter().rev().find_map(|part| part.last()) {
+            self.line_begins.store(*last == b'\n', Ordering::SeqCst);
+        }
         drop(out);
         self.out.note(result);
     }
 
     /// The first error of writing to standard output, if not all could be written.
     pub fn write_error(&self) -> Option<io::Error> {
+        self.clear_area();
         self.flush();
         self.out.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Writes over the last line of the terminal, which is to be replaced later.
-    pub fn status(&self, text: &str) {
-        self.out_bytes(format!("\r\x1b[2K{}", shown(text)).as_bytes());
+    /// Whether there may be a live area.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.live
     }
 
-    /// Takes away what [`Ui::status`] wrote.
-    pub fn clear_status(&self) {
-        self.out_bytes(b"\r\x1b[2K");
+    /// Whether the live area is there: whatever else is written takes its place.
+    #[must_use]
+    pub fn is_drawn(&self) -> bool {
+        self.drawn.load(Ordering::SeqCst)
     }
 
-    /// Says on the last line of the terminal how far something is, until anything else is written. Without a terminal, or
-    /// without colours, nothing is said.
-    pub fn passing(&self, text: &str) {
-        if !self.is_terminal() || self.plain || text.width() >= self.width() {
+    /// How large the terminal of standard output is now.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        match terminal_size::terminal_size_of(io::stdout()) {
+            Some((width, height)) => Size {
+                width: usize::from(width.0),
+                height: usize::from(height.0),
+            },
+            None => Size {
+                width: DEFAULT_WIDTH,
+                height: 24,
+            },
+        }
+    }
+
+    /// Shows these lines in the live area, until anything else is written. Where there is none, or where a line has begun
+    /// and a person may be asked something on it, nothing is shown.
+    pub fn area(&self, lines: &[Line]) {
+        if !self.live {
             return;
         }
-        let mut out = self.written();
-        let _ = out.write_all(shown(text).as_bytes());
-        let _ = out.flush();
-        self.passing.store(true, Ordering::SeqCst);
+        let mut out = self.out.lock();
+        let ready = self.line_begins.load(Ordering::SeqCst) && !prompt::is_asking() && !area::is_closed();
+        if lines.is_empty() || !ready {
+            self.take_away(&mut **out);
+        } else {
+            let result = out.write_all(area::drawing(lines, self.size(), self.out.style).as_bytes());
+            self.out.note(result);
+            self.drawn.store(true, Ordering::SeqCst);
+        }
+        self.flush_locked(&mut **out);
     }
 
-    /// Standard output, to be written to; the status line is removed.
-    fn written(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
-        let mut out = self.out.lock();
-        if self.passing.swap(false, Ordering::SeqCst) {
-            let _ = out.write_all(b"\r\x1b[K");
+    /// Takes the live area away.
+    pub fn clear_area(&self) {
+        self.area(&[]);
+    }
+
+    /// Makes room for what is written next.
+    fn take_away(&self, out: &mut dyn Write) {
+        if self.drawn.swap(false, Ordering::SeqCst) {
+            let _ = out.write_all(area::ERASE.as_bytes());
         }
-        out
     }
 
     /// Writes text for people to standard error, after everything that went to standard output before.
     pub fn err(&self, text: impl AsRef<str>) {
-        drop(self.written());
-        self.flush();
+        // Nothing is drawn meanwhile: both streams may be the same terminal.
+        let mut out = self.out.lock();
+        self.take_away(&mut **out);
+        self.flush_locked(&mut **out);
+        let text = shown(text.as_ref());
         let mut err = self.err.lock();
-        let _ = err.write_all(shown(text.as_ref()).as_bytes());
+        let _ = err.write_all(text.as_bytes());
         let _ = err.flush();
+        if let Some(last) = text.as_bytes().last().filter(|_| self.err.terminal) {
+            self.line_begins.store(*last == b'\n', Ordering::SeqCst);
+        }
     }
 
     /// Lets everything written so far go out.
     pub fn flush(&self) {
-        let result = self.out.lock().flush();
+        self.flush_locked(&mut **self.out.lock());
+    }
+
+    fn flush_locked(&self, out: &mut dyn Write) {
+        let result = out.flush();
         self.out.note(result);
+        if self.live {
+            area::on_screen(self.is_drawn());
+        }
     }
 
     /// The style of standard output.
@@ -337,5 +396,49 @@ impl Write for Captured {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_area_makes_room_for_whatever_is_written() {
+        let (ui, out, err) = Ui::captured_with(true);
+        let area = [Line::heading("Applying")];
+        let drawn = "\rApplying\x1b[J\r";
+        ui.area(&area);
+        assert!(ui.is_drawn());
+        ui.line("a");
+        assert!(!ui.is_drawn());
+        ui.area(&area);
+        ui.area(&area);
+        ui.err("b\n");
+        assert_eq!(out.text(), format!("{drawn}\r\x1b[Ja\n{drawn}{drawn}\r\x1b[J"));
+        assert_eq!(err.text(), "b\n");
+        ui.area(&area);
+        ui.clear_area();
+        ui.clear_area();
+        assert!(out.text().ends_with(&format!("\r\x1b[J{drawn}\r\x1b[J")));
+    }
+
+    #[test]
+    fn there_is_no_area_on_a_line_that_has_begun() {
+        let (ui, out, _) = Ui::captured_with(true);
+        ui.out("Enter a value: ");
+        ui.area(&[Line::heading("Applying")]);
+        assert_eq!(out.text(), "Enter a value: ");
+        ui.line("");
+        ui.area(&[Line::heading("Applying")]);
+        assert_eq!(out.text(), "Enter a value: \n\rApplying\x1b[J\r");
+    }
+
+    #[test]
+    fn without_a_live_area_nothing_is_drawn() {
+        let (ui, out, _) = Ui::captured();
+        ui.area(&[Line::heading("Applying")]);
+        ui.clear_area();
+        assert_eq!(out.text(), "");
     }
 }

@@ -41,6 +41,11 @@ pub enum Event {
         /// The name and value of the identifying attribute.
         id: Option<(String, String)>,
     },
+    /// The refresh of an object has failed, or was given up.
+    RefreshFailed {
+        /// The object.
+        address: AbsResourceInstance,
+    },
     /// An operation starts: a data source is read, or an object created, updated or destroyed.
     OperationStart {
         /// The object.
@@ -206,6 +211,53 @@ pub enum EphemeralAction {
 pub trait EventSink: Send + Sync {
     /// Receives an event.
     fn event(&self, event: Event);
+}
+
+/// A refresh that has started. It has failed unless it is completed before it is dropped.
+pub(crate) struct Refreshing<'e> {
+    events: &'e dyn EventSink,
+    address: &'e AbsResourceInstance,
+    id: Option<(String, String)>,
+    complete: bool,
+}
+
+impl<'e> Refreshing<'e> {
+    /// Reports the start.
+    pub(crate) fn start(
+        events: &'e dyn EventSink,
+        address: &'e AbsResourceInstance,
+        id: Option<(String, String)>,
+    ) -> Refreshing<'e> {
+        events.event(Event::RefreshStart {
+            address: address.clone(),
+            id: id.clone(),
+        });
+        Refreshing {
+            events,
+            address,
+            id,
+            complete: false,
+        }
+    }
+
+    /// Reports that the object was read.
+    pub(crate) fn complete(mut self) {
+        self.complete = true;
+    }
+}
+
+impl Drop for Refreshing<'_> {
+    fn drop(&mut self) {
+        let address = self.address.clone();
+        self.events.event(if self.complete {
+            Event::RefreshComplete {
+                address,
+                id: self.id.take(),
+            }
+        } else {
+            Event::RefreshFailed { address }
+        });
+    }
 }
 
 /// Discards all events.

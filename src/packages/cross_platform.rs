@@ -48,6 +48,11 @@ pub struct Request<'r> {
 /// How many packages are fetched at a time.
 pub(crate) const AT_ONCE: usize = 8;
 
+/// The progress of the download of a package, which has not begun.
+pub(crate) fn named(provider: &Provider, version: &Version, platform: &Platform) -> Progress {
+    Progress::named(format!("{} v{version} {platform}", provider.for_display()))
+}
+
 /// What goes on.
 #[derive(Debug)]
 pub enum Step<'a> {
@@ -56,7 +61,7 @@ pub enum Step<'a> {
     /// A package is fetched.
     Fetching(&'a Provider, &'a Version, &'a Platform),
     /// Packages are on their way; told ten times a second.
-    Downloading(Overall),
+    Downloading(Overall<'a>),
     /// It is here.
     Retrieved(&'a Provider, &'a Version, &'a Platform, &'a Authentication),
     /// Its checksums are compared with those of the lock file.
@@ -256,7 +261,9 @@ impl Request<'_> {
             .iter()
             .flat_map(|platform| chosen.iter().map(move |(p, v)| (*p, v, platform)));
         let jobs: Vec<(&Provider, &Version, &Platform)> = jobs.collect();
-        let progress: Vec<Progress> = jobs.iter().map(|_| Progress::default()).collect();
+        let progress: Vec<Progress> = (jobs.iter())
+            .map(|(provider, version, platform)| named(provider, version, platform))
+            .collect();
         let gets = jobs
             .iter()
             .zip(&progress)
@@ -323,7 +330,9 @@ impl Request<'_> {
                 .iter()
                 .map(|platform| dir.join(format!("terraform-provider-{}_{version}_{platform}.zip", provider.ty)))
                 .collect();
-            let progress: Vec<Progress> = files.iter().map(|_| Progress::default()).collect();
+            let progress: Vec<Progress> = (self.platforms.iter())
+                .map(|platform| named(provider, &version, platform))
+                .collect();
             let gets = self.platforms.iter().zip(files.iter().zip(&progress));
             let gets =
                 gets.map(|(platform, (file, progress))| self.get(provider, &version, platform, Some(file), progress));

@@ -24,26 +24,49 @@ const TICK: Duration = Duration::from_millis(100);
 /// The progress of a download.
 #[derive(Debug, Default)]
 pub struct Progress {
+    /// What is downloaded, for people.
+    pub name: String,
     /// The bytes that are here.
     pub received: AtomicU64,
     /// The size in bytes; zero if unknown.
     pub expected: AtomicU64,
 }
 
+impl Progress {
+    /// Of a download that has not begun.
+    pub(crate) fn named(name: String) -> Progress {
+        Progress {
+            name,
+            ..Progress::default()
+        }
+    }
+}
+
+/// A download that is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running<'p> {
+    /// What is downloaded, for people.
+    pub name: &'p str,
+    /// The bytes that are here.
+    pub received: u64,
+    /// The bytes there will be, if that is known.
+    pub expected: Option<u64>,
+}
+
 /// The progress of all downloads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overall {
-    /// How many are running.
-    pub running: usize,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overall<'p> {
+    /// Those that are running, in the order in which they are reported.
+    pub running: Vec<Running<'p>>,
     /// The bytes that are here, of these.
     pub received: u64,
     /// The bytes there will be; none if that is not known of all of them.
     pub expected: Option<u64>,
 }
 
-impl Overall {
+impl<'p> Overall<'p> {
     /// The progress of these.
-    pub(crate) fn of<'p>(all: impl IntoIterator<Item = &'p Progress>) -> Overall {
+    pub(crate) fn of(all: impl IntoIterator<Item = &'p Progress>) -> Overall<'p> {
         let mut out = Overall {
             expected: Some(0),
             ..Overall::default()
@@ -56,9 +79,14 @@ impl Overall {
             if received == 0 || received == expected {
                 continue;
             }
-            out.running += 1;
+            let expected = (expected > 0).then_some(expected);
+            out.running.push(Running {
+                name: &one.name,
+                received,
+                expected,
+            });
             out.received += received;
-            out.expected = out.expected.filter(|_| expected > 0).map(|sum| sum + expected);
+            out.expected = out.expected.zip(expected).map(|(sum, one)| sum.saturating_add(one));
         }
         out
     }
@@ -226,14 +254,23 @@ mod tests {
     #[test]
     fn what_is_known_of_all() {
         let one = |received, expected| Progress {
+            name: format!("of {expected}"),
             received: AtomicU64::new(received),
             expected: AtomicU64::new(expected),
         };
         let (waiting, going, done, unknown) = (one(0, 0), one(5, 10), one(7, 7), one(3, 0));
         let known = Overall::of([&waiting, &going, &done]);
-        assert_eq!((known.running, known.received, known.expected), (1, 5, Some(10)));
+        let running = Running {
+            name: "of 10",
+            received: 5,
+            expected: Some(10),
+        };
+        assert_eq!(
+            (&*known.running, known.received, known.expected),
+            (&[running][..], 5, Some(10))
+        );
         let all = Overall::of([&going, &unknown]);
-        assert_eq!((all.running, all.received, all.expected), (2, 8, None));
-        assert_eq!(Overall::of([&done]).running, 0);
+        assert_eq!((all.running.len(), all.received, all.expected), (2, 8, None));
+        assert_eq!(Overall::of([&done]).running, []);
     }
 }

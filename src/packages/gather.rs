@@ -11,7 +11,7 @@ use syntax::{Diagnostic, Diagnostics};
 use versions::{Constraints, Version};
 
 use crate::catalog::Catalog;
-use crate::cross_platform::{AT_ONCE, Step, could_not, locked_version};
+use crate::cross_platform::{AT_ONCE, Step, could_not, locked_version, named};
 use crate::discovery::{self, Package};
 use crate::download::{Overall, Progress, watching};
 use crate::error::{PackageError, read_error};
@@ -90,7 +90,9 @@ impl Catalog {
         if errors.has_errors() {
             return Err(errors);
         }
-        let progress: Vec<Progress> = jobs.iter().map(|_| Progress::default()).collect();
+        let progress: Vec<Progress> = (jobs.iter())
+            .map(|(provider, version, platform)| named(provider, version, platform))
+            .collect();
         let packages = (jobs.iter().zip(&progress))
             .map(|((provider, version, platform), progress)| gathering.package(provider, version, platform, progress));
         let mut packages = futures::stream::iter(packages).buffered(AT_ONCE);

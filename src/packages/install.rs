@@ -96,7 +96,7 @@ pub enum Step<'a> {
     /// A package is fetched, or is there already.
     Installing(&'a Provider, &'a Version),
     /// Packages are on their way; told ten times a second.
-    Downloading(Overall),
+    Downloading(Overall<'a>),
     /// Something stands for a provider.
     Done(&'a Provider, &'a Outcome),
 }
@@ -464,7 +464,9 @@ impl Work<'_> {
             .iter()
             .map(|(one, found)| (one.provider, found.version.clone()))
             .collect();
-        let progress: Vec<Progress> = chosen.iter().map(|_| Progress::default()).collect();
+        let progress: Vec<Progress> = (chosen.iter())
+            .map(|(one, found)| Progress::named(format!("{} v{}", one.provider.for_display(), found.version)))
+            .collect();
         let mut fetches =
             futures::stream::iter(chosen.into_iter().zip(&progress).map(async |((one, found), progress)| {
                 let version = found.version.clone();

@@ -14,7 +14,7 @@
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and our plugins for it; nothing else here needs it. What has no transcript is in [`own`],
-//! [`line`], [`logs`] and [`backend`].
+//! [`line`], [`live_area`], [`logs`] and [`backend`].
 
 #![allow(
     clippy::disallowed_methods,
@@ -37,6 +37,7 @@ mod facts;
 mod flags;
 mod graph_page;
 mod line;
+mod live_area;
 mod login;
 mod logs;
 mod own;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         .chain(flags::TESTS)
         .chain(graph_page::TESTS)
         .chain(line::TESTS)
+        .chain(live_area::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)
         .chain(backend::TESTS);

@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal: what is typed, key by key, and what is seen.
+//! A program on a pseudo-terminal: what is typed, key by key, what is seen, and what the screen shows.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use nix::pty::{Winsize, openpty};
+use rustix::termios;
 
 /// Far beyond what an answer takes, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,26 +22,33 @@ pub struct Terminal {
     raw: Vec<u8>,
     /// All that came, as it came.
     pub all: Vec<u8>,
+    /// What a screen shows after all that.
+    shown: vt100::Parser,
 }
+
+/// How many lines that have left the screen are kept.
+const HISTORY: usize = 2000;
 
 impl Terminal {
     /// Starts a program on a terminal of its own.
     pub fn start(command: &mut Command) -> Terminal {
+        Terminal::sized(command, 24, 100)
+    }
+
+    /// The same with so many rows and columns.
+    pub fn sized(command: &mut Command, rows: u16, columns: u16) -> Terminal {
         let size = Winsize {
-            ws_row: 24,
-            ws_col: 100,
+            ws_row: rows,
+            ws_col: columns,
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
         let pair = openpty(&size, None).unwrap();
         let end = || pair.slave.try_clone().unwrap();
-        let child = command
-            .env("TERM", "xterm")
-            .stdin(end())
-            .stdout(end())
-            .stderr(end())
-            .spawn()
-            .unwrap();
+        if !command.get_envs().any(|(name, _)| name == "TERM") {
+            command.env("TERM", "xterm");
+        }
+        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let keyboard = File::from(pair.master);
         let mut master = keyboard.try_clone().unwrap();
         let (send, screen) = channel();
@@ -60,6 +68,7 @@ impl Terminal {
             seen: String::new(),
             raw: Vec::new(),
             all: Vec::new(),
+            shown: vt100::Parser::new(rows, columns, HISTORY),
         }
     }
 
@@ -75,6 +84,7 @@ impl Terminal {
 
     fn receive(&mut self, bytes: &[u8]) {
         self.all.extend(bytes);
+        self.shown.process(bytes);
         self.raw.extend(bytes);
         let used = plain(&self.raw, &mut self.seen);
         self.raw.drain(..used);
@@ -97,9 +107,69 @@ impl Terminal {
         }
     }
 
+    /// The rows of the screen, from the top.
+    pub fn rows(&self) -> Vec<String> {
+        let screen = self.shown.screen();
+        screen.rows(0, screen.size().1).collect()
+    }
+
+    /// The row and the column of the cursor, from 0.
+    pub fn cursor(&self) -> (u16, u16) {
+        self.shown.screen().cursor_position()
+    }
+
+    /// Waits until the screen is like this, and gives its rows.
+    #[track_caller]
+    pub fn shows(&mut self, like_this: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let rows = self.rows();
+            if like_this(&rows) {
+                return rows;
+            }
+            match self.screen.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.receive(&bytes),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("the screen is not like this:\n{}", rows.join("\n"))
+                }
+            }
+        }
+    }
+
+    /// Changes the size of the terminal, as a window does that is resized; the program gets a signal.
+    pub fn resize(&mut self, rows: u16, columns: u16) {
+        let mut size = termios::tcgetwinsize(&self.keyboard).unwrap();
+        (size.ws_row, size.ws_col) = (rows, columns);
+        termios::tcsetwinsize(&self.keyboard, size).unwrap();
+        self.shown.screen_mut().set_size(rows, columns);
+    }
+
+    /// How it ended, with all lines that are seen when scrolling back, and all that came.
+    #[track_caller]
+    pub fn leaves(mut self) -> (ExitStatus, Vec<String>, Vec<u8>) {
+        let status = self.wait();
+        let screen = self.shown.screen_mut();
+        screen.set_scrollback(HISTORY);
+        let mut lines = Vec::new();
+        let width = screen.size().1;
+        for offset in (1..=screen.scrollback()).rev() {
+            screen.set_scrollback(offset);
+            lines.extend(screen.rows(0, width).next());
+        }
+        screen.set_scrollback(0);
+        lines.extend(screen.rows(0, width));
+        (status, lines, self.all)
+    }
+
     /// How it ended, with what was seen last.
     #[track_caller]
     pub fn ends(mut self) -> (ExitStatus, String, Vec<u8>) {
+        let status = self.wait();
+        (status, self.seen, self.all)
+    }
+
+    #[track_caller]
+    fn wait(&mut self) -> ExitStatus {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -107,7 +177,7 @@ impl Terminal {
                 while let Ok(bytes) = self.screen.recv_timeout(Duration::from_secs(5)) {
                     self.receive(&bytes);
                 }
-                return (status, self.seen, self.all);
+                return status;
             }
             std::thread::sleep(Duration::from_millis(20));
         }

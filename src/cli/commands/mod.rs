@@ -168,9 +168,10 @@ pub fn run(invocation: Invocation) -> Status {
         program::MONOFORM
     });
     if let Some(line) = completion::line(&env) {
-        return complete(invocation.builtins, env, &Arc::new(Ui::process(true)), &line);
+        return complete(invocation.builtins, env, &Arc::new(Ui::process(true, false)), &line);
     }
-    let early = |no_color: bool| Ui::process(no_color || env.no_color());
+    // What -no-color is used for are texts without control sequences.
+    let early = |no_color: bool| Ui::process(no_color || env.no_color(), !no_color && env.progress());
     let mut arguments = Vec::new();
     for argument in invocation.args {
         match argument.into_string() {

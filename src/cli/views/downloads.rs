@@ -1,41 +1,52 @@
-//! How far downloads are: one line of a terminal, which the next line of output replaces.
+//! How far downloads are: a bar for each of them, in the live area of a terminal.
 
-use packages::download::Overall;
+use packages::download::{Overall, Running};
 
+use crate::area::Line;
 use crate::session::Session;
 
-/// The width of the bar.
+/// The width of a bar.
 const BAR: u64 = 24;
 
 /// Shows it on a terminal.
-pub fn show(session: &Session, overall: Overall) {
-    if session.stream.is_none() && overall.running > 0 {
-        session.ui.passing(&line(overall));
+pub fn show(session: &Session, overall: &Overall<'_>) {
+    if session.stream.is_none() && session.ui.is_live() && !overall.running.is_empty() {
+        session.ui.area(&lines(overall));
     }
 }
 
-fn line(overall: Overall) -> String {
-    let packages = match overall.running {
+fn lines(overall: &Overall<'_>) -> Vec<Line> {
+    let packages = match overall.running.len() {
         1 => "1 package".to_owned(),
         n => format!("{n} packages"),
     };
-    let mega = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
-    match overall.expected.filter(|expected| *expected > 0) {
-        None => format!("  Downloading {packages}: {} MB", mega(overall.received)),
+    let amount = amount(overall.received, overall.expected);
+    let mut out = vec![Line::heading(format!("Downloading {packages}: {amount}"))];
+    out.extend(overall.running.iter().map(|one| Line::part(line(one))));
+    out
+}
+
+/// The bar comes first, so that a narrow terminal shows it.
+fn line(one: &Running<'_>) -> String {
+    let bar = match one.expected.filter(|expected| *expected > 0) {
+        None => "?".repeat(usize::try_from(BAR).unwrap_or_default()),
         Some(expected) => {
-            let received = overall.received.min(expected);
-            let part =
-                |of: u64| u64::try_from(u128::from(received) * u128::from(of) / u128::from(expected)).unwrap_or(of);
-            let done = usize::try_from(part(BAR)).unwrap_or_default();
-            let left = usize::try_from(BAR).unwrap_or_default() - done;
-            format!(
-                "  Downloading {packages}: [{}{}] {:>3} % of {} MB",
-                "#".repeat(done),
-                ".".repeat(left),
-                part(100),
-                mega(expected)
-            )
+            let received = one.received.min(expected);
+            let done = u128::from(received) * u128::from(BAR) / u128::from(expected);
+            let done = usize::try_from(done).unwrap_or_default();
+            let left = usize::try_from(BAR).unwrap_or_default().saturating_sub(done);
+            format!("{}{}", "#".repeat(done), ".".repeat(left))
         }
+    };
+    format!("  [{bar}] {} ({})", one.name, amount(one.received, one.expected))
+}
+
+/// `12.5 of 50.0 MB`.
+fn amount(received: u64, expected: Option<u64>) -> String {
+    let mega = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
+    match expected {
+        None => format!("{} MB", mega(received)),
+        Some(expected) => format!("{} of {} MB", mega(received), mega(expected)),
     }
 }
 
@@ -44,18 +55,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_where_the_size_is_known() {
-        let mut overall = Overall {
-            running: 1,
+    fn each_download_has_a_bar_where_its_size_is_known() {
+        let running = |name, received, expected| Running {
+            name,
+            received,
+            expected,
+        };
+        let one = running("hashicorp/aws v6.0.0", 12_500_000, Some(50_000_000));
+        let overall = Overall {
+            running: vec![one],
             received: 12_500_000,
             expected: Some(50_000_000),
         };
         assert_eq!(
-            line(overall),
-            "  Downloading 1 package: [######..................]  25 % of 50.0 MB"
+            lines(&overall),
+            [
+                Line::heading("Downloading 1 package: 12.5 of 50.0 MB"),
+                Line::part("  [######..................] hashicorp/aws v6.0.0 (12.5 of 50.0 MB)")
+            ]
         );
-        overall.running = 3;
-        overall.expected = None;
-        assert_eq!(line(overall), "  Downloading 3 packages: 12.5 MB");
+        let overall = Overall {
+            running: vec![one, running("me/own v1.0.0", 1_000_000, None)],
+            received: 13_500_000,
+            expected: None,
+        };
+        let texts: Vec<String> = lines(&overall).into_iter().map(|line| line.text).collect();
+        assert_eq!(texts[0], "Downloading 2 packages: 13.5 MB");
+        assert_eq!(texts[2], "  [????????????????????????] me/own v1.0.0 (1.0 MB)");
     }
 }

@@ -6,6 +6,7 @@ pub mod diff;
 pub mod downloads;
 pub mod graph;
 pub mod graph_page;
+pub mod live;
 pub mod plan;
 pub mod progress;
 pub mod query;

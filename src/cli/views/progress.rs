@@ -1,6 +1,6 @@
-//! What happens in an operation, for people: one line an event, and on a terminal a status line at the bottom.
+//! What happens in an operation, for people: one line an event.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use addrs::{AbsActionInstance, AbsResourceInstance};
 use engine::events::{EphemeralAction, Event};
@@ -11,29 +11,20 @@ use provider::ImportTarget;
 
 use crate::ui::Ui;
 use crate::views::query;
-use crate::views::reporter::{Extent, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
-
-/// From so many instances on there is a status line.
-const MANY: usize = 50;
+use crate::views::reporter::{ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 
 /// Shows events as lines of text.
 pub struct Progress {
     ui: Arc<Ui>,
     /// Whether the command is `import`, which has lines of its own.
     import: bool,
-    /// Whether the last line of the terminal is the status line.
-    status: Mutex<bool>,
 }
 
 impl Progress {
     /// Shows them there.
     #[must_use]
     pub fn new(ui: Arc<Ui>) -> Progress {
-        Progress {
-            ui,
-            import: false,
-            status: Mutex::default(),
-        }
+        Progress { ui, import: false }
     }
 
     /// Shows them as the import command does.
@@ -45,29 +36,17 @@ impl Progress {
         }
     }
 
-    fn status(&self) -> MutexGuard<'_, bool> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes a line in place of the status line.
-    fn line(&self, line: impl AsRef<str>) {
-        if std::mem::take(&mut *self.status()) {
-            self.ui.clear_status();
-        }
-        self.ui.line(line);
-    }
-
     /// Writes a line about an object.
     fn about(&self, line: &str) {
-        self.line(self.ui.style().bold(line));
+        self.ui.line(self.ui.style().bold(line));
     }
 
     fn refresh_start(&self, address: &AbsResourceInstance, id: Option<&(String, String)>) {
         if self.import {
             let style = self.ui.style();
             let ty = &address.resource.resource.ty;
-            self.line(style.good(format!("{address}: Import prepared!")));
-            self.line(style.green(format!("  Prepared {ty} for import")));
+            self.ui.line(style.good(format!("{address}: Import prepared!")));
+            self.ui.line(style.green(format!("  Prepared {ty} for import")));
         }
         self.about(&format!("{address}: Refreshing state...{}", bracketed(id)));
     }
@@ -84,17 +63,20 @@ impl Progress {
                 message,
             } => {
                 let head = style.bold(format!("Action {}:", invocation(address, trigger)));
-                self.line(format!("{head} {message}"));
+                self.ui.line(format!("{head} {message}"));
                 self.ui.flush();
             }
             Event::ActionComplete { address, trigger } => {
-                self.line(style.good(format!("Action complete: {}", invocation(address, trigger))));
+                self.ui
+                    .line(style.good(format!("Action complete: {}", invocation(address, trigger))));
             }
             Event::ActionFailed {
                 address,
                 trigger,
                 error,
-            } => self.line(style.bad(format!("Action failed: {} - {error}", invocation(address, trigger)))),
+            } => self
+                .ui
+                .line(style.bad(format!("Action failed: {} - {error}", invocation(address, trigger)))),
             _ => {}
         }
     }
@@ -102,7 +84,7 @@ impl Progress {
     fn output(&self, address: &AbsResourceInstance, provisioner: &str, output: &str) {
         let head = self.ui.style().bold(format!("{address} ({provisioner}):"));
         for line in lines_of_output(output) {
-            self.line(format!("{head} {line}"));
+            self.ui.line(format!("{head} {line}"));
         }
         self.ui.flush();
     }
@@ -120,7 +102,7 @@ impl OperationView for Progress {
                 self.about(&format!("{address}: Importing... [{target}]"));
                 self.about(&format!("{address}: Import complete [{target}]"));
             }
-            Event::ListComplete { found } if !found.results.is_empty() => self.line(query::lines(found)),
+            Event::ListComplete { found } if !found.results.is_empty() => self.ui.line(query::lines(found)),
             Event::RefreshStart { address, id } => self.refresh_start(address, id.as_ref()),
             Event::OperationStart {
                 address,
@@ -182,6 +164,7 @@ impl OperationView for Progress {
             | Event::ListComplete { .. }
             | Event::Progress { .. }
             | Event::RefreshComplete { .. }
+            | Event::RefreshFailed { .. }
             | Event::ProvisionComplete { .. }
             | Event::ProvisionFailed { .. }
             | Event::Stopping => {}
@@ -189,6 +172,10 @@ impl OperationView for Progress {
     }
 
     fn still_running(&self, operations: &[StillRunning]) {
+        // The live area shows it all the time.
+        if self.ui.is_live() {
+            return;
+        }
         for one in operations {
             let begins = match one.operation {
                 ObjectOperation::Change(action) => words(action).map_or("Reading", |words| words.begins),
@@ -207,25 +194,13 @@ impl OperationView for Progress {
         }
     }
 
-    fn extent(&self, extent: Extent) {
-        let Extent { done, total, running } = extent;
-        if self.ui.is_terminal() && total >= MANY && done < total {
-            let text = format!("{done}/{total} done, {running} running");
-            self.ui.status(&self.ui.style().dim(text));
-            *self.status() = true;
-        }
+    fn tick(&self) {
         self.ui.flush();
-    }
-
-    fn end(&self) {
-        if std::mem::take(&mut *self.status()) {
-            self.ui.clear_status();
-        }
     }
 }
 
 /// `t.n (deposed object 1234abcd)`.
-fn name(address: &AbsResourceInstance, deposed: Option<&Arc<str>>) -> String {
+pub(super) fn name(address: &AbsResourceInstance, deposed: Option<&Arc<str>>) -> String {
     match deposed {
         Some(key) => format!("{address} (deposed object {key})"),
         None => address.to_string(),
@@ -233,7 +208,7 @@ fn name(address: &AbsResourceInstance, deposed: Option<&Arc<str>>) -> String {
 }
 
 /// `action.t.n (triggered by t.n)`.
-fn invocation(address: &AbsActionInstance, trigger: &InvocationTrigger) -> String {
+pub(super) fn invocation(address: &AbsActionInstance, trigger: &InvocationTrigger) -> String {
     match trigger {
         InvocationTrigger::Lifecycle(t) => format!("{address} (triggered by {})", t.resource),
         InvocationTrigger::Invoke { caller: None } => format!("{address} (triggered by CLI)"),
@@ -248,12 +223,12 @@ fn bracketed(id: Option<&(String, String)>) -> String {
 }
 
 /// What an operation is called: while it runs, and when it is complete.
-struct Words {
-    begins: &'static str,
+pub(super) struct Words {
+    pub(super) begins: &'static str,
     work: &'static str,
 }
 
-fn words(action: Action) -> Option<Words> {
+pub(super) fn words(action: Action) -> Option<Words> {
     let (begins, work) = match action {
         Action::Create => ("Creating", "Creation"),
         Action::Update => ("Modifying", "Modifications"),
@@ -264,7 +239,7 @@ fn words(action: Action) -> Option<Words> {
     Some(Words { begins, work })
 }
 
-fn ephemeral_words(action: EphemeralAction) -> Words {
+pub(super) fn ephemeral_words(action: EphemeralAction) -> Words {
     let (begins, work) = match action {
         EphemeralAction::Open => ("Opening", "Opening"),
         EphemeralAction::Renew => ("Renewing", "Renewal"),

@@ -1,5 +1,5 @@
 //! Passes the engine's events to the views that subscribe to them, all in the same way, and records what all of them need: which
-//! operations run and since when, how many objects were changed, how far the walk is.
+//! operations run and since when, how many objects were changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,17 +51,6 @@ pub struct StillRunning {
     pub elapsed: Duration,
 }
 
-/// How far a walk is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
-    /// Instances that are done.
-    pub done: usize,
-    /// Instances that are known so far.
-    pub total: usize,
-    /// Operations that run now.
-    pub running: usize,
-}
-
 /// A subscriber of what happens in an operation. It is called with one event at a time.
 pub trait OperationView: Send + Sync {
     /// Shows an event.
@@ -70,8 +59,8 @@ pub trait OperationView: Send + Sync {
     /// Shows what is still running, in the order of the addresses.
     fn still_running(&self, operations: &[StillRunning]);
 
-    /// Shows how far the walk is. Called several times a second.
-    fn extent(&self, _extent: Extent) {}
+    /// Called several times a second: what was written goes out.
+    fn tick(&self) {}
 
     /// The operation has ended: what was shown for a moment only is taken away.
     fn end(&self) {}
@@ -87,7 +76,6 @@ pub struct Reporter {
 struct Record {
     running: HashMap<(AbsResourceInstance, Option<Arc<str>>), Running>,
     done: Done,
-    progress: (usize, usize),
 }
 
 struct Running {
@@ -149,16 +137,11 @@ impl Reporter {
             }
         }
         due.sort_by_cached_key(|one| (one.address.to_string(), one.deposed.clone()));
-        let extent = Extent {
-            done: record.progress.0,
-            total: record.progress.1,
-            running: record.running.len(),
-        };
         for view in &self.views {
             if !due.is_empty() {
                 view.still_running(&due);
             }
-            view.extent(extent);
+            view.tick();
         }
     }
 }
@@ -214,7 +197,6 @@ impl Record {
                 self.done.invoked += 1;
                 self.done.failed += 1;
             }
-            Event::Progress { done, total } => self.progress = (*done, *total),
             _ => {}
         }
     }

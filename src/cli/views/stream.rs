@@ -358,7 +358,8 @@ impl OperationView for Stream {
             | Event::ActionProgress { .. }
             | Event::ActionComplete { .. }
             | Event::ActionFailed { .. } => self.action_event(event),
-            Event::EphemeralDeferred { .. }
+            Event::RefreshFailed { .. }
+            | Event::EphemeralDeferred { .. }
             | Event::ImportStart { .. }
             | Event::Imported { .. }
             | Event::Progress { .. }

@@ -15,7 +15,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 use super::{PlannedResource, Planner};
 use crate::blocks::Block;
 use crate::eval::{ModuleScope, Repetition, Reported};
-use crate::events::Event;
+use crate::events::{Event, Refreshing};
 use crate::identity::identity_text;
 use crate::import_id::{INVALID_ID, INVALID_IDENTITY, identifier, import_identity};
 use crate::instance::{
@@ -298,10 +298,7 @@ impl Planner<'_> {
             ImportTarget::Id(id) => Some(("id".to_owned(), id.to_string())),
             ImportTarget::Identity(_) => answer.value.first().and_then(|first| shown_identity(&first.state)),
         };
-        self.context.inputs.events.event(Event::RefreshStart {
-            address: address.clone(),
-            id: shown.clone(),
-        });
+        let refreshing = Refreshing::start(self.context.inputs.events, address, shown);
         let invalid = |summary: &str, what: &str| {
             let detail = format!("While importing {address} with the {by} {said}, {what}. {PROVIDER_BUG}");
             self.context.fail(Diagnostic::error(summary, detail).about(address))
@@ -356,10 +353,7 @@ impl Planner<'_> {
         let when = "while reading the imported object";
         self.context
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
-        self.context.inputs.events.event(Event::RefreshComplete {
-            address: address.clone(),
-            id: shown,
-        });
+        refreshing.complete();
         let target = match (target, &read.identity) {
             // The one of the configuration may lack what is optional for import.
             (ImportTarget::Identity(_), Some(identity)) => ImportTarget::Identity(identity.clone()),

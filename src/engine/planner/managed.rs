@@ -14,7 +14,7 @@ use super::actions::TriggeringChange;
 use super::{PlannedResource, Planner};
 use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{ModuleScope, Repetition, Reported};
-use crate::events::Event;
+use crate::events::Refreshing;
 use crate::identity::{IdentityChange, is_current, is_recorded};
 use crate::instance::{
     StoredObject, decode, encode, forbidden_ephemeral, identity, located, read_problems, unanswered, upgrade,
@@ -328,10 +328,7 @@ impl Planner<'_> {
             }));
         }
         let id = identity(&stored.marked(p.schema));
-        self.context.inputs.events.event(Event::RefreshStart {
-            address: address.clone(),
-            id: id.clone(),
-        });
+        let refreshing = Refreshing::start(self.context.inputs.events, address, id);
         let read = if state_only {
             ObjectRead {
                 object: stored.value.clone(),
@@ -360,10 +357,7 @@ impl Planner<'_> {
         self.context
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
         self.check_identity(p, address, read.identity.as_ref(), true)?;
-        self.context.inputs.events.event(Event::RefreshComplete {
-            address: address.clone(),
-            id,
-        });
+        refreshing.complete();
         let now = StoredObject {
             value: read.object,
             private: read.private,

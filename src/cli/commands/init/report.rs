@@ -41,7 +41,7 @@ pub(super) fn tell(session: &Session, step: &Step<'_>) {
             session.ui.flush();
             tracing::debug!(%provider, %version, "installing");
         }
-        Step::Downloading(overall) => downloads::show(session, *overall),
+        Step::Downloading(overall) => downloads::show(session, overall),
         Step::Done(provider, outcome) => done(session, provider, outcome),
     }
 }

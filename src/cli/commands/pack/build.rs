@@ -258,7 +258,7 @@ fn gather(
                 .ui
                 .line(format!("- Packing {name} v{version} for {platform}..."));
         }
-        Step::Downloading(overall) => downloads::show(session, overall),
+        Step::Downloading(overall) => downloads::show(session, &overall),
         Step::Selected(..) | Step::Retrieved(..) | Step::Compared(..) => {}
     };
     fetching(session, async || catalog.gather(&request, &mut tell).await)

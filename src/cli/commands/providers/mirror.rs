@@ -151,7 +151,7 @@ fn consistent(lock: &LockFile, wanted: &BTreeMap<Provider, Constraints>) -> Resu
 
 fn tell(session: &Session, step: &Step<'_>) {
     session.ui.line(match step {
-        Step::Downloading(overall) => return downloads::show(session, *overall),
+        Step::Downloading(overall) => return downloads::show(session, overall),
         Step::Selected(provider, version, constraints, from_lock) => {
             let why = match (from_lock, constraints.is_any()) {
                 (true, _) => "to match dependency lock file".to_owned(),

@@ -10,6 +10,7 @@ use testing::events::{Left, Outcome, objects};
 use testing::suite::SuiteResult;
 use testing::{Event, Performed, Status, View};
 
+use crate::area::Line;
 use crate::ui::{Style, Ui};
 use crate::views::{self, diagnostics};
 
@@ -73,16 +74,13 @@ impl Human {
         self.ui.flush();
     }
 
-    /// Whether somebody watches on a terminal, beside which nothing else sees what is shown.
+    /// Whether a person watches on a terminal: what is shown there goes nowhere else.
     fn is_live(&self) -> bool {
         self.ui.is_terminal() && !self.ui.plain
     }
 
     /// Says which runs are going on, until something else is written.
     fn going(&self, live: &Live) {
-        if !self.is_live() || live.going.is_empty() {
-            return;
-        }
         let one = |(name, time): &(String, Duration)| match time.as_secs() {
             0 => name.clone(),
             s => format!("{name} ({s}s)"),
@@ -92,9 +90,10 @@ impl Human {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        // An empty text takes away what was there.
-        self.ui.out("");
-        self.ui.passing(&format!("  running {}{more}", named.join(", ")));
+        if !named.is_empty() {
+            self.ui
+                .area(&[Line::part(format!("  running {}{more}", named.join(", ")))]);
+        }
     }
 
     fn slowest(&self, live: &mut Live) {
