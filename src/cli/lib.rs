@@ -36,6 +36,7 @@ mod tested;
 mod ui;
 mod verb;
 mod views;
+mod watch;
 mod workdir;
 
 use std::ffi::OsString;
