@@ -40,6 +40,7 @@ mod line;
 mod login;
 mod logs;
 mod own;
+mod suggestions;
 
 use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
@@ -94,6 +95,7 @@ fn main() -> ExitCode {
         .chain(line::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)
+        .chain(suggestions::TESTS)
         .chain(backend::TESTS);
     for (name, test) in all {
         trials.push(Trial::test(*name, move || {
