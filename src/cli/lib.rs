@@ -37,6 +37,7 @@ mod tested;
 mod ui;
 mod verb;
 mod views;
+mod watch;
 mod workdir;
 
 use std::ffi::OsString;

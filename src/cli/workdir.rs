@@ -76,9 +76,15 @@ pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
     )
 }
 
-/// Reads the configuration in the working directory with its query files, as far as it can be understood.
-pub fn read_with_queries(session: &Session) -> (Project, Diagnostics) {
-    let (loaded, mut problems) = load_by(session, ".", config::load_with_queries);
+/// Reads the configuration in the working directory from these files, as far as it can be understood; with its query files if
+/// `queries` is set.
+pub fn read_from(session: &Session, files: &dyn FileSource, queries: bool) -> (Project, Diagnostics) {
+    let load = if queries {
+        config::load_with_queries
+    } else {
+        config::load
+    };
+    let (loaded, mut problems) = load_by(session, files, ".", load);
     problems.extend(loaded.diagnostics);
     (
         Project {
@@ -92,21 +98,22 @@ pub fn read_with_queries(session: &Session) -> (Project, Diagnostics) {
 /// Reads the configuration in the working directory for tests: provider configurations may be missing, and values of variables
 /// that it does not declare.
 pub fn load_for_tests(session: &Session) -> (Loaded, Diagnostics) {
-    load_by(session, ".", config::load_for_tests)
+    load_by(session, &Disk, ".", config::load_for_tests)
 }
 
 /// Reads the configuration in the working directory to install what it needs, with what is missing of it.
 pub fn load_for_installation(session: &Session) -> (Loaded, Diagnostics) {
-    load_by(session, ".", config::load_for_installation)
+    load_by(session, &Disk, ".", config::load_for_installation)
 }
 
 /// Reads the configuration in a directory, with what is missing of it. The second part is about the manifest.
 fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
-    load_by(session, dir, config::load)
+    load_by(session, &Disk, dir, config::load)
 }
 
 fn load_by(
     session: &Session,
+    files: &dyn FileSource,
     dir: &str,
     load: fn(&dyn FileSource, &str, &LoadOptions<'_>) -> Loaded,
 ) -> (Loaded, Diagnostics) {
@@ -120,7 +127,7 @@ fn load_by(
     };
     let environment = session.env.variables();
     let options = load_options(session, &manifest, &environment);
-    (load(&Disk, dir, &options), problems)
+    (load(files, dir, &options), problems)
 }
 
 /// How the configuration of the working directory is loaded: its const variables have the values that flags, files and the

@@ -15,7 +15,7 @@ use lang::functions::CallError;
 use lang::functions::provider::{Parameter, Signature};
 use lang::scope::{FunctionSettings, Reference, Scope};
 use syntax::ast::Expr;
-use syntax::content::{did_you_mean, suggest};
+use syntax::content::{Near, hint, near};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode;
@@ -351,17 +351,24 @@ fn error(reference: &Reference, summary: &str, detail: String) -> Diagnostics {
     Diagnostic::error(summary, detail).at(&reference.range).into()
 }
 
+fn misspelt(reference: &Reference, summary: &str, detail: String, name: &str, near: Option<&Near>) -> Diagnostics {
+    let problem = Diagnostic::error(summary, detail).at(&reference.range);
+    problem.misspelt(name, &reference.range, near).into()
+}
+
 impl Scope for EarlyModule<'_> {
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
         let module = self.module;
         match &reference.subject {
             Referenceable::Variable(name) => {
                 let Some(variable) = module.variables.get(name) else {
-                    let hint = suggest(name, module.variables.keys().map(|n| &**n));
-                    return Err(error(
+                    let near = near(name, module.variables.keys().map(|n| &**n));
+                    return Err(misspelt(
                         reference,
                         "Reference to undeclared input variable",
-                        format!("The module has no variable \"{name}\".{}", did_you_mean(hint)),
+                        format!("The module has no variable \"{name}\".{}", hint(near.as_ref())),
+                        name,
+                        near.as_ref(),
                     ));
                 };
                 let known = self.values.get(name).filter(|_| variable.is_const).cloned();
@@ -370,11 +377,13 @@ impl Scope for EarlyModule<'_> {
             }
             Referenceable::Local(name) => {
                 if !module.locals.contains_key(name) {
-                    let hint = suggest(name, module.locals.keys().map(|n| &**n));
-                    return Err(error(
+                    let near = near(name, module.locals.keys().map(|n| &**n));
+                    return Err(misspelt(
                         reference,
                         "Reference to undeclared local value",
-                        format!("The module has no local value \"{name}\".{}", did_you_mean(hint)),
+                        format!("The module has no local value \"{name}\".{}", hint(near.as_ref())),
+                        name,
+                        near.as_ref(),
                     ));
                 }
                 let locals = self.locals();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use files::io_reason;
-use syntax::content::{did_you_mean, suggest};
+use syntax::content;
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
 
 use crate::early::{ConstValues, EarlyModule};
@@ -642,18 +642,8 @@ fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostic
                 continue;
             }
             let names = module.variables.keys().map(|n| &**n);
-            let hint = suggest(&attribute.name, names.chain(decode::MODULE_ARGUMENTS.iter().copied()));
-            diagnostics.push(
-                Diagnostic::error(
-                    "Unsupported argument",
-                    format!(
-                        "An argument named \"{}\" is not expected here.{}",
-                        attribute.name,
-                        did_you_mean(hint)
-                    ),
-                )
-                .at(&attribute.name_range),
-            );
+            let near = content::near(&attribute.name, names.chain(decode::MODULE_ARGUMENTS.iter().copied()));
+            diagnostics.push(content::unsupported_argument(attribute, near.as_ref()));
         }
     }
     for block in &call.inputs.blocks {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, LocalProviderConfig, Provider};
+use syntax::content::near;
 use syntax::{Diagnostic, Diagnostics, Range};
 
 /// The summary of the problem that there is no provider configuration for something.
@@ -351,16 +352,21 @@ fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &m
                 .get(&reference.config.name)
                 .is_some_and(|r| r.configuration_aliases.iter().any(|a| a.config == reference.config));
         if !expected {
+            let written = reference.config.to_string();
+            let known: Vec<String> = module.provider_configs.keys().map(ToString::to_string).collect();
+            let near = near(&written, known.iter().map(String::as_str));
             diagnostics.push(
                 Diagnostic::error(
                     NOT_PRESENT,
                     format!(
                         "There is no provider configuration {} in this module: neither a provider block with that alias, nor an \
-                         entry in configuration_aliases through which a caller could hand one over.",
-                        reference.config
+                         entry in configuration_aliases through which a caller could hand one over.{}",
+                        reference.config,
+                        near.as_ref().map_or_else(String::new, |near| format!(" Did you mean {}?", near.name))
                     ),
                 )
                 .at(&reference.range)
+                .misspelt(&written, &reference.range, near.as_ref())
                 .about(address),
             );
         }

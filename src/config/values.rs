@@ -14,6 +14,7 @@ use cty::Value;
 use files::io_reason;
 use lang::eval::describe_convert_error;
 use syntax::ast::Expr;
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range, SourceMap, json};
 
 use crate::decode::parts;
@@ -385,6 +386,7 @@ impl Collector<'_> {
 const UNDECLARED_IN_FULL: usize = 2;
 
 fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnostics: &mut Diagnostics) {
+    let near = |name: &str| did_you_mean(suggest(name, module.variables.keys().map(|n| &**n)));
     let mut in_files = 0;
     for (name, given) in given.iter().filter(|(name, _)| !module.variables.contains_key(*name)) {
         match &given.source {
@@ -392,7 +394,8 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
                 "Value for undeclared variable",
                 format!(
                     "The variable \"{name}\" was given a value on the command line, but the root module declares no variable of \
-                     that name. Add a \"variable\" block for it, or leave the option out."
+                     that name. Add a \"variable\" block for it, or leave the option out.{}",
+                    near(name)
                 ),
             )),
             ValueSource::File(range) => {
@@ -403,8 +406,9 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
                         format!(
                             "The file {} has a value for \"{name}\", but the root module declares no variable of that name. Add a \
                              \"variable\" block for it, or remove the value. Values that several configurations share can be given as \
-                             environment variables TF_VAR_…, which may be undeclared.",
-                            range.file
+                             environment variables TF_VAR_…, which may be undeclared.{}",
+                            range.file,
+                            near(name)
                         ),
                     ));
                 }

@@ -10,7 +10,7 @@ use lang::eval::Context;
 use provider::Schemas;
 use schema::Schema;
 use syntax::ast::Body;
-use syntax::content::{did_you_mean, suggest};
+use syntax::content::{hint, near};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::eval::{Evaluator, ModuleScope, Reported};
@@ -41,6 +41,7 @@ pub fn resource_schema<'s>(
         Mode::List => false,
         _ => p.resources.contains_key(&resource.ty),
     });
+    let near = near(&resource.ty, known.into_iter().map(|n| &**n)).filter(|_| !other_mode);
     let hint = if other_mode {
         let other = if resource.mode == Mode::Managed {
             "data source"
@@ -49,7 +50,7 @@ pub fn resource_schema<'s>(
         };
         format!("\n\nDid you intend to use the {other} \"{}\"?", resource.ty)
     } else {
-        did_you_mean(suggest(&resource.ty, known.into_iter().map(|n| &**n)))
+        hint(near.as_ref())
     };
     let diagnostic = Diagnostic::error(
         kind,
@@ -60,7 +61,7 @@ pub fn resource_schema<'s>(
         ),
     );
     Err(match range {
-        Some(range) => diagnostic.at(range).into(),
+        Some(range) => diagnostic.at(range).misspelt(&resource.ty, range, near.as_ref()).into(),
         None => diagnostic.into(),
     })
 }

@@ -3,7 +3,7 @@
 use addrs::{Referenceable, Resource};
 use cty::{Type, Value};
 use syntax::ast::TraversalStep;
-use syntax::content::{did_you_mean, suggest};
+use syntax::content::{hint, near};
 use syntax::{Diagnostic, Range};
 
 use crate::eval::apply_steps;
@@ -104,12 +104,13 @@ pub fn block_steps(schema: &BlockSchema, steps: &[TraversalStep]) -> Result<(), 
             },
         };
     }
-    let hint = suggest(name, schema.attributes.keys().chain(schema.blocks.keys()).map(|k| &**k));
+    let near = near(name, schema.attributes.keys().chain(schema.blocks.keys()).map(|k| &**k));
     Err(Diagnostic::error(
         "Unsupported attribute",
-        format!("The schema of this object has no \"{name}\".{}", did_you_mean(hint)),
+        format!("The schema of this object has no \"{name}\".{}", hint(near.as_ref())),
     )
-    .at(range))
+    .at(range)
+    .misspelt(name, range, near.as_ref()))
 }
 
 /// Checks steps into blocks that form a list. Which keys there are only evaluation knows.

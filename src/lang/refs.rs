@@ -5,7 +5,7 @@ use std::sync::Arc;
 use addrs::{Action, InstanceKey, Mode, Referenceable, Resource};
 use cty::Value;
 use syntax::ast::{Body, Expr, ObjectKey, TemplatePart, Traversal, TraversalStep};
-use syntax::{Diagnostic, Diagnostics, Range};
+use syntax::{Diagnostic, Diagnostics, Edit, Range};
 
 pub use crate::scope::Reference;
 use schema::BlockSchema;
@@ -204,10 +204,17 @@ fn resource(traversal: &Traversal, mode: Mode, ty: Arc<str>, steps: &[TraversalS
             remaining: steps[1..].to_vec(),
         }),
         Some(other) => Err(Diagnostic::error("Invalid reference", detail).at(other.range())),
-        None => Err(
-            Diagnostic::error("Invalid reference", format!("{detail}{}", meant(traversal, mode)))
-                .at(&traversal.root_range),
-        ),
+        None => {
+            let problem = Diagnostic::error("Invalid reference", format!("{detail}{}", meant(traversal, mode)))
+                .at(&traversal.root_range);
+            let word = traversal.root.to_lowercase();
+            Err(match &*word {
+                "true" | "false" | "null" if mode == Mode::Managed => {
+                    problem.mended_by(Edit::word(&traversal.root_range, &traversal.root, word))
+                }
+                _ => problem,
+            })
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cty::types::{ObjectAttribute, ObjectType};
 use cty::{Defaults, Type};
 use syntax::ast::{Call, Expr, ObjectKey};
-use syntax::content::{did_you_mean, suggest};
-use syntax::{Diagnostic, Diagnostics, Range};
+use syntax::content::{Near, hint, near};
+use syntax::{Diagnostic, Diagnostics, Edit, Range};
 
 use crate::eval::{Context, describe_convert_error, evaluate};
 use crate::scope::Constant;
@@ -72,7 +72,7 @@ pub fn variable_type(expr: &Expr) -> (Type, Defaults, Diagnostics) {
         )
     };
     let problem = match &*text {
-        "string" => quoted("string"),
+        "string" => quoted("string").mended_by(Edit::stretch(expr.range(), "string")),
         "list" => quoted("list(string)"),
         "map" => quoted("map(string)"),
         _ => Diagnostic::error(
@@ -95,6 +95,20 @@ impl Reader {
                 .at(at)
                 .within(within),
         );
+        (Type::Dynamic, Defaults::default())
+    }
+
+    fn misspelt(
+        &mut self,
+        detail: String,
+        word: &str,
+        at: &Range,
+        within: &Range,
+        near: Option<&Near>,
+    ) -> (Type, Defaults) {
+        let problem = Diagnostic::error("Invalid type specification", detail);
+        self.diagnostics
+            .push(problem.at(at).within(within).misspelt(word, at, near));
         (Type::Dynamic, Defaults::default())
     }
 
@@ -138,14 +152,12 @@ impl Reader {
                     );
                 }
                 _ => {
-                    return self.invalid(
-                        format!(
-                            "The keyword \"{word}\" is not a valid type specification.{}",
-                            did_you_mean(suggest(word, TYPES.iter().chain(CONSTRUCTORS).copied()))
-                        ),
-                        range,
-                        range,
+                    let near = near(word, TYPES.iter().chain(CONSTRUCTORS).copied());
+                    let detail = format!(
+                        "The keyword \"{word}\" is not a valid type specification.{}",
+                        hint(near.as_ref())
                     );
+                    return self.misspelt(detail, word, range, range, near.as_ref());
                 }
             };
             return (ty, Defaults::default());
@@ -182,14 +194,12 @@ impl Reader {
             }
             "list" | "set" | "map" | "object" | "tuple" => {}
             _ => {
-                return self.invalid(
-                    format!(
-                        "The keyword \"{name}\" is not a valid type constructor.{}",
-                        did_you_mean(suggest(name, CONSTRUCTORS.iter().copied()))
-                    ),
-                    &call.name_range,
-                    &call.range,
+                let near = near(name, CONSTRUCTORS.iter().copied());
+                let detail = format!(
+                    "The keyword \"{name}\" is not a valid type constructor.{}",
+                    hint(near.as_ref())
                 );
+                return self.misspelt(detail, name, &call.name_range, &call.range, near.as_ref());
             }
         }
         let [arg] = call.args.as_slice() else {

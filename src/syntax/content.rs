@@ -1,7 +1,8 @@
 //! Reading a body against a list of expected attributes and blocks.
 
 use crate::ast::{Attribute, Block, Body, Expr};
-use crate::{Diagnostic, Diagnostics, json};
+use crate::edit::Edit;
+use crate::{Diagnostic, Diagnostics, Range, json};
 
 /// What a body may contain, for the blocks whose content the language itself fixes.
 #[derive(Clone, Copy, Debug)]
@@ -128,33 +129,92 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
             diagnostics.push(json::extraneous(attribute, expected));
             continue;
         }
-        let detail = if spec.blocks.iter().any(|(ty, _)| *ty == name) {
-            format!(
-                "\"{name}\" is a block type here, not an argument: remove the equals sign and write its content in \
-                 braces."
-            )
-        } else {
-            let hint = suggest(name, spec.attributes.iter().map(|(n, _)| *n));
-            format!(
-                "An argument named \"{name}\" is not expected here.{}",
-                did_you_mean(hint)
-            )
-        };
-        diagnostics.push(Diagnostic::error("Unsupported argument", detail).at(&attribute.name_range));
+        if spec.blocks.iter().any(|(ty, _)| *ty == name) {
+            diagnostics.push(block_as_argument(attribute));
+            continue;
+        }
+        let near = near(name, spec.attributes.iter().map(|(n, _)| *n));
+        diagnostics.push(unsupported_argument(attribute, near.as_ref()));
     }
     for block in &content.other_blocks {
         let ty = &*block.ty;
-        let detail = if spec.attributes.iter().any(|(n, _)| *n == ty) {
-            format!(
-                "\"{ty}\" is an argument here, not a block type: put an equals sign between the name and the value."
-            )
-        } else {
-            let hint = suggest(ty, spec.blocks.iter().map(|(t, _)| *t));
-            format!("Blocks of type \"{ty}\" are not expected here.{}", did_you_mean(hint))
-        };
-        diagnostics.push(Diagnostic::error("Unsupported block type", detail).at(&block.type_range));
+        if spec.attributes.iter().any(|(n, _)| *n == ty) {
+            diagnostics.push(argument_as_block(
+                ty,
+                &block.type_range,
+                &block.open,
+                block.labels.is_empty(),
+            ));
+            continue;
+        }
+        let near = near(ty, spec.blocks.iter().map(|(t, _)| *t));
+        diagnostics.push(unsupported_block(ty, &block.type_range, near.as_ref()));
     }
     content
+}
+
+/// The error for an argument that is not expected, with the name that was probably meant.
+#[must_use]
+pub fn unsupported_argument(attribute: &Attribute, near: Option<&Near>) -> Diagnostic {
+    let name = &*attribute.name;
+    Diagnostic::error(
+        "Unsupported argument",
+        format!("An argument named \"{name}\" is not expected here.{}", hint(near)),
+    )
+    .at(&attribute.name_range)
+    .misspelt(name, &attribute.name_range, near)
+}
+
+/// The error for an argument that should be a block.
+#[must_use]
+pub fn block_as_argument(attribute: &Attribute) -> Diagnostic {
+    let name = &*attribute.name;
+    let problem = Diagnostic::error(
+        "Unsupported argument",
+        format!(
+            "\"{name}\" is a block type here, not an argument: remove the equals sign and write its content in braces."
+        ),
+    )
+    .at(&attribute.name_range);
+    match &attribute.expr {
+        Expr::Object { range, .. } => {
+            let before = Range {
+                end: range.start,
+                ..attribute.name_range.clone()
+            };
+            problem.mended_by(Edit::stretch(&before, format!("{name} ")))
+        }
+        _ => problem,
+    }
+}
+
+/// The error for a type of block that is not expected, with the one that was probably meant.
+#[must_use]
+pub fn unsupported_block(ty: &str, range: &Range, near: Option<&Near>) -> Diagnostic {
+    Diagnostic::error(
+        "Unsupported block type",
+        format!("Blocks of type \"{ty}\" are not expected here.{}", hint(near)),
+    )
+    .at(range)
+    .misspelt(ty, range, near)
+}
+
+/// The error for a block that should be an argument; `open` is its brace.
+#[must_use]
+pub fn argument_as_block(ty: &str, range: &Range, open: &Range, is_bare: bool) -> Diagnostic {
+    let problem = Diagnostic::error(
+        "Unsupported block type",
+        format!("\"{ty}\" is an argument here, not a block type: put an equals sign between the name and the value."),
+    )
+    .at(range);
+    let before = Range {
+        end: open.start,
+        ..range.clone()
+    };
+    match is_bare {
+        true => problem.mended_by(Edit::stretch(&before, format!("{ty} = "))),
+        false => problem,
+    }
 }
 
 /// How many labels a block has, and what they are.
@@ -174,14 +234,82 @@ pub fn did_you_mean(hint: Option<&str>) -> String {
 
 /// The candidate nearest to what was written, if one is near enough to be a likely typing error.
 pub fn suggest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    nearest(misspelt, candidates).map(|(name, _)| name)
+}
+
+/// The name nearest to a misspelt one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Near {
+    /// The name.
+    pub name: String,
+    /// Whether no other name is near, and the difference is a slip of the keyboard.
+    pub is_certain: bool,
+}
+
+impl Near {
+    /// The change that puts this name in the place of the misspelt one in a stretch, if it is certain.
+    #[must_use]
+    pub fn edit(&self, misspelt: &str, range: &Range) -> Option<Edit> {
+        self.is_certain.then(|| Edit::word(range, misspelt, &*self.name))
+    }
+}
+
+/// As [`suggest`], with whether the name is certain enough to replace the misspelt one.
+pub fn near<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<Near> {
+    nearest(misspelt, candidates).map(|(name, is_only)| Near {
+        name: name.to_owned(),
+        is_certain: is_only && is_slip(misspelt, name),
+    })
+}
+
+/// ` Did you mean "x"?`, or nothing.
+#[must_use]
+pub fn hint(near: Option<&Near>) -> String {
+    did_you_mean(near.map(|near| &*near.name))
+}
+
+/// The nearest candidate, and whether it is the only one that is near.
+fn nearest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<(&'c str, bool)> {
     let length = misspelt.chars().count();
-    candidates
-        .into_iter()
-        .filter(|c| c.chars().count().abs_diff(length) < 3)
-        .map(|c| (edit_distance(misspelt, c), c))
-        .filter(|(d, _)| *d < 3)
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, c)| c)
+    let mut best: Option<(usize, &str, bool)> = None;
+    for candidate in candidates {
+        if candidate.chars().count().abs_diff(length) >= 3 {
+            continue;
+        }
+        let distance = edit_distance(misspelt, candidate);
+        best = match best {
+            _ if distance >= 3 => best,
+            None => Some((distance, candidate, true)),
+            Some((_, name, _)) if name == candidate => best,
+            Some((least, _, _)) if distance < least => Some((distance, candidate, false)),
+            Some((least, name, _)) => Some((least, name, false)),
+        };
+    }
+    best.map(|(_, name, is_only)| (name, is_only))
+}
+
+/// Whether two names differ by a slip of the keyboard: one change in each three characters at most, where two neighbours that
+/// changed places are one change. Names that differ by their digits only are different names.
+fn is_slip(misspelt: &str, name: &str) -> bool {
+    let letters = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+    if letters(misspelt) == letters(name) {
+        return false;
+    }
+    let changes = match swaps_neighbours(misspelt, name) {
+        true => 1,
+        false => edit_distance(misspelt, name),
+    };
+    changes * 3 <= misspelt.chars().count()
+}
+
+/// Whether the names are the same but for two neighbours that changed places.
+fn swaps_neighbours(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let differ: Vec<usize> = (0..a.len()).filter(|i| a.get(*i) != b.get(*i)).collect();
+    match differ.as_slice() {
+        [i, j] if a.len() == b.len() && i + 1 == *j => a.get(*i) == b.get(*j) && a.get(*j) == b.get(*i),
+        _ => false,
+    }
 }
 
 /// The number of insertions, deletions and replacements between two words.
@@ -208,5 +336,18 @@ mod tests {
     fn the_nearest_name_is_suggested() {
         assert_eq!(suggest("tpye", ["name", "type"]), Some("type"));
         assert_eq!(suggest("zzz", ["name", "type"]), None);
+    }
+
+    #[test]
+    fn a_name_is_certain_only_if_it_is_alone_and_a_slip() {
+        let certain = |misspelt, names: &[&'static str]| near(misspelt, names.iter().copied()).map(|n| n.is_certain);
+        assert_eq!(certain("tpye", &["name", "type"]), Some(true));
+        assert_eq!(certain("conten", &["content", "filename"]), Some(true));
+        assert_eq!(certain("filename", &["content", "content"]), None);
+        assert_eq!(certain("typ", &["type", "type"]), Some(true));
+        // Two names are near, the change is half of the name, or another number is a name of its own.
+        assert_eq!(certain("subnet", &["subnets", "subnet_a"]), Some(false));
+        assert_eq!(certain("ip", &["id"]), Some(false));
+        assert_eq!(certain("zone1", &["zone2"]), Some(false));
     }
 }

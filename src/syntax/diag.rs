@@ -6,6 +6,8 @@ use std::ops::{Deref, DerefMut};
 use cty::Type;
 
 use crate::Range;
+use crate::content::Near;
+use crate::edit::Edit;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +45,8 @@ pub struct DiagnosticParts {
     pub condition_of: Option<String>,
     /// What the diagnostic is about beyond its text, for those that must treat it in a special way.
     pub extra: Extra,
+    /// The change of the source text that mends it, where only one correction is likely.
+    pub edit: Option<Edit>,
 }
 
 /// What an expression's evaluation saw, for display beside the source line.
@@ -123,6 +127,7 @@ impl Diagnostic {
             deprecation_origin: None,
             condition_of: None,
             extra: Extra::None,
+            edit: None,
         }))
     }
 
@@ -151,6 +156,20 @@ impl Diagnostic {
     #[must_use]
     pub fn about(mut self, address: impl fmt::Display) -> Diagnostic {
         self.address.get_or_insert_with(|| address.to_string());
+        self
+    }
+
+    /// With the change of the source text that mends it.
+    #[must_use]
+    pub fn mended_by(mut self, edit: Edit) -> Diagnostic {
+        self.edit = Some(edit);
+        self
+    }
+
+    /// With the change that replaces a misspelt name in this stretch, if it is certain which name was meant.
+    #[must_use]
+    pub fn misspelt(mut self, name: &str, range: &Range, near: Option<&Near>) -> Diagnostic {
+        self.edit = near.and_then(|near| near.edit(name, range));
         self
     }
 

@@ -471,13 +471,15 @@ impl Unpacking<'_> {
 /// What to say about a property of a body that is neither an argument nor a block of it.
 #[must_use]
 pub fn extraneous<'c>(attribute: &Attribute, expected: impl IntoIterator<Item = &'c str>) -> Diagnostic {
-    let hint = crate::content::did_you_mean(crate::content::suggest(&attribute.name, expected));
+    let near = crate::content::near(&attribute.name, expected);
+    let hint = crate::content::hint(near.as_ref());
     Diagnostic::error(
         "Extraneous JSON object property",
         format!("No argument or block type is named \"{}\".{hint}", attribute.name),
     )
     .at(&attribute.name_range)
     .within(&attribute.range)
+    .misspelt(&attribute.name, &attribute.name_range, near.as_ref())
 }
 
 #[cfg(test)]

@@ -7,11 +7,12 @@
 //! Where to begin: [`source`] (positions), [`diag`] (the diagnostics of all crates), [`ast`] (the
 //! tree), then [`token`], [`lexer`] and [`parser`]. [`mod@format`] writes the tokens back in their canonical form;
 //! [`mod@write`] writes values. [`json`] reads the JSON syntax into the same tree. [`content`] reads a body against a
-//! list of expected attributes and blocks.
+//! list of expected attributes and blocks. [`edit`] is how a diagnostic says what would mend it.
 
 pub mod ast;
 pub mod content;
 pub mod diag;
+pub mod edit;
 pub mod format;
 pub mod json;
 pub mod lexer;
@@ -21,5 +22,6 @@ pub mod token;
 pub mod write;
 
 pub use diag::{Diagnostic, DiagnosticParts, Diagnostics, Severity};
+pub use edit::Edit;
 pub use parser::{parse_expression, parse_file, parse_template, parse_traversal};
 pub use source::{Pos, Range, SourceMap};

@@ -30,7 +30,7 @@ use cty::{Number, Value};
 use crate::ast::{Body, Expr, Traversal};
 use crate::lexer;
 use crate::token::{TokenKind, Tokens};
-use crate::{Diagnostic, Diagnostics, Pos, Range};
+use crate::{Diagnostic, Diagnostics, Edit, Pos, Range};
 
 /// How deep things may stand inside each other. Far more than configurations have, and small enough for a thread's
 /// usual stack.
@@ -326,7 +326,11 @@ impl<'t> Parser<'t> {
                 return Abort;
             }
             let diagnostic = match self.tokens.kind(token) {
-                TokenKind::Invalid => text::invalid_token(self.text_of(token)).at(&self.range_of(token)),
+                TokenKind::Invalid => {
+                    let mut invalid = text::invalid_token(self.text_of(token)).at(&self.range_of(token));
+                    invalid.edit = hints::mend_quotes(self.tokens, token);
+                    invalid
+                }
                 _ => match hints::for_token(self.tokens, token) {
                     Some(hint) => {
                         let mut hinted = diagnostic;
@@ -339,6 +343,18 @@ impl<'t> Parser<'t> {
             self.diagnostics.push(diagnostic);
         }
         Abort
+    }
+
+    /// Reports an error with the edit that mends it, unless it is one that is not shown.
+    fn mended_by(&mut self, edit: Option<Edit>, report: impl FnOnce(&mut Self) -> Abort) -> Abort {
+        let before = self.diagnostics.len();
+        let abort = report(self);
+        if let Some(reported) = self.diagnostics.get_mut(before)
+            && reported.edit.is_none()
+        {
+            reported.edit = edit;
+        }
+        abort
     }
 
     /// Reports something after which the parser continues.

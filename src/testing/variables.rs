@@ -9,6 +9,7 @@ use config::{Config, Module, TestRun};
 use cty::Value;
 use lang::eval::{Context, evaluate};
 use lang::refs;
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::file::FileRun;
@@ -176,12 +177,13 @@ impl FileRun<'_> {
         let complete = !problems.has_errors();
         for (name, expr) in run.variables.iter().filter(|_| complete) {
             if !declared.contains_key(name) && !extra.contains_key(name) {
+                let hint = did_you_mean(suggest(name, declared.keys().map(|n| &**n)));
                 problems.push(
                     Diagnostic::warning(
                         "Value for undeclared variable",
                         format!(
                             "The module under test declares no variable \"{name}\", and no assertion of the run refers to it, so that \
-                             the value has no effect."
+                             the value has no effect.{hint}"
                         ),
                     )
                     .at(expr.range()),

@@ -41,6 +41,7 @@ mod live_area;
 mod login;
 mod logs;
 mod own;
+mod suggestions;
 
 use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
@@ -96,6 +97,7 @@ fn main() -> ExitCode {
         .chain(live_area::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)
+        .chain(suggestions::TESTS)
         .chain(backend::TESTS);
     for (name, test) in all {
         trials.push(Trial::test(*name, move || {

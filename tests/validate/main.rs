@@ -31,6 +31,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod fix;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -265,6 +267,29 @@ fn plan_reports_all(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
+/// `validate -fix` leaves fewer errors, or all files as they are.
+fn fix_makes_fewer_errors(case: &Case) -> Result<(), String> {
+    let errors = |w: &Workspace| {
+        let document = w.run(&["validate", "-json"]).json();
+        document["error_count"].as_u64().unwrap_or_default()
+    };
+    let w = workspace(case);
+    let before = errors(&w);
+    let fixed = w.run(&["validate", "-no-color", "-fix"]);
+    let after = errors(&w);
+    let read = |name: &str| std::fs::read_to_string(w.dir().join(name)).unwrap_or_default();
+    let changed = case
+        .files
+        .iter()
+        .any(|(name, text)| w.exists(name) && read(name) != *text);
+    let fits = if changed { after < before } else { after == before };
+    if fits {
+        Ok(())
+    } else {
+        Err(format!("{before} errors, then {after}\n{}", fixed.all()))
+    }
+}
+
 /// The recorded diagnostics, by case.
 fn recorded() -> BTreeMap<String, Vec<Value>> {
     let text = std::fs::read_to_string(here("recorded.json")).unwrap_or_else(|_| "{}".to_owned());
@@ -320,6 +345,18 @@ fn main() {
     let golden = golden(&several);
     let recorded = recorded();
     let mut trials: Vec<Trial> = Vec::new();
+    for (name, test) in fix::TESTS {
+        trials.push(Trial::test(*name, move || {
+            test();
+            Ok(())
+        }));
+    }
+    for case in several.clone() {
+        let name = format!("{}/fix", case.name);
+        trials.push(Trial::test(name, move || {
+            fix_makes_fewer_errors(&case).map_err(Into::into)
+        }));
+    }
     for case in single {
         let expected = recorded.get(&case.name).cloned();
         trials.push(Trial::test(case.name.clone(), move || {

@@ -25,6 +25,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
 use rustyline::validate::Validator;
+use syntax::content::suggest;
 use syntax::token::TokenKind;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
@@ -216,11 +217,15 @@ fn with_operation(
     }
     session.show(&problems, sources);
     let scope = module.to_string();
+    let nodes = operation.project.config.nodes();
+    let modules: Vec<String> = nodes.iter().map(|node| node.path.to_string()).collect();
     let Some(console) = console.inside(module) else {
         operation.end_functions(&functions);
+        let near = suggest(&scope, modules.iter().map(String::as_str)).filter(|near| *near != scope);
+        let hint = near.map_or_else(String::new, |near| format!(" Did you mean {near}?"));
         return Ok(session.fail(
             "Module instance not found",
-            format!("There is no module instance {scope}, which the -scope option names, in the configuration."),
+            format!("There is no module instance {scope}, which the -scope option names, in the configuration.{hint}"),
         ));
     };
     let mut conversation = Conversation {

@@ -41,6 +41,10 @@ const EXAMPLES: Examples = &[
                 "-json",
                 "The same, with problems and their places for an editor or a CI job.",
             ),
+            (
+                "-fix -diff",
+                "Show how misspelt names and other slips would be mended. Without -diff they are.",
+            ),
         ],
     ),
     (

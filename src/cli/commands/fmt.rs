@@ -246,12 +246,7 @@ impl Formatter<'_> {
             self.session.ui.line(path);
         }
         if differs && self.write {
-            // A file that may not be written is not replaced either.
-            let written = OpenOptions::new()
-                .write(true)
-                .open(path)
-                .and_then(|_| files::replace(Path::new(path), &formatted, files::Policy::SHARED));
-            if let Err(e) = written {
+            if let Err(e) = rewrite(path, &formatted) {
                 return self.problem(
                     format!("Failed to write {path}"),
                     format!("{e}. The file is as it was."),
@@ -314,6 +309,14 @@ fn steps(path: &Path) -> Vec<Component<'_>> {
         }
     }
     out
+}
+
+/// Replaces a file of the configuration. One that may not be written is not replaced either.
+pub(super) fn rewrite(path: &str, contents: &[u8]) -> io::Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .and_then(|_| files::replace(Path::new(path), contents, files::Policy::SHARED))
 }
 
 fn is_handled(name: &str) -> bool {

@@ -9,6 +9,7 @@ use engine::graph::{self, Operation};
 use engine::plan::{Mode, Plan};
 use provider::Schemas;
 use state::State;
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::args::UsageError;
@@ -104,7 +105,10 @@ impl Kind {
             Some(other) => {
                 return Err(Diagnostic::error(
                     "Unsupported graph type",
-                    format!("The types are plan, plan-refresh-only, plan-destroy and apply, and not \"{other}\"."),
+                    format!(
+                        "The types are plan, plan-refresh-only, plan-destroy and apply, and not \"{other}\".{}",
+                        did_you_mean(suggest(other, ["plan", "plan-refresh-only", "plan-destroy", "apply"]))
+                    ),
                 ));
             }
         })
@@ -131,7 +135,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         other => {
             return Ok(session.fail(
                 "Unsupported graph format",
-                format!("The formats are dot, mermaid and html, and not \"{other}\"."),
+                format!(
+                    "The formats are dot, mermaid and html, and not \"{other}\".{}",
+                    did_you_mean(suggest(other, ["dot", "mermaid", "html"]))
+                ),
             ));
         }
     };

@@ -8,6 +8,7 @@ use config::files::Disk;
 use engine::inputs::PlanOptions;
 use state::journal::{Answers, Outcome};
 use syntax::SourceMap;
+use syntax::content::suggest;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -187,10 +188,18 @@ fn configuration(session: &Session, dir: &str) -> Result<Project, Status> {
 fn check_block(session: &Session, project: &Project, address: &AbsResourceInstance) -> Result<(), Status> {
     let module = address.module.module();
     if project.config.node(&module).is_none() {
+        let modules: Vec<String> = project
+            .config
+            .nodes()
+            .iter()
+            .map(|node| node.path.to_string())
+            .collect();
+        let near = suggest(&module.to_string(), modules.iter().map(String::as_str));
         return Err(session.fail(
             "Import to non-existent module",
             format!(
-                "There is no {module} in the configuration. Add a module block for it before anything is imported into it."
+                "There is no {module} in the configuration. Add a module block for it before anything is imported into it.{}",
+                near.map_or_else(String::new, |near| format!(" Did you mean {near}?"))
             ),
         ));
     }
@@ -204,11 +213,22 @@ fn check_block(session: &Session, project: &Project, address: &AbsResourceInstan
         format!("the configuration of {module}")
     };
     let containing = address.containing_resource();
+    let blocks = project
+        .config
+        .node(&module)
+        .into_iter()
+        .flat_map(|node| node.module.resources.keys());
+    let blocks: Vec<String> = blocks.map(ToString::to_string).collect();
+    let near = suggest(
+        &address.config().resource.to_string(),
+        blocks.iter().map(String::as_str),
+    );
+    let hint = near.map_or_else(String::new, |near| format!(" Did you mean {near}?"));
     session.show(
         &syntax::Diagnostic::error(
             format!("resource address \"{containing}\" does not exist in the configuration."),
             format!(
-                "What is imported needs a resource block first. Put one into {place}, for example:\n\nresource \"{ty}\" \
+                "What is imported needs a resource block first.{hint} Put one into {place}, for example:\n\nresource \"{ty}\" \
                  \"{name}\" {{\n  # (resource arguments)\n}}"
             ),
         )

@@ -413,7 +413,8 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     if parsed.path.is_empty() {
         if let Some(flag) = parsed.arguments.first().filter(|_| !parsed.help) {
             session.ui.err(format!(
-                "flag provided but not defined: {flag}\n\n{}",
+                "flag provided but not defined: {flag}{}\n\n{}",
+                overview::nearest_global(flag),
                 overview::general()
             ));
             return 1;

@@ -68,6 +68,15 @@ pub fn global_flags() -> impl Iterator<Item = (String, &'static str)> {
     })
 }
 
+/// `. Did you mean -chdir=?` for a misspelt option before the command; nothing if none is near.
+pub fn nearest_global(flag: &str) -> String {
+    let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let known: Vec<String> = global_flags().map(|(flag, _)| flag).collect();
+    let names = known.iter().map(|flag| flag.trim_matches(['-', '=']));
+    let near = suggest(name, names).and_then(|near| known.iter().find(|flag| flag.trim_matches(['-', '=']) == near));
+    near.map_or_else(String::new, |near| format!(". Did you mean {near}?"))
+}
+
 /// Two columns: names, and what they stand for.
 fn columns(indent: &str, rows: &[(&str, &str)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use addrs::Mode as ResourceMode;
+use config::files::Disk;
 use engine::inputs::{PlanOptions, QueryOptions};
 use engine::planner::Planning;
 
@@ -79,7 +80,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
              ends with .tfquery.hcl.",
         ));
     }
-    let (project, problems) = workdir::read_with_queries(session);
+    let (project, problems) = workdir::read_from(session, &Disk, true);
     if problems.has_errors() {
         session.show(&problems, &project.sources);
         return Ok(1);

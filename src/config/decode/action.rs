@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use addrs::{Provider, Referenceable};
 use syntax::ast::{Attribute, Block, Expr, Traversal};
-use syntax::content::BodySpec;
+use syntax::content::{BodySpec, hint, near};
 use syntax::{Diagnostic, Range};
 
 use super::{Decoder, address, parts};
@@ -144,12 +144,18 @@ impl Decoder<'_> {
             Some("taint") => ActionFailure::Taint,
             Some("continue") => ActionFailure::Continue,
             _ => {
+                let written = attribute.expr.as_keyword().unwrap_or_default();
+                let near = near(written, ["halt", "taint", "continue"]);
                 self.diagnostics.push(
                     Diagnostic::error(
                         "Invalid \"on_failure\" keyword",
-                        "The argument \"on_failure\" is one of the words halt, taint and continue.",
+                        format!(
+                            "The argument \"on_failure\" is one of the words halt, taint and continue.{}",
+                            hint(near.as_ref())
+                        ),
                     )
-                    .at(attribute.expr.range()),
+                    .at(attribute.expr.range())
+                    .misspelt(written, attribute.expr.range(), near.as_ref()),
                 );
                 ActionFailure::Halt
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use syntax::ast::{Block, Body, Expr};
-use syntax::content::BodySpec;
+use syntax::content::{BodySpec, hint, near};
 use syntax::{Diagnostic, Range};
 
 use super::{Decoder, parts};
@@ -40,7 +40,7 @@ impl Decoder<'_> {
                 Some("create") => ProvisionerWhen::Create,
                 Some("destroy") => ProvisionerWhen::Destroy,
                 _ => {
-                    self.invalid_keyword("when", "create or destroy", &expr);
+                    self.invalid_keyword("when", ["create", "destroy"], &expr);
                     ProvisionerWhen::Create
                 }
             },
@@ -51,7 +51,7 @@ impl Decoder<'_> {
                 Some("fail") => OnFailure::Fail,
                 Some("continue") => OnFailure::Continue,
                 _ => {
-                    self.invalid_keyword("on_failure", "continue or fail", &expr);
+                    self.invalid_keyword("on_failure", ["continue", "fail"], &expr);
                     OnFailure::Fail
                 }
             },
@@ -85,16 +85,24 @@ impl Decoder<'_> {
         })
     }
 
-    fn invalid_keyword(&mut self, argument: &str, words: &str, expr: &Expr) {
-        if !matches!(expr, Expr::Invalid { .. }) {
-            self.diagnostics.push(
-                Diagnostic::error(
-                    format!("Invalid \"{argument}\" keyword"),
-                    format!("The \"{argument}\" argument takes one of these keywords: {words}."),
-                )
-                .at(expr.range()),
-            );
+    fn invalid_keyword(&mut self, argument: &str, words: [&str; 2], expr: &Expr) {
+        if matches!(expr, Expr::Invalid { .. }) {
+            return;
         }
+        let written = expr.as_keyword().unwrap_or_default();
+        let near = near(written, words);
+        self.diagnostics.push(
+            Diagnostic::error(
+                format!("Invalid \"{argument}\" keyword"),
+                format!(
+                    "The \"{argument}\" argument takes one of these keywords: {}.{}",
+                    words.join(" or "),
+                    hint(near.as_ref())
+                ),
+            )
+            .at(expr.range())
+            .misspelt(written, expr.range(), near.as_ref()),
+        );
     }
 
     pub(super) fn connection(&mut self, block: Block) -> Connection {

@@ -4,7 +4,7 @@ use addrs::{Mode, Module, Referenceable};
 use config::ModuleNode;
 use lang::scope::Reference;
 use syntax::Diagnostic;
-use syntax::content::{did_you_mean, suggest};
+use syntax::content::{Near, hint, near};
 
 /// A limit for suggestions: comparing all names with all undeclared ones takes long where there are thousands of both.
 const MOST_COMPARED: usize = 1_000_000;
@@ -13,31 +13,33 @@ const MOST_COMPARED: usize = 1_000_000;
 /// suggestions.
 pub(crate) fn undeclared(config: &ModuleNode, reference: &Reference, compared: &mut usize) -> Option<Diagnostic> {
     let module = &config.module;
-    let (what, detail) = match &reference.subject {
+    let edit = |near: Option<Near>, name: &str| near.and_then(|near| near.edit(name, &reference.range));
+    let (what, detail, edit) = match &reference.subject {
         Referenceable::Variable(name) if !module.variables.contains_key(name) => {
             lost(config, name)?;
-            let hint = match near(name, module.variables.keys().map(|n| &**n), compared) {
-                Some(near) => did_you_mean(Some(&near)),
+            let near = nearest(name, module.variables.keys().map(|n| &**n), compared);
+            let hint = match &near {
+                Some(near) => hint(Some(near)),
                 None => format!(" To declare it, add variable \"{name}\" {{}} to this module."),
             };
             let detail = format!("This module has no input variable \"{name}\".{hint}");
-            ("input variable", detail)
+            ("input variable", detail, edit(near, name))
         }
         Referenceable::Local(name) if !module.locals.contains_key(name) => {
             lost(config, name)?;
-            let near = near(name, module.locals.keys().map(|n| &**n), compared);
-            let hint = did_you_mean(near.as_deref());
-            (
-                "local value",
-                format!("This module has no local value \"{name}\".{hint}"),
-            )
+            let near = nearest(name, module.locals.keys().map(|n| &**n), compared);
+            let hint = hint(near.as_ref());
+            let detail = format!("This module has no local value \"{name}\".{hint}");
+            ("local value", detail, edit(near, name))
         }
         Referenceable::Resource(resource)
         | Referenceable::ResourceInstance(addrs::ResourceInstance { resource, .. })
             if !module.resources.contains_key(resource) =>
         {
             lost(config, &resource.name)?;
-            ("resource", undeclared_resource(config, resource, compared))
+            let (detail, near) = undeclared_resource(config, resource, compared);
+            let written = format!("{}.{}", resource.ty, resource.name);
+            ("resource", detail, edit(near, &written))
         }
         Referenceable::Module(name)
         | Referenceable::ModuleInstance(name, _)
@@ -45,16 +47,17 @@ pub(crate) fn undeclared(config: &ModuleNode, reference: &Reference, compared: &
             if !module.module_calls.contains_key(name) =>
         {
             lost(config, name)?;
-            let near = near(name, module.module_calls.keys().map(|n| &**n), compared);
-            let hint = did_you_mean(near.as_deref());
+            let near = nearest(name, module.module_calls.keys().map(|n| &**n), compared);
+            let hint = hint(near.as_ref());
             let scope = module_name(&config.path);
             let detail = format!("No module call named \"{name}\" is declared in {scope}.{hint}");
-            ("module", detail)
+            ("module", detail, edit(near, name))
         }
         _ => return None,
     };
-    let summary = format!("Reference to undeclared {what}");
-    Some(Diagnostic::error(summary, detail).at(&reference.range))
+    let mut problem = Diagnostic::error(format!("Reference to undeclared {what}"), detail).at(&reference.range);
+    problem.edit = edit;
+    Some(problem)
 }
 
 /// `None` where a block that could not be read may declare the name.
@@ -72,15 +75,20 @@ fn module_name(path: &Module) -> String {
 }
 
 /// The declared name that is nearest to an undeclared one, up to a number of comparisons.
-fn near<'n>(name: &str, names: impl ExactSizeIterator<Item = &'n str>, compared: &mut usize) -> Option<String> {
+fn nearest<'n>(name: &str, names: impl ExactSizeIterator<Item = &'n str>, compared: &mut usize) -> Option<Near> {
     if *compared > MOST_COMPARED {
         return None;
     }
     *compared += names.len();
-    suggest(name, names).map(str::to_owned)
+    near(name, names)
 }
 
-fn undeclared_resource(config: &ModuleNode, resource: &addrs::Resource, compared: &mut usize) -> String {
+/// The detail of the error, and the declared resource that is nearest.
+fn undeclared_resource(
+    config: &ModuleNode,
+    resource: &addrs::Resource,
+    compared: &mut usize,
+) -> (String, Option<Near>) {
     let (what, a) = match resource.mode {
         Mode::Managed => ("managed resource", "A"),
         Mode::Data => ("data resource", "A"),
@@ -93,8 +101,9 @@ fn undeclared_resource(config: &ModuleNode, resource: &addrs::Resource, compared
         .filter(|r| r.address.mode == resource.mode && *compared <= MOST_COMPARED)
         .map(|r| format!("{}.{}", r.address.ty, r.address.name))
         .collect();
-    let hint = match near(&format!("{ty}.{name}"), candidates.iter().map(String::as_str), compared) {
-        Some(near) => format!(" Did you mean {near}?"),
+    let near = nearest(&format!("{ty}.{name}"), candidates.iter().map(String::as_str), compared);
+    let hint = match &near {
+        Some(near) => format!(" Did you mean {}?", near.name),
         None => {
             let mode = match resource.mode {
                 Mode::Managed => Mode::Data,
@@ -111,5 +120,6 @@ fn undeclared_resource(config: &ModuleNode, resource: &addrs::Resource, compared
         }
     };
     let scope = module_name(&config.path);
-    format!("{a} {what} \"{ty}\" \"{name}\" has not been declared in {scope}.{hint}")
+    let detail = format!("{a} {what} \"{ty}\" \"{name}\" has not been declared in {scope}.{hint}");
+    (detail, near)
 }

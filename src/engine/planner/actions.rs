@@ -8,6 +8,7 @@ use config::{ActionEvent, ActionRef, ActionTrigger, Config};
 use cty::Value;
 use lang::refs::references_in_body;
 use provider::Schemas;
+use syntax::content::suggest;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::{PlannedResource, Planner};
@@ -284,7 +285,19 @@ impl Planner<'_> {
         if let Some(target) = &self.spec.options.invoke {
             let address = target.config();
             if self.context.inputs.config.action(&address).is_none() {
-                let why = format!("The configuration has no {address}.");
+                let nodes = self.context.inputs.config.nodes();
+                let known: Vec<String> = nodes
+                    .iter()
+                    .flat_map(|node| {
+                        node.module
+                            .actions
+                            .keys()
+                            .map(|action| action.in_module(&node.path).to_string())
+                    })
+                    .collect();
+                let near = suggest(&address.to_string(), known.iter().map(String::as_str));
+                let hint = near.map_or_else(String::new, |near| format!(" Did you mean {near}?"));
+                let why = format!("The configuration has no {address}.{hint}");
                 problems.push(invoked_not_found(target, why));
             }
         }

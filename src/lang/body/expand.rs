@@ -67,7 +67,7 @@ impl Decoder {
                 }
                 continue;
             }
-            let Some(labelled) = self.labelled(&block.ty, &block.type_range, schema) else {
+            let Some(labelled) = self.labelled(&block.ty, &block.type_range, Some(block), schema) else {
                 continue;
             };
             let key = match (labelled, block.labels.as_slice()) {
@@ -108,15 +108,16 @@ impl Decoder {
         out
     }
 
-    /// Whether blocks of this type have a label; reports a type the schema does not know.
-    fn labelled(&mut self, ty: &str, range: &Range, schema: &BlockSchema) -> Option<bool> {
+    /// Whether blocks of this type have a label; reports a type the schema does not know. `block` is `None` for the type of a
+    /// dynamic block.
+    fn labelled(&mut self, ty: &str, range: &Range, block: Option<&Block>, schema: &BlockSchema) -> Option<bool> {
         if let Some(nested) = schema.blocks.get(ty) {
             return Some(nested.nesting == Nesting::Map);
         }
         if schema.attributes.get(ty).is_some_and(takes_blocks) {
             return Some(false);
         }
-        self.unsupported_block(ty, range, schema);
+        self.unsupported_block(ty, range, block, schema);
         None
     }
 
@@ -146,7 +147,7 @@ impl Decoder {
                 return Vec::new();
             }
         };
-        let Some(labelled) = self.labelled(&label.text, &label.range, schema) else {
+        let Some(labelled) = self.labelled(&label.text, &label.range, None, schema) else {
             return Vec::new();
         };
         let before = self.diagnostics.len();

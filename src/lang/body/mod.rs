@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use cty::types::{ObjectAttribute, ObjectType};
 use cty::{Type, Value};
-use syntax::ast::{Attribute, Body, Expr};
-use syntax::content::{self, did_you_mean, suggest};
+use syntax::ast::{Attribute, Block, Body, Expr};
+use syntax::content;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::eval::{Context, evaluate, with_expression};
@@ -134,18 +134,14 @@ impl Decoder {
                 continue;
             }
             let own = self.own_here();
-            let detail = if schema.blocks.contains_key(name) || own.blocks.contains(&name) {
-                format!(
-                    "\"{name}\" is a block type here, not an argument: remove the equals sign and write its content \
-                     in braces."
-                )
-            } else {
-                let names = schema.attributes.keys().map(|k| &**k);
-                let hint = did_you_mean(suggest(name, names.chain(own.attributes.iter().copied())));
-                format!("An argument named \"{name}\" is not expected here.{hint}")
-            };
+            if schema.blocks.contains_key(name) || own.blocks.contains(&name) {
+                self.diagnostics.push(content::block_as_argument(attribute));
+                continue;
+            }
+            let names = schema.attributes.keys().map(|k| &**k);
+            let near = content::near(name, names.chain(own.attributes.iter().copied()));
             self.diagnostics
-                .push(Diagnostic::error("Unsupported argument", detail).at(&attribute.name_range));
+                .push(content::unsupported_argument(attribute, near.as_ref()));
         }
     }
 
@@ -154,19 +150,20 @@ impl Decoder {
         if self.depth == 1 { self.own } else { Own::default() }
     }
 
-    fn unsupported_block(&mut self, ty: &str, range: &syntax::Range, schema: &BlockSchema) {
+    /// Reports a block that the schema does not have; `block` is `None` for the type of a dynamic block.
+    fn unsupported_block(&mut self, ty: &str, range: &syntax::Range, block: Option<&Block>, schema: &BlockSchema) {
         let own = self.own_here();
-        let detail = if schema.attributes.contains_key(ty) || own.attributes.contains(&ty) {
-            format!(
-                "\"{ty}\" is an argument here, not a block type: put an equals sign between the name and the value."
-            )
-        } else {
-            let names = schema.blocks.keys().map(|k| &**k);
-            let hint = did_you_mean(suggest(ty, names.chain(own.blocks.iter().copied())));
-            format!("Blocks of type \"{ty}\" are not expected here.{hint}")
-        };
+        if schema.attributes.contains_key(ty) || own.attributes.contains(&ty) {
+            let open = block.map_or(range, |block| &block.open);
+            let is_bare = block.is_some_and(|block| block.labels.is_empty());
+            self.diagnostics
+                .push(content::argument_as_block(ty, range, open, is_bare));
+            return;
+        }
+        let names = schema.blocks.keys().map(|k| &**k);
+        let near = content::near(ty, names.chain(own.blocks.iter().copied()));
         self.diagnostics
-            .push(Diagnostic::error("Unsupported block type", detail).at(range));
+            .push(content::unsupported_block(ty, range, near.as_ref()));
     }
 
     fn attribute(

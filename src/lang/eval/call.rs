@@ -378,16 +378,17 @@ fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
             ),
         ),
         None => {
-            let hint = syntax::content::suggest(name, functions::names().filter(|n| hidden != Some(*n)));
-            let hint = hint.filter(|_| hidden.is_none());
+            let near = syntax::content::near(name, functions::names().filter(|n| hidden != Some(*n)));
+            let near = near.filter(|_| hidden.is_none());
             Diagnostic::error(
                 "Call to unknown function",
                 format!(
                     "There is no function named \"{}\".{}",
                     call.name,
-                    syntax::content::did_you_mean(hint)
+                    syntax::content::hint(near.as_ref())
                 ),
             )
+            .misspelt(name, &call.name_range, near.as_ref())
         }
     };
     problem.at(&call.name_range).within(&call.range)

@@ -3,7 +3,7 @@
 use cty::ops::OpError;
 use cty::{Type, Value, ops};
 use syntax::ast::{Expr, Traversal, TraversalStep};
-use syntax::content::{did_you_mean, suggest};
+use syntax::content::{hint, near};
 use syntax::{Diagnostic, Range};
 
 use super::{Context, Evaluator};
@@ -103,30 +103,30 @@ pub fn apply_steps(value: Value, steps: &[TraversalStep]) -> Result<Value, Diagn
 
 /// The value of `object.name`.
 pub fn get_attribute(object: &Value, name: &str, range: &Range) -> Result<Value, Diagnostic> {
-    ops::get_attribute(object, name).map_err(|e| with_near(problem(&e, range), object, name))
+    ops::get_attribute(object, name).map_err(|e| with_near(problem(&e, range), object, name, range))
 }
 
 /// The value of `collection[key]`.
 pub fn get_index(collection: &Value, key: &Value, range: &Range) -> Result<Value, Diagnostic> {
     ops::index(collection, key).map_err(|e| match key.as_str() {
-        Some(name) if key.marks().is_empty() => with_near(problem(&e, range), collection, name),
+        Some(name) if key.marks().is_empty() => with_near(problem(&e, range), collection, name, range),
         _ => problem(&e, range),
     })
 }
 
 /// With the nearest of the names that an object or map has, if that is no secret.
-fn with_near(mut problem: Diagnostic, object: &Value, name: &str) -> Diagnostic {
+fn with_near(mut problem: Diagnostic, object: &Value, name: &str, range: &Range) -> Diagnostic {
     let (object, marks) = object.clone().unmark();
     let near = match object.ty() {
         _ if !marks.is_empty() => None,
-        Type::Object(ty) => suggest(name, ty.attributes().iter().map(|a| &*a.name)).map(str::to_owned),
+        Type::Object(ty) => near(name, ty.attributes().iter().map(|a| &*a.name)),
         Type::Map(_) => object
             .entries()
-            .and_then(|entries| suggest(name, entries.map(|(k, _)| &**k)).map(str::to_owned)),
+            .and_then(|entries| near(name, entries.map(|(k, _)| &**k))),
         _ => None,
     };
-    problem.detail.push_str(&did_you_mean(near.as_deref()));
-    problem
+    problem.detail.push_str(&hint(near.as_ref()));
+    problem.misspelt(name, range, near.as_ref())
 }
 
 fn problem(error: &OpError, range: &Range) -> Diagnostic {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ast::{Attribute, Block, Body, Label};
 use crate::token::TokenKind;
-use crate::{Diagnostic, Range};
+use crate::{Diagnostic, Edit, Range, lexer};
 
 use super::{Abort, Parsed, Parser};
 
@@ -98,7 +98,10 @@ impl Parser<'_> {
                     }
                 }
                 TokenKind::OpenQuote => {
-                    self.error("Invalid argument name", "Argument names must not be quoted.");
+                    let edit = self.unquoted_name();
+                    self.mended_by(edit, |parser| {
+                        parser.error("Invalid argument name", "Argument names must not be quoted.")
+                    });
                     self.skip_body_item(start);
                 }
                 _ => {
@@ -143,11 +146,16 @@ impl Parser<'_> {
                     // Where recovery left a broken value need not be its end.
                     _ if self.furthest_error != errors => self.skip_body_item(name),
                     TokenKind::Comma => {
-                        self.error_in(
-                            name,
-                            "Unexpected comma after argument",
-                            "In a block, each argument stands on its own line, with no comma after it.",
-                        );
+                        let comma = self.next();
+                        let is_last = self.is_last_of_line(comma);
+                        let edit = is_last.then(|| Edit::stretch(&self.range_of(comma), ""));
+                        self.mended_by(edit, |parser| {
+                            parser.error_in(
+                                name,
+                                "Unexpected comma after argument",
+                                "In a block, each argument stands on its own line, with no comma after it.",
+                            )
+                        });
                         self.skip_body_item(name);
                     }
                     _ => {
@@ -180,7 +188,40 @@ impl Parser<'_> {
         let range = self.range_of(name);
         let hint = super::hints::for_argument(self.tokens, name, self.next());
         let detail = hint.map_or_else(|| USE_EQUALS.to_owned(), |hint| format!("{NO_ITEM_DETAIL} {hint}"));
-        self.error_at(name, Diagnostic::error(NO_ITEM, detail).at(&range))
+        let mut problem = Diagnostic::error(NO_ITEM, detail).at(&range);
+        problem.edit = super::hints::mend_argument(self.tokens, name, self.next());
+        self.error_at(name, problem)
+    }
+
+    /// What mends an argument in a block that is read as a block of its own, because it has no equals sign.
+    fn missing_equals(&self, name: usize, labels: &[Label]) -> Option<Edit> {
+        let is_value = matches!(
+            self.peek(),
+            TokenKind::Newline | TokenKind::Eof | TokenKind::Dot | TokenKind::OpenParen
+        );
+        // The first level is the block itself: at the top of a file there are no arguments.
+        let is_argument = self.depth > 1 && labels.len() == 1 && is_value;
+        is_argument.then(|| Edit::stretch(&self.range_of(name), format!("{} =", self.text_of(name))))
+    }
+
+    /// What mends the name of an argument that stands in quotes, with the colon that follows it in JSON.
+    fn unquoted_name(&self) -> Option<Edit> {
+        let (open, close) = (self.next(), self.next() + 2);
+        let name = self.tokens.text(open + 1);
+        let is_name = lexer::is_name(name) && self.tokens.kind(close) == TokenKind::CloseQuote;
+        let (end, new) = match self.tokens.kind(close + 1) {
+            TokenKind::Colon => (close + 1, format!("{name} =")),
+            _ => (close, name.to_owned()),
+        };
+        is_name.then(|| Edit::stretch(&self.range_of(open).to(&self.range_of(end)), new))
+    }
+
+    fn is_last_of_line(&self, token: usize) -> bool {
+        let mut after = token + 1;
+        while self.tokens.kind(after) == TokenKind::Blank {
+            after += 1;
+        }
+        self.tokens.kind(after) == TokenKind::Eof || self.tokens.ends_line(after)
     }
 
     fn attribute(&mut self, name: usize) -> Parsed<Attribute> {
@@ -294,7 +335,8 @@ impl Parser<'_> {
                 }
                 _ => "After the type of a block come its labels, in quotes, and then \"{\".",
             };
-            return Err(self.error_in(name, NO_BLOCK, detail));
+            let edit = self.missing_equals(name, labels);
+            return Err(self.mended_by(edit, |parser| parser.error_in(name, NO_BLOCK, detail)));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Hints for forms of other languages: the form that this language has for each.
 
+use crate::Edit;
 use crate::token::{TokenKind, Tokens};
 
 /// What to add to an error that was found at this token.
@@ -51,6 +52,45 @@ pub(super) fn for_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Opt
         ),
         _ => None,
     }
+}
+
+/// What mends an argument whose equals sign is missing or another one.
+pub(super) fn mend_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Option<Edit> {
+    let end = match tokens.kind(next) {
+        TokenKind::Colon if tokens.kind(next + 1) == TokenKind::Assign => next + 1,
+        TokenKind::Colon | TokenKind::Equal => next,
+        // Nothing but the value of an argument begins so.
+        TokenKind::Number | TokenKind::OpenHeredoc => name,
+        // The label of a block.
+        TokenKind::Invalid => return mend_quotes(tokens, next),
+        _ => return None,
+    };
+    let written = tokens.range(name).to(&tokens.range(end));
+    Some(Edit::stretch(&written, format!("{} =", tokens.text(name))))
+}
+
+/// What mends a text between quotes that are none of this language, of which `open` is the first; the text must end in its line and
+/// mean itself.
+pub(super) fn mend_quotes(tokens: &Tokens<'_>, open: usize) -> Option<Edit> {
+    let closing: &[&str] = match tokens.text(open) {
+        "'" => &["'"],
+        "“" | "„" => &["”", "“"],
+        "‘" => &["’"],
+        _ => return None,
+    };
+    let mut text = String::new();
+    for token in open + 1..tokens.list.len() {
+        let part = tokens.text(token);
+        if closing.contains(&part) {
+            let whole = tokens.range(open).to(&tokens.range(token));
+            return Some(Edit::stretch(&whole, format!("\"{text}\"")));
+        }
+        if part.contains(['\n', '"', '\\', '$', '%', '\'', '‘', '“', '„']) {
+            return None;
+        }
+        text.push_str(part);
+    }
+    None
 }
 
 /// The last token before this one that means something.

@@ -9,6 +9,8 @@ mod install;
 mod line;
 mod live;
 
+use syntax::content::{did_you_mean, suggest};
+
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
@@ -82,9 +84,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         _ => None,
     };
     let Some(shell) = shell else {
+        let written = arguments.positional.first().map_or("", String::as_str);
+        let hint = did_you_mean(suggest(written, Shell::ALL.into_iter().map(Shell::name)));
         return Err(UsageError::new(
             "Invalid arguments",
-            "The completion command expects the name of one shell: bash, zsh or fish.",
+            format!("The completion command expects the name of one shell: bash, zsh or fish.{hint}"),
         ));
     };
     session.ui.out(shell.script());

@@ -1,6 +1,9 @@
 //! `state replace-provider`: assigns objects to another provider.
 
+use std::collections::BTreeSet;
+
 use addrs::{AbsResource, Provider};
+use syntax::content::suggest;
 
 use super::edit::{self, EditFlags};
 use crate::args::UsageError;
@@ -63,6 +66,14 @@ fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Re
     let resources: Vec<AbsResource> = state.resources_of(&from).cloned().collect();
     if resources.is_empty() {
         ui.line("No matching resources found.");
+        let used: BTreeSet<String> = state
+            .resources
+            .values()
+            .map(|stored| stored.provider.provider.to_string())
+            .collect();
+        if let Some(near) = suggest(&from.to_string(), used.iter().map(String::as_str)) {
+            ui.line(format!("Did you mean {near}?"));
+        }
         return Ok(opened.close(0));
     }
     ui.out(format!(

@@ -14,6 +14,7 @@ use config::{Config, test_files};
 use engine::stop::Stop;
 use lang::scope::Witness;
 use state::State;
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use testing::coverage::Coverage;
 use testing::suite::{self, SuiteResult};
@@ -320,9 +321,10 @@ fn execute(
 fn unknown_files(session: &Session, arguments: &Arguments, loaded: &Loaded) {
     let known = |name: &String| loaded.all.iter().any(|file| *file.file.name == **name);
     for name in arguments.filter.iter().filter(|name| !known(name)) {
+        let hint = did_you_mean(suggest(name, loaded.all.iter().map(|file| &*file.file.name)));
         let warning = Diagnostic::warning(
             "Unknown test file",
-            format!("The option -filter names \"{name}\", and there is no such test file."),
+            format!("The option -filter names \"{name}\", and there is no such test file.{hint}"),
         );
         session.show(&warning.into(), &SourceMap::default());
     }

@@ -1,80 +1,14 @@
-//! `-watch`: test files are run again when something changes that they depend on.
-//!
-//! Files are looked at a few times a second. A service of the system that tells of changes would cost less, but it knows nothing of
-//! changes on network file systems, of directories that are shared with a container, and its limits are often used up.
+//! `test -watch`: test files are run again when something changes that they depend on.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use config::files::clean;
-use engine::stop::Stop;
 use testing::SuiteFile;
 
-use super::{Arguments, Loaded, once};
-use crate::interrupt;
+use super::{Arguments, once};
 use crate::session::{Session, Status};
-
-/// How often files are looked at.
-const INTERVAL: Duration = Duration::from_millis(300);
-/// No more files are watched.
-const MOST: usize = 20_000;
-
-/// When files were changed the last time, and how long they are.
-type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
-
-/// The kinds of files that make up configurations and their tests, which no run should write.
-const CONFIGURATION: &[&str] = &[
-    ".tf",
-    ".tf.json",
-    ".tfvars",
-    ".tfvars.json",
-    ".tftest.hcl",
-    ".tftest.json",
-    ".tfmock.hcl",
-    ".tfmock.json",
-];
-
-fn is_configuration(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    CONFIGURATION.iter().any(|end| name.ends_with(end))
-}
-
-fn is_state(path: &Path) -> bool {
-    let name = path.to_string_lossy();
-    name.ends_with(".tfstate") || name.ends_with(".backup")
-}
-
-/// Looks at the files below the working directory and in these directories beside it.
-fn look(beside: &BTreeSet<PathBuf>) -> Snapshot {
-    let mut out = Snapshot::new();
-    let mut open: Vec<(PathBuf, bool)> = beside.iter().map(|dir| (dir.clone(), false)).collect();
-    open.push((PathBuf::from("."), true));
-    while let Some((dir, deep)) = open.pop() {
-        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
-            if out.len() >= MOST {
-                return out;
-            }
-            if entry.file_name().to_string_lossy().starts_with('.') {
-                continue;
-            }
-            let Ok(about) = entry.metadata() else { continue };
-            if about.is_dir() && deep {
-                open.push((entry.path(), true));
-            } else if about.is_file() && !is_state(&entry.path()) {
-                out.insert(entry.path(), (about.modified().ok(), about.len()));
-            }
-        }
-    }
-    out
-}
-
-/// The files that are not as they were.
-fn changes(before: &Snapshot, now: &Snapshot) -> BTreeSet<PathBuf> {
-    let changed = now.iter().filter(|(path, about)| before.get(*path) != Some(about));
-    let gone = before.keys().filter(|path| !now.contains_key(*path));
-    changed.map(|(path, _)| path).chain(gone).cloned().collect()
-}
+use crate::watch::{Watch, beside};
 
 /// The directories of a test file's modules.
 fn module_dirs(file: &SuiteFile) -> BTreeSet<String> {
@@ -101,70 +35,23 @@ fn affected(files: &[SuiteFile], changed: &BTreeSet<PathBuf>) -> Option<BTreeSet
     Some(out)
 }
 
-/// Waits until files change that are watched; `None` after an interrupt.
-async fn changed(beside: &BTreeSet<PathBuf>, before: &Snapshot, stop: &Stop) -> Option<BTreeSet<PathBuf>> {
-    // What runs themselves have written is no reason to run them again.
-    let after = look(beside);
-    let known: Snapshot = after
-        .into_iter()
-        .filter(|(path, _)| !is_configuration(path))
-        .chain(before.clone().into_iter().filter(|(path, _)| is_configuration(path)))
-        .collect();
-    let mut found = BTreeSet::new();
-    loop {
-        let all = changes(&known, &look(beside));
-        // Editors write several files, and in steps: until nothing more happens.
-        if !all.is_empty() && all == found {
-            return Some(all);
-        }
-        found = all;
-        tokio::select! {
-            () = tokio::time::sleep(INTERVAL) => {}
-            () = stop.requested() => return None,
-        }
-    }
-}
-
-fn beside(loaded: Option<&Loaded>) -> BTreeSet<PathBuf> {
-    let files = loaded.iter().flat_map(|loaded| &loaded.files);
-    let dirs = files.flat_map(module_dirs);
-    dirs.filter(|dir| dir.starts_with("..")).map(PathBuf::from).collect()
-}
-
 /// Runs test files, and again when something changes, until an interrupt. Returns the status of what was run last.
 pub(super) fn watch(session: &Session, arguments: &Arguments, only: Option<BTreeSet<String>>) -> Status {
     let mut only = only;
-    let mut dirs = BTreeSet::new();
+    let mut watch = Watch::new();
     loop {
-        let before = look(&dirs);
+        watch.begin();
         let ran = once(session, arguments, only.as_ref());
         if ran.interrupted {
             return ran.status;
         }
-        // A directory that is seen for the first time is as it is now.
-        let mut before = before;
-        let all = beside(ran.loaded.as_ref());
-        if all != dirs {
-            before.extend(look(&all).into_iter().filter(|(path, _)| path.starts_with("..")));
-            dirs = all;
-        }
-        session.ui.line("\nWaiting for changes. An interrupt ends it.");
-        session.ui.flush();
-        let stop = Stop::new();
-        let runtime = match session.runtime() {
-            Ok(runtime) => runtime,
-            Err(problems) => {
-                session.show(&problems, &syntax::SourceMap::default());
-                return 1;
-            }
+        let files = ran.loaded.iter().flat_map(|loaded| &loaded.files);
+        watch.also(beside(files.flat_map(|file| &file.modules).map(|module| &**module)));
+        let changed = match watch.wait(session) {
+            Ok(Some(changed)) => changed,
+            Ok(None) => return ran.status,
+            Err(status) => return status,
         };
-        let changed = runtime.block_on(async {
-            interrupt::listen(session.ui.clone(), stop.clone());
-            changed(&dirs, &before, &stop).await
-        });
-        let Some(changed) = changed else { return ran.status };
-        let names: Vec<String> = changed.iter().map(|path| clean(&path.to_string_lossy())).collect();
-        session.ui.line(format!("\nChanged: {}\n", names.join(", ")));
         only = match &ran.loaded {
             Some(loaded) => affected(&loaded.all, &changed),
             None => None,

@@ -1,9 +1,11 @@
 //! `validate`.
 
+mod fix;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use config::files::Disk;
+use config::files::{Disk, FileSource};
 use config::{Config, TestFile, test_files};
 use engine::events::NoEvents;
 use engine::inputs::Inputs;
@@ -20,6 +22,7 @@ use crate::backend;
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::tested::modules_of;
+use crate::watch::{Watch, beside};
 use crate::workdir::{self, Project};
 use crate::{interrupt, json, process};
 
@@ -27,7 +30,10 @@ pub const COMMAND: Command = Command {
     path: "validate",
     about: "Check whether the configuration is valid",
     positional: "",
-    details: "Checks the configuration files of a directory, without looking at state, variables or any object.",
+    details: "Checks the configuration files of a directory, without looking at state, variables or any object. With -fix, mistakes \
+              are mended of which it is certain what was meant: misspelt names, other quotation marks, and wrong or missing equals \
+              signs, in the files of this directory and of its directory for tests. A file is written only if it has fewer errors \
+              afterwards. With -watch, the configuration is checked again whenever a file changes.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -39,6 +45,9 @@ struct Arguments {
     no_tests: bool,
     test_directory: Option<String>,
     query: bool,
+    fix: bool,
+    diff: bool,
+    watch: bool,
 }
 
 impl FromFlags for Arguments {
@@ -48,6 +57,21 @@ impl FromFlags for Arguments {
             positional: flags.positional(),
             json: flags.switch("json", false, "Produce output in a machine-readable JSON format."),
             query: flags.switch("query", false, "Check the query files (.tfquery.hcl), too."),
+            fix: flags.switch(
+                "fix",
+                false,
+                "Mend the mistakes of which it is certain what was meant, list what was mended, and show what remains.",
+            ),
+            diff: flags.switch(
+                "diff",
+                false,
+                "With -fix: show the differences that it would make, and write nothing.",
+            ),
+            watch: flags.switch(
+                "watch",
+                false,
+                "Go on afterwards: when a file changes, check the configuration again.",
+            ),
             no_tests: flags.switch("no-tests", false, "Do not check test files."),
             test_directory: flags.value(
                 "test-directory",
@@ -74,11 +98,57 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             format!("The directory {dir} cannot be used: {}.", io_reason(&e)),
         ));
     }
-    let (mut project, mut problems) = if arguments.query {
-        workdir::read_with_queries(session)
-    } else {
-        workdir::read(session)
-    };
+    if let Some(why) = incompatible(arguments) {
+        return Err(UsageError::new("Incompatible command-line flags", why));
+    }
+    if arguments.fix {
+        return Ok(fix::fix(session, arguments).unwrap_or_else(|status| status));
+    }
+    if arguments.watch {
+        return Ok(watch(session, arguments));
+    }
+    Ok(match checked(session, arguments, &Disk) {
+        Ok(checked) => shown(session, arguments, &checked),
+        Err(status) => status,
+    })
+}
+
+/// Why these flags do not go together.
+fn incompatible(arguments: &Arguments) -> Option<&'static str> {
+    match arguments {
+        Arguments {
+            fix: false, diff: true, ..
+        } => Some("The option -diff shows what -fix would change: use both together."),
+        Arguments {
+            fix: true, json: true, ..
+        } => Some(
+            "With -fix, files are changed and the changes are listed for people. Use -json in a run of its own afterwards.",
+        ),
+        Arguments {
+            fix: true, watch: true, ..
+        } => {
+            Some("The options -fix and -watch exclude each other, since files that are being edited would be changed.")
+        }
+        Arguments {
+            watch: true,
+            json: true,
+            ..
+        } => Some(
+            "With -watch there is no end, so that there is no document to print with -json: use it without -watch.",
+        ),
+        _ => None,
+    }
+}
+
+/// A configuration with what is wrong with it.
+struct Checked {
+    project: Project,
+    problems: Diagnostics,
+}
+
+/// Checks the configuration that these files are. The error is a status; it has been reported.
+fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> Result<Checked, Status> {
+    let (mut project, mut problems) = workdir::read_from(session, files, arguments.query);
     problems.extend(beyond_loading(session, &project, &problems));
     problems.extend(backend::check_type(session, &project.config));
     if !arguments.no_tests {
@@ -87,10 +157,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             Ok(dir) => dir,
             Err(problem) => {
                 session.show(&problem.into(), &project.sources);
-                return Ok(1);
+                return Err(1);
             }
         };
-        let tests = test_files::read(&Disk, ".", dir, given.is_some());
+        let tests = test_files::read(files, ".", dir, given.is_some());
         project.sources.extend(tests.sources);
         let readable = !tests.diagnostics.has_errors() && !problems.has_errors();
         problems.extend(tests.diagnostics);
@@ -99,13 +169,19 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
     }
     problems.sort();
+    Ok(Checked { project, problems })
+}
+
+/// Shows what was found.
+fn shown(session: &Session, arguments: &Arguments, checked: &Checked) -> Status {
+    let Checked { project, problems } = checked;
     let status = u8::from(problems.has_errors());
     if arguments.json {
         session.ui.exact_line(cty::json::to_text(
-            &json::diagnostics::validation(&problems, &project.sources),
+            &json::diagnostics::validation(problems, &project.sources),
             Some(2),
         ));
-        return Ok(status);
+        return status;
     }
     let style = session.ui.style();
     if status == 0 {
@@ -117,12 +193,31 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                 style.good("Success!")
             )
         };
-        session.show(&problems, &project.sources);
+        session.show(problems, &project.sources);
         session.ui.line(text);
     } else {
-        session.show(&problems, &project.sources);
+        session.show(problems, &project.sources);
     }
-    Ok(status)
+    status
+}
+
+/// Checks the configuration, and again whenever a file changes, until an interrupt. Returns the status of the last check.
+fn watch(session: &Session, arguments: &Arguments) -> Status {
+    let mut watch = Watch::new();
+    loop {
+        watch.begin();
+        let checked = match checked(session, arguments, &Disk) {
+            Ok(checked) => checked,
+            Err(status) => return status,
+        };
+        let status = shown(session, arguments, &checked);
+        watch.also(beside([&checked.project.config]));
+        match watch.wait(session) {
+            Ok(Some(_)) => {}
+            Ok(None) => return status,
+            Err(status) => return status,
+        }
+    }
 }
 
 /// What validation finds in a configuration as far as its files could be read, without what is only a consequence of the

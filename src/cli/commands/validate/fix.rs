@@ -1,0 +1,387 @@
+//! `validate -fix`: mends the mistakes of which it is certain what was meant.
+//!
+//! Diagnostics say which change of the text would mend them. A change counts only if the errors become fewer by it: changes are
+//! tried on texts in memory, and what remains in the end is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops;
+use std::sync::Arc;
+
+use config::files::{Disk, FileSource, clean};
+use config::test_files;
+use syntax::{Diagnostics, Edit, SourceMap};
+
+use super::{Arguments, Checked, checked, shown};
+use crate::commands::fmt;
+use crate::session::{Session, Status};
+use crate::views::unified_diff;
+
+/// How many changes are tried in a file that cannot be parsed.
+const TRIED: usize = 500;
+
+/// How many changes are tried by themselves, because not all of them are right.
+const SINGLE: usize = 200;
+
+/// How often a change may lead to another: the type of a block, the type of its resource, its arguments.
+const DEPTH: usize = 2;
+
+/// The disk with other texts in some files.
+#[derive(Clone, Default)]
+struct Texts(BTreeMap<String, String>);
+
+impl FileSource for Texts {
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        Disk.list(dir)
+    }
+
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        match self.0.get(&clean(path)) {
+            Some(text) => Ok(text.clone().into_bytes()),
+            None => Disk.read(path),
+        }
+    }
+
+    fn real(&self, path: &str) -> String {
+        Disk.real(path)
+    }
+}
+
+/// A change that has a place in the text of a file.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Change {
+    file: String,
+    start: usize,
+    end: usize,
+    line: usize,
+    old: String,
+    new: String,
+}
+
+impl Change {
+    fn of(edit: &Edit, file: &str, text: &str) -> Option<Change> {
+        let ops::Range { start, end } = edit.locate(text)?;
+        let before = text.get(..start)?;
+        Some(Change {
+            file: file.to_owned(),
+            start,
+            end,
+            line: before.matches('\n').count() + 1,
+            old: text.get(start..end)?.to_owned(),
+            new: edit.new.clone(),
+        })
+    }
+
+    /// Whether a position is in the text that this change has made.
+    fn has_made(&self, byte: usize) -> bool {
+        (self.start..=self.start + self.new.len()).contains(&byte)
+    }
+
+    /// `main.tf:3: "conten" → "content"`.
+    fn listed(&self) -> String {
+        let (old, new) = (self.old.trim(), self.new.trim());
+        let quote = if old.contains('"') || new.contains('"') {
+            ""
+        } else {
+            "\""
+        };
+        format!("{}:{}: {quote}{old}{quote} → {quote}{new}{quote}", self.file, self.line)
+    }
+}
+
+/// A text after these changes, which do not overlap.
+fn applied(text: &str, changes: &[&Change]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for change in changes {
+        out.push_str(text.get(at..change.start).unwrap_or_default());
+        out.push_str(&change.new);
+        at = change.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// The changes in the order of the text, without those that overlap an earlier one.
+fn disjoint(changes: BTreeSet<Change>) -> Vec<Change> {
+    let mut out: Vec<Change> = Vec::new();
+    for change in changes {
+        let overlaps = out
+            .last()
+            .is_some_and(|l| l.file == change.file && change.start < l.end);
+        if !overlaps {
+            out.push(change);
+        }
+    }
+    out
+}
+
+fn errors(problems: &Diagnostics) -> usize {
+    problems.iter().filter(|problem| problem.is_error()).count()
+}
+
+fn parse(file: &str, text: &str) -> Diagnostics {
+    if file.ends_with(".json") {
+        syntax::json::parse_file(file, text.as_bytes()).1
+    } else {
+        syntax::parse_file(file, text.as_bytes()).1
+    }
+}
+
+/// The changes that diagnostics about one file ask for.
+fn wanted(problems: &Diagnostics, file: &str, text: &str, rejected: &BTreeSet<Change>) -> BTreeSet<Change> {
+    let edits = problems.iter().filter(|problem| problem.is_error());
+    let edits = edits.filter_map(|problem| problem.edit.as_ref());
+    let changes = edits
+        .filter(|edit| &*edit.range.file == file)
+        .filter_map(|edit| Change::of(edit, file, text));
+    changes.filter(|change| !rejected.contains(change)).collect()
+}
+
+/// Mends a text until it can be parsed. `None` if that does not come to pass.
+fn parseable(file: &str, original: &str) -> Option<(String, Vec<Change>)> {
+    let mut text = original.to_owned();
+    let mut problems = parse(file, &text);
+    let mut done = Vec::new();
+    let mut rejected = BTreeSet::new();
+    while problems.has_errors() {
+        if done.len() + rejected.len() >= TRIED {
+            return None;
+        }
+        let change = wanted(&problems, file, &text, &rejected).into_iter().next()?;
+        let next = applied(&text, &[&change]);
+        let after = parse(file, &next);
+        let elsewhere = after
+            .iter()
+            .filter_map(|problem| problem.subject.as_ref())
+            .all(|subject| !change.has_made(subject.start.byte as usize));
+        // It may make others known that recovery has skipped: in the end there must be none.
+        if elsewhere {
+            text = next;
+            problems = after;
+            done.push(change);
+        } else {
+            rejected.insert(change);
+        }
+    }
+    Some((text, done))
+}
+
+/// Texts that are being mended, and what was changed in them.
+#[derive(Clone, Default)]
+struct Mended {
+    texts: Texts,
+    changes: Vec<Change>,
+}
+
+impl Mended {
+    /// With more changes, which are in the order of the text.
+    fn with(&self, changes: &[Change], sources: &SourceMap) -> Mended {
+        let mut out = self.clone();
+        for of_file in changes.chunk_by(|a, b| a.file == b.file) {
+            let Some(first) = of_file.first() else { continue };
+            let text = match out.texts.0.get(&first.file) {
+                Some(text) => text.clone(),
+                None => sources
+                    .get(&first.file)
+                    .map(|text| text.to_string())
+                    .unwrap_or_default(),
+            };
+            let text = applied(&text, &of_file.iter().collect::<Vec<_>>());
+            out.texts.0.insert(first.file.clone(), text);
+        }
+        out.changes.extend_from_slice(changes);
+        out
+    }
+}
+
+/// Texts with what is wrong with them.
+struct Attempt {
+    mended: Mended,
+    checked: Arc<Checked>,
+}
+
+impl Attempt {
+    fn errors(&self) -> usize {
+        errors(&self.checked.problems)
+    }
+}
+
+struct Fixer<'s> {
+    session: &'s Session,
+    arguments: &'s Arguments,
+}
+
+impl Fixer<'_> {
+    fn check(&self, mended: &Mended) -> Result<Checked, Status> {
+        checked(self.session, self.arguments, &mended.texts)
+    }
+
+    /// Whether a file is one of this directory or of its tests; others belong to modules.
+    fn may_change(&self, file: &str) -> bool {
+        let tests = self.arguments.test_directory.as_deref();
+        let tests = test_files::directory(tests).unwrap_or_default();
+        let name = file.strip_prefix(&format!("{}/", clean(tests))).unwrap_or(file);
+        !name.contains('/') && !name.starts_with("..")
+    }
+
+    /// Makes the files parseable that are not.
+    fn mend_syntax(&self, original: &Checked) -> Mended {
+        let mut out = Mended::default();
+        for (file, text) in original
+            .project
+            .sources
+            .iter()
+            .filter(|(file, _)| self.may_change(file))
+        {
+            if let Some((mended, changes)) = parseable(file, text)
+                && !changes.is_empty()
+            {
+                out.texts.0.insert(file.to_string(), mended);
+                out.changes.extend(changes);
+            }
+        }
+        out
+    }
+
+    /// The changes that a configuration asks for.
+    fn wanted(&self, now: &Checked, rejected: &BTreeSet<Change>) -> Vec<Change> {
+        let sources = &now.project.sources;
+        let files = sources.iter().filter(|(file, _)| self.may_change(file));
+        let all = files.flat_map(|(file, text)| {
+            let changes = wanted(&now.problems, file, text, rejected);
+            // A file that cannot be parsed is beyond repair here.
+            let is_parsed = changes.is_empty() || !parse(file, text).has_errors();
+            changes.into_iter().filter(move |_| is_parsed)
+        });
+        disjoint(all.collect())
+    }
+
+    /// These texts with more changes, if the files can be parsed then.
+    fn tried(&self, before: &Attempt, changes: &[Change]) -> Result<Option<Attempt>, Status> {
+        let mended = before.mended.with(changes, &before.checked.project.sources);
+        let parsed = |change: &Change| {
+            let text = mended.texts.0.get(&change.file);
+            text.is_some_and(|text| !parse(&change.file, text).has_errors())
+        };
+        if !changes.iter().all(parsed) {
+            return Ok(None);
+        }
+        let checked = Arc::new(self.check(&mended)?);
+        Ok(Some(Attempt { mended, checked }))
+    }
+
+    /// Makes the changes after which there are fewer errors, until there are no more of them; then those that make others known,
+    /// such as the arguments of a block whose type was wrong, if there are fewer errors in the end. `depth` is how often one may
+    /// lead to another.
+    fn mend(&self, mut now: Attempt, depth: usize, left: &mut usize) -> Result<Attempt, Status> {
+        let mut rejected = BTreeSet::new();
+        'next: loop {
+            let changes = self.wanted(&now.checked, &rejected);
+            if changes.is_empty() {
+                return Ok(now);
+            }
+            if let Some(all) = self.tried(&now, &changes)?
+                && all.errors() + changes.len() <= now.errors()
+            {
+                now = all;
+                continue;
+            }
+            let mut revealing = Vec::new();
+            for change in changes {
+                let Some(fewer) = left.checked_sub(1) else {
+                    return Ok(now);
+                };
+                *left = fewer;
+                match self.tried(&now, std::slice::from_ref(&change))? {
+                    Some(one) if one.errors() < now.errors() => {
+                        now = one;
+                        continue 'next;
+                    }
+                    Some(one) if depth > 0 && is_gone(&change, &one.checked) => revealing.push((change, one)),
+                    _ => drop(rejected.insert(change)),
+                }
+            }
+            for (change, one) in revealing {
+                let after = self.mend(one, depth - 1, left)?;
+                if after.errors() < now.errors() {
+                    now = after;
+                    continue 'next;
+                }
+                rejected.insert(change);
+            }
+        }
+    }
+}
+
+/// Whether no error is about what a change has made.
+fn is_gone(change: &Change, now: &Checked) -> bool {
+    let subjects = now.problems.iter().filter_map(|problem| problem.subject.as_ref());
+    let mut here = subjects.filter(|subject| *subject.file == *change.file);
+    here.all(|subject| !change.has_made(subject.start.byte as usize))
+}
+
+/// Mends the configuration, and shows what was mended and what remains.
+pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Status, Status> {
+    let fixer = Fixer { session, arguments };
+    let original = checked(session, arguments, &Disk)?;
+    if !original.problems.has_errors() {
+        return Ok(shown(session, arguments, &original));
+    }
+    let mended = fixer.mend_syntax(&original);
+    let begun = Attempt {
+        checked: Arc::new(fixer.check(&mended)?),
+        mended,
+    };
+    let Attempt { mut mended, checked } = fixer.mend(begun, DEPTH, &mut { SINGLE })?;
+    if mended.changes.is_empty() {
+        let status = shown(session, arguments, &original);
+        session
+            .ui
+            .line("\nNothing was changed: there is no mistake of which it is certain what was meant.");
+        return Ok(status);
+    }
+    mended.changes.sort();
+    let title = match arguments.diff {
+        true => "These mistakes would be mended; nothing was written:",
+        false => "These mistakes were mended:",
+    };
+    let mut written = Vec::new();
+    for (file, text) in &mended.texts.0 {
+        let Some(before) = original.project.sources.get(file) else {
+            continue;
+        };
+        if arguments.diff {
+            written.extend(unified_diff::of_file(file, before.as_bytes(), text.as_bytes()));
+        } else {
+            replace(session, file, before, text)?;
+        }
+    }
+    session.ui.line(title);
+    for change in &mended.changes {
+        session.ui.line(format!("  {}", change.listed()));
+    }
+    session.ui.line("");
+    if arguments.diff {
+        session.ui.out_bytes(&written);
+        return Ok(shown(session, arguments, &original));
+    }
+    Ok(shown(session, arguments, &checked))
+}
+
+/// Writes a file, unless it is no longer what was mended.
+fn replace(session: &Session, file: &str, before: &str, text: &str) -> Result<(), Status> {
+    let unchanged = Disk.read(file).is_ok_and(|found| found == before.as_bytes());
+    if !unchanged {
+        return Err(session.fail(
+            format!("Failed to write {file}"),
+            "The file has changed since it was read, or is no text in UTF-8. It was left as it is; run the command again.",
+        ));
+    }
+    fmt::rewrite(file, text.as_bytes()).map_err(|e| {
+        session.fail(
+            format!("Failed to write {file}"),
+            format!("{e}. The file is as it was."),
+        )
+    })
+}
