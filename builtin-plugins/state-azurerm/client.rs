@@ -6,8 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::{Answer, Bytes, HeaderMap, HeaderName, HeaderValue, Method, Url, xml};
 
 use crate::access::Access;
@@ -206,9 +207,17 @@ impl Client {
         sent.map_err(|failure| failure.diagnostic(about.summary, &about.what).into())
     }
 
-    /// What a blob has beside its content; `None` if it is not there.
+    /// What a blob has beside its content; `None` if it is not there. Under a lease that is held, only if it is held still.
     async fn properties(&self, about: &About<'_>, blob: &str) -> Result<Option<Properties>> {
-        let lease = self.lease(blob);
+        self.properties_under(about, blob, self.lease(blob)).await
+    }
+
+    async fn properties_under(
+        &self,
+        about: &About<'_>,
+        blob: &str,
+        lease: Option<String>,
+    ) -> Result<Option<Properties>> {
         let headers: Vec<(&str, &str)> = lease.iter().map(|id| ("x-ms-lease-id", id.as_str())).collect();
         let answer = self.send(about, Method::HEAD, (blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
@@ -225,7 +234,7 @@ impl Client {
         blob: &str,
         content: Vec<u8>,
         properties: Option<&Properties>,
-    ) -> Result<()> {
+    ) -> Result<Written> {
         let lease = self.lease(blob);
         let metadata = properties.map(Properties::headers).unwrap_or_default();
         let mut headers = vec![
@@ -239,7 +248,11 @@ impl Client {
             .send(about, Method::PUT, (blob, ""), &headers, Some(content))
             .await?;
         match answer.status.as_u16() {
-            201 => Ok(()),
+            201 => Ok(Written::Done(None)),
+            409 | 412 if lease.is_some() && code(&answer).starts_with("Lease") => Ok(Written::LockLost(format!(
+                "Azure Storage refused the write ({}), since the lease of this program on the blob {blob:?} was broken or released.",
+                code(&answer)
+            ))),
             _ => Err(self.problem(about, &answer)),
         }
     }
@@ -362,7 +375,7 @@ impl Client {
 }
 
 #[async_trait]
-impl StateClient for Client {
+impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::NamedByState
     }
@@ -395,7 +408,7 @@ impl StateClient for Client {
         }
     }
 
-    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+    async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let blob = self.blob(workspace);
         let about = self.about(READ, "Reading", &blob);
         let lease = self.lease(&blob);
@@ -403,13 +416,14 @@ impl StateClient for Client {
         let answer = self.send(&about, Method::GET, (&blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
             // The blob that a lock makes has nothing in it.
-            200 => Ok(Some(answer.body).filter(|body| !body.is_empty())),
-            404 if code(&answer) != "ContainerNotFound" => Ok(None),
+            200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
+            404 if code(&answer) != "ContainerNotFound" => Ok(None.into()),
             _ => Err(self.problem(&about, &answer)),
         }
     }
 
-    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+    /// The lease that is held is the condition: nobody else writes a blob that is leased.
+    async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let blob = self.blob(workspace);
         let about = self.about(WRITE, "Writing", &blob);
         let properties = self.properties(&about, &blob).await?;
@@ -424,7 +438,7 @@ impl StateClient for Client {
                 return Err(self.problem(&snapshot, &answer));
             }
         }
-        self.put(&about, &blob, state, properties.as_ref()).await
+        self.put(&about, &blob, state.to_vec(), properties.as_ref()).await
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
@@ -479,6 +493,25 @@ impl StateClient for Client {
         self.release_lease(&about, &blob, id).await?;
         self.hold(&blob, None);
         Ok(())
+    }
+
+    async fn forget_lock(&self, workspace: &str, _id: &str) {
+        self.hold(&self.blob(workspace), None);
+    }
+
+    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
+        let blob = self.blob(workspace);
+        let about = self.about(WRITE, "Looking up the lease of", &blob);
+        // The own lease is not named: with one that is lost the question would be refused.
+        let properties = self.properties_under(&about, &blob, None).await?;
+        Ok(match properties.filter(|properties| properties.is_leased) {
+            None => Holder::Nobody,
+            // Who has taken a lease may be about to write who that is; then the write is refused.
+            Some(properties) => match properties.holder() {
+                Some(info) => Holder::of(Some(info), own),
+                None => Holder::Own,
+            },
+        })
     }
 }
 

@@ -24,6 +24,7 @@ mod tests;
 use std::sync::Arc;
 
 use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
+use store_client::guard::Guarded;
 
 pub use config::Config;
 
@@ -48,6 +49,6 @@ impl StateStore for Azure {
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
         let settings = settings::Settings::new(&config).await?;
-        Ok(Arc::new(client::Client::connect(settings).await?))
+        Ok(Arc::new(Guarded::new(client::Client::connect(settings).await?)))
     }
 }

@@ -7,7 +7,6 @@ use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD as BASE64, URL_SAFE_NO_PAD};
-use monoform_sdk::StateClient as _;
 use monoform_sdk::testing::state_store::client;
 use serde_json::{Value as Json, json};
 use store_client::testing::{Asked, Reply, Server};
@@ -335,7 +334,8 @@ fn settings(server: &Server, group: &str) -> Settings {
 async fn the_key_and_the_place_of_an_account_are_looked_up() {
     let server = azure().await;
     let store = Client::connect(settings(&server, "g")).await.unwrap();
-    assert_eq!(store.read("default").await.unwrap().unwrap(), b"state");
+    let there = store_client::guard::LockedStore::read(&store, "default").await.unwrap();
+    assert_eq!(there.state.unwrap(), b"state");
     let asked = server.asked();
     let read = asked.last().unwrap();
     assert_eq!(read.target, "/blobs/states/k");

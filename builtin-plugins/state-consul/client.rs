@@ -1,16 +1,17 @@
 //! The states: as one value, or as several that one lists.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::io::{Read as _, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use md5::{Digest as _, Md5};
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use serde_json::{Value as Json, json};
+use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 
 use crate::config::Settings;
 use crate::kv::{About, Kv, Stored};
@@ -35,8 +36,6 @@ pub(crate) struct Client {
     settings: Settings,
     kv: Arc<Kv>,
     locks: Locks,
-    /// The indexes of keys that were read or written last.
-    indexes: Mutex<BTreeMap<String, u64>>,
 }
 
 /// What a key says about the pieces of a state.
@@ -84,7 +83,6 @@ impl Client {
             locks: Locks::new(settings.kv.clone()),
             kv: settings.kv.clone(),
             settings,
-            indexes: Mutex::default(),
         }
     }
 
@@ -95,48 +93,13 @@ impl Client {
         }
     }
 
-    fn index(&self, path: &str) -> Option<u64> {
-        let indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
-        indexes.get(path).copied()
-    }
-
-    fn remember(&self, path: &str, index: Option<u64>) {
-        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
-        match index {
-            Some(index) => indexes.insert(path.to_owned(), index),
-            None => indexes.remove(path),
-        };
-    }
-
-    /// Writes the value of a state's key, if nobody has changed it since it was read.
-    async fn store(&self, about: About<'_>, path: &str, value: &[u8]) -> Result<bool> {
-        match self.kv.store(about, path, value, self.index(path)).await? {
-            Stored::Done(index) => {
-                self.remember(path, Some(index));
-                Ok(true)
-            }
-            Stored::TooLarge => Ok(false),
-            Stored::Changed(said) => {
-                // The answer to a first attempt may have been lost on its way: then the value is there.
-                if let Some(pair) = self.kv.get(about, path).await?
-                    && pair.value == value
-                {
-                    self.remember(path, Some(pair.index));
-                    return Ok(true);
-                }
-                Err(problem(
-                    about.summary,
-                    format!(
-                        "{}: consul CAS failed with transaction errors: {said}. Somebody has changed the state since it was read: \
-                         the lock was lost, or the state is written without locks.",
-                        about.what
-                    ),
-                ))
-            }
-        }
-    }
-
-    async fn store_pieces(&self, about: About<'_>, path: &str, sum: &str, value: &[u8]) -> Result<()> {
+    async fn store_pieces(
+        &self,
+        about: About<'_>,
+        path: &str,
+        (sum, value): (&str, &[u8]),
+        index: Option<u64>,
+    ) -> Result<Stored> {
         let folder = Pieces::folder(path, sum);
         let mut keys = Vec::new();
         for (number, piece) in value.chunks(PIECE).enumerate() {
@@ -145,21 +108,21 @@ impl Client {
             keys.push(key);
         }
         let list = json!({"chunks": keys, "current-hash": sum}).to_string();
-        match self.store(about, path, list.as_bytes()).await? {
-            true => Ok(()),
-            false => Err(problem(
+        match self.kv.store(about, path, list.as_bytes(), index).await? {
+            Stored::TooLarge => Err(problem(
                 about.summary,
                 format!(
                     "{}: the state is too large for Consul, even as the list of its pieces.",
                     about.what
                 ),
             )),
+            stored => Ok(stored),
         }
     }
 }
 
 #[async_trait]
-impl StateClient for Client {
+impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::NamedAndDefault
     }
@@ -180,17 +143,19 @@ impl StateClient for Client {
         Ok(names)
     }
 
-    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+    async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let path = self.path(workspace);
         let about = About {
             summary: READ,
             what: &format!("Reading the key {path:?} of Consul"),
         };
         let Some(pair) = self.kv.get(about, &path).await? else {
-            self.remember(&path, None);
-            return Ok(None);
+            return Ok(Snapshot {
+                state: None,
+                revision: Some(Revision::Absent),
+            });
         };
-        self.remember(&path, Some(pair.index));
+        let revision = Some(Revision::Named(pair.index.to_string()));
         let pieces = Pieces::of(&pair.value);
         let mut value = pair.value;
         if let Some(pieces) = &pieces {
@@ -229,10 +194,13 @@ impl StateClient for Client {
                 ),
             ));
         }
-        Ok(Some(value).filter(|state| !state.is_empty()))
+        Ok(Snapshot {
+            state: Some(value).filter(|state| !state.is_empty()),
+            revision,
+        })
     }
 
-    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+    async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Written> {
         let path = self.path(workspace);
         let about = About {
             summary: WRITE,
@@ -243,15 +211,29 @@ impl StateClient for Client {
             .get(about, &path)
             .await?
             .and_then(|pair| Pieces::of(&pair.value));
-        let sum = md5_hex(&state);
+        let sum = md5_hex(state);
         let value = match self.settings.gzip {
-            true => compressed(&state).map_err(|e| problem(WRITE, format!("The state cannot be compressed: {e}.")))?,
-            false => state,
+            true => Cow::Owned(
+                compressed(state).map_err(|e| problem(WRITE, format!("The state cannot be compressed: {e}.")))?,
+            ),
+            false => Cow::Borrowed(state),
         };
-        let as_one = value.len() <= ONE_VALUE && self.store(about, &path, &value).await?;
+        // No key has the index 0: with it a value is written where there is none.
+        let index = expected.map(|expected| match expected {
+            Revision::Named(index) => index.parse().unwrap_or_default(),
+            Revision::Absent => 0,
+        });
+        let mut stored = match value.len() <= ONE_VALUE {
+            true => self.kv.store(about, &path, &value, index).await?,
+            false => Stored::TooLarge,
+        };
+        let as_one = !matches!(stored, Stored::TooLarge);
         if !as_one {
-            self.store_pieces(about, &path, &sum, &value).await?;
+            stored = self.store_pieces(about, &path, (&sum, &value), index).await?;
         }
+        let Stored::Done(index) = stored else {
+            return Ok(Written::Changed);
+        };
         // What is left of the state before is in nobody's way.
         if let Some(before) = before.filter(|before| as_one || before.sum != sum)
             && let Err(problems) = self.kv.delete(about, &Pieces::folder(&path, &before.sum), true).await
@@ -261,7 +243,7 @@ impl StateClient for Client {
                 problems.0.first().map_or("", |p| p.detail.as_str())
             );
         }
-        Ok(())
+        Ok(Written::Done(Some(Revision::Named(index.to_string()))))
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
@@ -280,7 +262,6 @@ impl StateClient for Client {
             .await?
             .and_then(|pair| Pieces::of(&pair.value));
         self.kv.delete(about, &path, false).await?;
-        self.remember(&path, None);
         match pieces {
             Some(pieces) => self.kv.delete(about, &Pieces::folder(&path, &pieces.sum), true).await,
             None => Ok(()),
@@ -299,5 +280,12 @@ impl StateClient for Client {
             true => self.locks.unlock(&self.path(workspace), id).await,
             false => Ok(()),
         }
+    }
+    async fn forget_lock(&self, workspace: &str, id: &str) {
+        self.locks.forget(&self.path(workspace), id).await;
+    }
+
+    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
+        self.locks.holder(&self.path(workspace), own).await
     }
 }

@@ -41,7 +41,7 @@ pub(crate) enum Stored {
     /// The value is larger than the cluster takes.
     TooLarge,
     /// The key has changed since it was read.
-    Changed(String),
+    Changed,
 }
 
 /// An agent.
@@ -228,11 +228,7 @@ impl Kv {
                 }
             },
             _ if answer.text().contains("too large") => Ok(Stored::TooLarge),
-            409 => {
-                let errors = json["Errors"].as_array().into_iter().flatten();
-                let said: Vec<&str> = errors.filter_map(|error| error["What"].as_str()).collect();
-                Ok(Stored::Changed(said.join("; ")))
-            }
+            409 => Ok(Stored::Changed),
             _ => Err(self.problem(about, &answer)),
         }
     }

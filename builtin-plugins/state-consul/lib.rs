@@ -17,6 +17,7 @@ mod tests;
 use std::sync::Arc;
 
 use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
+use store_client::guard::Guarded;
 
 pub use config::Config;
 
@@ -40,6 +41,6 @@ impl StateStore for Consul {
     }
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
-        Ok(Arc::new(client::Client::new(config.settings()?)))
+        Ok(Arc::new(Guarded::new(client::Client::new(config.settings()?))))
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use monoform_sdk::state_store::{LockError, LockInfo};
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
+use store_client::guard::Holder;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -65,6 +66,10 @@ fn info_key(path: &str) -> String {
 const TAKING: About<'static> = About {
     summary: LOCK,
     what: "Taking the lock in Consul",
+};
+const WRITING: About<'static> = About {
+    summary: "Error writing the state",
+    what: "Reading the lock in Consul",
 };
 const RELEASING: About<'static> = About {
     summary: UNLOCK,
@@ -199,6 +204,38 @@ impl Locks {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.insert(path.to_owned(), lock);
         Ok(id)
+    }
+
+    /// Ends the renewal of a lock that is lost, and its session, if that is not over.
+    pub async fn forget(&self, path: &str, id: &str) {
+        if let Some(held) = self.take_held(path, id) {
+            held.renewal.abort();
+            let _ = self.kv.end_session(RELEASING, &held.session()).await;
+        }
+    }
+
+    /// Whose the lock of a state is. One that was lost and that nobody has taken is taken again by its renewal: meanwhile it is
+    /// enough that nobody has written the state.
+    pub async fn holder(&self, path: &str, own: &str) -> Result<Holder> {
+        let session = {
+            let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            held.get(path).filter(|lock| lock.id == own).map(Held::session)
+        };
+        let Some(session) = session else {
+            return Ok(Holder::Nobody);
+        };
+        let pair = self.kv.get(WRITING, &key(path)).await?;
+        match pair.and_then(|pair| pair.session) {
+            Some(holder) if holder == session => Ok(Holder::Own),
+            Some(other) => {
+                let info = holder(&self.kv, path).await?.filter(|info| info.id == other);
+                Ok(Holder::Other(Box::new(info.unwrap_or_else(|| LockInfo {
+                    id: other,
+                    ..LockInfo::default()
+                }))))
+            }
+            None => Ok(Holder::Unknown),
+        }
     }
 
     /// Releases the lock of a state, which may be another program's.

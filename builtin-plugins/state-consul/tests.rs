@@ -290,7 +290,10 @@ async fn a_state_that_has_changed_is_not_overwritten() {
     other.read("default").await.unwrap();
     other.write("default", b"2".to_vec()).await.unwrap();
     let problems = one.write("default", b"3".to_vec()).await.unwrap_err();
-    assert!(problems.0[0].detail.contains("consul CAS failed"), "{problems:?}");
+    assert!(
+        problems.0[0].detail.contains("has written the state since it was read"),
+        "{problems:?}"
+    );
     assert_eq!(other.read("default").await.unwrap().unwrap(), b"2");
 }
 

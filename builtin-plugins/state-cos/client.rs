@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use serde_json::{Value as Json, json};
+use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::name::joined;
 use store_client::sum::md5_hex;
 use store_client::{Method, xml};
@@ -173,7 +174,7 @@ impl Client {
     }
 
     /// Who has made the lock; `None` if it is not there.
-    async fn holder(&self, lock: &str) -> Result<Option<LockInfo>> {
+    async fn lock_in(&self, lock: &str) -> Result<Option<LockInfo>> {
         let Some(content) = self.get(LOCK, lock).await? else {
             return Ok(None);
         };
@@ -186,7 +187,7 @@ impl Client {
 
     /// Somebody has the tag, or tags cannot be made at all.
     async fn without_tag(&self, lock: &str, refused: &Refused) -> LockError {
-        match self.holder(lock).await {
+        match self.lock_in(lock).await {
             Ok(Some(holder)) => LockError::held(Some(holder), format!("The lock {lock:?} is there already.")),
             Ok(None) if refused.code.contains("Duplicate") || refused.code.contains("InUse") => LockError::held(
                 None,
@@ -206,7 +207,7 @@ impl Client {
 }
 
 #[async_trait]
-impl StateClient for Client {
+impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::NamedAndDefault
     }
@@ -259,13 +260,15 @@ impl StateClient for Client {
         }
     }
 
-    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+    async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let state = self.get(READ, &self.object(workspace)).await?;
-        Ok(state.filter(|state| !state.is_empty()))
+        Ok(state.filter(|state| !state.is_empty()).into())
     }
 
-    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
-        self.put(WRITE, &self.object(workspace), state).await
+    /// The service has no condition for an object that is to be replaced.
+    async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
+        self.put(WRITE, &self.object(workspace), state.to_vec()).await?;
+        Ok(Written::Done(None))
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
@@ -283,7 +286,7 @@ impl StateClient for Client {
 
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
         let lock = format!("{}.tflock", self.object(workspace));
-        let Some(holder) = self.holder(&lock).await? else {
+        let Some(holder) = self.lock_in(&lock).await? else {
             return Err(problem(
                 UNLOCK,
                 format!("The state is not locked: lock file {lock} not exists."),
@@ -299,6 +302,11 @@ impl StateClient for Client {
         self.remove(UNLOCK, &lock).await?;
         self.remove_tag(&lock).await
     }
+
+    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
+        let found = self.lock_in(&format!("{}.tflock", self.object(workspace))).await?;
+        Ok(Holder::of(found, own))
+    }
 }
 
 impl Client {
@@ -311,7 +319,7 @@ impl Client {
         info.path.clone_from(&lock);
         let content = info.to_json().into_bytes();
         let id = md5_hex(&content);
-        let taken = match self.holder(&lock).await {
+        let taken = match self.lock_in(&lock).await {
             Ok(Some(holder)) => Err(LockError::held(Some(holder), format!("lock file {lock} exists."))),
             Ok(None) => self.put(LOCK, &lock, content).await.map_err(LockError::Failed),
             Err(problems) => Err(LockError::Failed(problems)),

@@ -20,6 +20,7 @@ mod tests;
 use std::sync::Arc;
 
 use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
+use store_client::guard::Guarded;
 
 pub use config::Config;
 
@@ -46,6 +47,6 @@ impl StateStore for Cos {
         let client = client::Client::new(config.settings()?);
         // What is wrong with the credentials is told now, and not at the first state.
         client.check().await?;
-        Ok(Arc::new(client))
+        Ok(Arc::new(Guarded::new(client)))
     }
 }

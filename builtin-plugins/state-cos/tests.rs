@@ -9,6 +9,7 @@ use monoform_sdk::state_store::LockInfo;
 use monoform_sdk::testing::state_store::{Abilities, conformance};
 use serde_json::{Value as Json, json};
 use store_client::credential::{Credential, CredentialCache};
+use store_client::guard::Guarded;
 use store_client::sum::md5_hex as hex_md5;
 use store_client::testing::{Asked, Reply, Server};
 use store_client::{HttpClient, Settings as HttpSettings, Url};
@@ -113,9 +114,9 @@ fn service(account: &mut Account, asked: &Asked) -> Reply {
     }
 }
 
-fn connect(server: &Server, id: &str, role: Option<Role>) -> Client {
+fn connect(server: &Server, id: &str, role: Option<Role>) -> Guarded<Client> {
     let http = || HttpClient::new(HttpSettings::default()).unwrap();
-    Client::new(Settings {
+    Guarded::new(Client::new(Settings {
         bucket: "states-1250000000".to_owned(),
         prefix: "a dir".to_owned(),
         key: "x/terraform.tfstate".to_owned(),
@@ -138,7 +139,7 @@ fn connect(server: &Server, id: &str, role: Option<Role>) -> Client {
             },
             current: CredentialCache::default(),
         },
-    })
+    }))
 }
 
 async fn server() -> (Server, Arc<Mutex<Account>>) {

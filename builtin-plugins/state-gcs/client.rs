@@ -4,9 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use md5::{Digest as _, Md5};
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
+use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::{Answer, HeaderMap, HeaderValue, Method, Url};
 
 use crate::config::{Encryption, Settings};
@@ -146,13 +147,19 @@ impl Client {
         headers
     }
 
-    /// The content of an object; `None` if it is not there.
-    async fn get(&self, about: &About<'_>, object: &str, headers: HeaderMap) -> Result<Option<Vec<u8>>> {
+    /// The content of an object, and its generation.
+    async fn get(&self, about: &About<'_>, object: &str, headers: HeaderMap) -> Result<Snapshot> {
         let url = self.address(Some(object), "alt=media")?;
         let answer = self.send(about, Method::GET, &url, headers, None).await?;
         match answer.status.as_u16() {
-            200 => Ok(Some(answer.body)),
-            404 if !is_about_bucket(&answer) => Ok(None),
+            200 => Ok(Snapshot {
+                revision: Revision::named(answer.header("x-goog-generation")),
+                state: Some(answer.body),
+            }),
+            404 if !is_about_bucket(&answer) => Ok(Snapshot {
+                state: None,
+                revision: Some(Revision::Absent),
+            }),
             _ => Err(self.problem(about, &answer)),
         }
     }
@@ -186,9 +193,9 @@ impl Client {
     }
 
     /// Who holds a lock, by the name that it has for unlocking; `None` if nobody does.
-    async fn holder(&self, object: &str) -> Result<Option<(LockInfo, String)>> {
+    async fn lock_in(&self, object: &str) -> Result<Option<(LockInfo, String)>> {
         let about = self.about(LOCK, "Reading the lock", object);
-        let Some(content) = self.get(&about, object, HeaderMap::new()).await? else {
+        let Some(content) = self.get(&about, object, HeaderMap::new()).await?.state else {
             return Ok(None);
         };
         let unreadable = || {
@@ -199,15 +206,28 @@ impl Client {
             Diagnostics::from(Diagnostic::error(LOCK, detail))
         };
         let mut info = LockInfo::from_json(&content).ok_or_else(unreadable)?;
-        let url = self.address(Some(object), "")?;
-        let answer = self.send(&about, Method::GET, &url, HeaderMap::new(), None).await?;
-        match answer.status.as_u16() {
-            200 => {}
-            404 => return Ok(None),
-            _ => return Err(self.problem(&about, &answer)),
-        }
-        let own_name = std::mem::replace(&mut info.id, generation(&answer).ok_or_else(unreadable)?);
+        let Some(generation) = self.generation(&about, object).await? else {
+            return Ok(None);
+        };
+        let own_name = std::mem::replace(&mut info.id, generation);
         Ok(Some((info, own_name)))
+    }
+
+    /// The generation of an object; `None` if it is not there.
+    async fn generation(&self, about: &About<'_>, object: &str) -> Result<Option<String>> {
+        let url = self.address(Some(object), "")?;
+        let answer = self.send(about, Method::GET, &url, HeaderMap::new(), None).await?;
+        match answer.status.as_u16() {
+            200 => match generation(&answer) {
+                Some(generation) => Ok(Some(generation)),
+                None => {
+                    let detail = format!("{} was answered without the generation of the object.", about.what);
+                    Err(Diagnostic::error(about.summary, detail).into())
+                }
+            },
+            404 if !is_about_bucket(&answer) => Ok(None),
+            _ => Err(self.problem(about, &answer)),
+        }
     }
 
     /// An answer that is an error, in words.
@@ -256,7 +276,7 @@ fn is_about_bucket(answer: &Answer) -> bool {
 }
 
 #[async_trait]
-impl StateClient for Client {
+impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::NamedByState
     }
@@ -295,24 +315,31 @@ impl StateClient for Client {
         }
     }
 
-    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+    async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let object = self.object(workspace, STATE);
         let about = self.about(READ, "Reading", &object);
-        let state = self.get(&about, &object, self.with_key()).await?;
-        Ok(state.filter(|state| !state.is_empty()))
+        let mut snapshot = self.get(&about, &object, self.with_key()).await?;
+        snapshot.state = snapshot.state.filter(|state| !state.is_empty());
+        Ok(snapshot)
     }
 
-    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+    async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Written> {
         let object = self.object(workspace, STATE);
         let about = self.about(WRITE, "Writing", &object);
-        let query = match &self.settings.encryption {
+        let mut query = match &self.settings.encryption {
             Encryption::Kms(key) => format!("&kmsKeyName={}", encoded(key)),
             _ => String::new(),
         };
-        let answer = self.put(&about, &object, &query, self.with_key(), &state).await?;
-        match answer.status.is_success() {
-            true => Ok(()),
-            false => Err(self.problem(&about, &answer)),
+        match expected {
+            Some(Revision::Named(generation)) => query.push_str(&format!("&ifGenerationMatch={}", encoded(generation))),
+            Some(Revision::Absent) => query.push_str("&ifGenerationMatch=0"),
+            None => {}
+        }
+        let answer = self.put(&about, &object, &query, self.with_key(), state).await?;
+        match answer.status.as_u16() {
+            200..=299 => Ok(Written::Done(Revision::named(generation(&answer).as_deref()))),
+            412 => Ok(Written::Changed),
+            _ => Err(self.problem(&about, &answer)),
         }
     }
 
@@ -353,7 +380,7 @@ impl StateClient for Client {
             404 if !is_about_bucket(&answer) => {
                 format!("The state is not locked: there is no {}.", self.place(&object))
             }
-            412 => match self.holder(&object).await {
+            412 => match self.lock_in(&object).await {
                 Ok(Some((holder, _))) => format!(
                     "The lock {} has the ID {:?}, and not {id:?}: {holder}.",
                     self.place(&object),
@@ -364,6 +391,16 @@ impl StateClient for Client {
             _ => return Err(self.problem(&about, &answer)),
         };
         Err(Diagnostic::error(UNLOCK, detail).into())
+    }
+
+    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
+        let object = self.object(workspace, LOCK_FILE);
+        let about = self.about(WRITE, "Reading the lock", &object);
+        if self.generation(&about, &object).await?.as_deref() == Some(own) {
+            return Ok(Holder::Own);
+        }
+        let found = self.lock_in(&object).await?;
+        Ok(Holder::of(found.map(|(info, _)| info), own))
     }
 }
 
@@ -386,7 +423,7 @@ impl Client {
         if answer.status.as_u16() != 412 {
             return Err(LockError::Failed(self.problem(&about, &answer)));
         }
-        match self.holder(&object).await? {
+        match self.lock_in(&object).await? {
             // The answer to a first attempt was lost on its way: the lock is ours.
             Some((holder, name)) if !info.id.is_empty() && name == info.id => Ok(holder.id),
             Some((holder, _)) => Err(LockError::held(

@@ -140,6 +140,8 @@ async fn requests_are_those_of_the_interface() {
         [
             "POST /upload/storage/v1/b/states/o?uploadType=multipart&name=a%20dir%2Fdefault.tflock&ifGenerationMatch=0"
                 .to_owned(),
+            // Whether the lock is still ours.
+            "GET /storage/v1/b/states/o/a%20dir%2Fdefault.tflock".to_owned(),
             "POST /upload/storage/v1/b/states/o?uploadType=multipart&name=a%20dir%2Fdefault.tfstate".to_owned(),
             "GET /storage/v1/b/states/o/a%20dir%2Fdefault.tfstate?alt=media".to_owned(),
             format!("DELETE /storage/v1/b/states/o/a%20dir%2Fdefault.tflock?ifGenerationMatch={id}"),
@@ -152,7 +154,7 @@ async fn requests_are_those_of_the_interface() {
         (lock.id, lock.path.as_str()),
         (info.id, "gs://states/a dir/default.tflock")
     );
-    for request in &asked[1..3] {
+    for request in &asked[2..4] {
         assert_eq!(request.header("x-goog-encryption-algorithm"), "AES256");
         assert_eq!(request.header("x-goog-encryption-key"), key);
         // SHA-256 of the 32 characters, by another program.
@@ -161,7 +163,7 @@ async fn requests_are_those_of_the_interface() {
             "PrG9Q5lH63YpmOVmzMLgmceREYsvQFecxPfaK1Bht/k="
         );
     }
-    let (metadata, _) = parts(&asked[1]);
+    let (metadata, _) = parts(&asked[2]);
     assert_eq!(metadata["md5Hash"], "mZFLkyvTelC5g8XnyQrpOw==");
     let store = connect(&server, &[("kms_encryption_key", "projects/p/k".into())])
         .await

@@ -6,7 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use md5::{Digest as _, Md5};
 use monoform_sdk::state_store::{LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
+use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::{Answer, HeaderMap, HeaderValue, Method, Url};
 
 use crate::config::Settings;
@@ -91,7 +92,7 @@ impl Client {
 }
 
 #[async_trait]
-impl StateClient for Client {
+impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::Single
     }
@@ -100,27 +101,29 @@ impl StateClient for Client {
         Err(Diagnostic::error("Workspaces not supported", "The backend \"http\" has one state only.").into())
     }
 
-    async fn read(&self, _workspace: &str) -> Result<Option<Vec<u8>>> {
+    async fn read(&self, _workspace: &str) -> Result<Snapshot> {
         let (what, url) = ("Reading the state", &self.settings.address);
         let answer = self.send((READ, what), &Method::GET, url, None).await?;
         match answer.status.as_u16() {
             200 => {}
-            204 | 404 => return Ok(None),
+            204 | 404 => return Ok(None.into()),
             _ => return Err(unexpected(READ, what, url, &answer)),
         }
         if answer.body.is_empty() {
-            return Ok(None);
+            return Ok(None.into());
         }
         if let Some(sum) = answer.header("content-md5").filter(|sum| BASE64.decode(sum).is_err()) {
             let detail = format!("The header Content-MD5 of the server's answer is no Base64: {sum:?}.");
             return Err(Diagnostic::error(READ, detail).into());
         }
-        Ok(Some(answer.body))
+        Ok(Some(answer.body).into())
     }
 
-    async fn write(&self, _workspace: &str, state: Vec<u8>) -> Result<()> {
+    /// The server compares the ID of the lock: it is in the query. It has no other condition.
+    async fn write(&self, _workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let mut url = self.settings.address.clone();
-        if let Some(lock) = self.held() {
+        let held = self.held();
+        if let Some(lock) = &held {
             let others: Vec<(String, String)> = url
                 .query_pairs()
                 .into_owned()
@@ -133,10 +136,14 @@ impl StateClient for Client {
         }
         let what = "Writing the state";
         let answer = self
-            .send((WRITE, what), &self.settings.update_method, &url, Some(state))
+            .send((WRITE, what), &self.settings.update_method, &url, Some(state.to_vec()))
             .await?;
         match answer.status.as_u16() {
-            200 | 201 | 204 => Ok(()),
+            200 | 201 | 204 => Ok(Written::Done(None)),
+            status @ (409 | 423) if held.is_some() => Ok(Written::LockLost(format!(
+                "the server refused the write with the status {status}, since it does not know the lock with the ID of this program \
+                 any more."
+            ))),
             _ => Err(unexpected(WRITE, what, &url, &answer)),
         }
     }
@@ -196,5 +203,10 @@ impl StateClient for Client {
         }
         self.hold(None);
         Ok(())
+    }
+
+    /// Servers have no request for it.
+    async fn holder(&self, _workspace: &str, _own: &str) -> Result<Holder> {
+        Ok(Holder::Unknown)
     }
 }

@@ -3,6 +3,7 @@
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
+use store_client::guard::Revision;
 use store_client::{Answer, HeaderValue, Method, Url};
 
 use crate::session::Sessions;
@@ -44,8 +45,8 @@ impl Kind {
 
 /// What became of a write.
 pub(crate) enum Written {
-    /// It is done.
-    Done,
+    /// It is done, and the object has this version now.
+    Done(Option<Revision>),
     /// Somebody else was faster: the object is there already, or has changed.
     Conflict,
 }
@@ -207,7 +208,12 @@ impl Api {
 
     fn written(&self, about: About<'_>, answer: &Answer) -> Result<Written> {
         match answer.status.as_u16() {
-            200..=299 => Ok(Written::Done),
+            200..=299 => {
+                let object: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+                Ok(Written::Done(Revision::named(
+                    object["metadata"]["resourceVersion"].as_str(),
+                )))
+            }
             409 => Ok(Written::Conflict),
             _ => Err(self.problem(about, answer)),
         }

@@ -9,8 +9,9 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use serde_json::{Map, Value as Json, json};
+use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written as Outcome};
 
 use crate::api::{About, Api, Kind, Written};
 use crate::config::Settings;
@@ -64,6 +65,11 @@ fn name_of(object: &Json) -> &str {
 
 fn problem(summary: &str, detail: String) -> Diagnostics {
     Diagnostic::error(summary, detail).into()
+}
+
+/// The version of an object, which every change makes another.
+fn version(object: &Json) -> Option<Revision> {
+    Revision::named(object["metadata"]["resourceVersion"].as_str())
 }
 
 fn holder(lease: &Json) -> Option<&str> {
@@ -134,9 +140,21 @@ impl Client {
         format!("{doing} the {kind} {name:?} in the namespace {:?}", self.api.namespace)
     }
 
-    async fn write_part(&self, about: About<'_>, workspace: &str, name: &str, data: &[u8]) -> Result<()> {
+    /// Writes a secret with a part of a state: only the one of this version, if one is expected.
+    async fn write_part(
+        &self,
+        about: About<'_>,
+        (workspace, name): (&str, &str),
+        data: &[u8],
+        expected: Option<&Revision>,
+    ) -> Result<Outcome> {
         for _ in 0..ATTEMPTS {
-            let written = match self.api.get(about, Kind::Secret, name).await? {
+            let there = self.api.get(about, Kind::Secret, name).await?;
+            let current = there.as_ref().map_or(Some(Revision::Absent), version);
+            if expected.is_some() && current.as_ref() != expected {
+                return Ok(Outcome::Changed);
+            }
+            let written = match there {
                 Some(mut secret) => {
                     secret["data"][STATE] = BASE64.encode(data).into();
                     self.api.update(about, Kind::Secret, name, &secret).await?
@@ -152,8 +170,8 @@ impl Client {
                     self.api.create(about, Kind::Secret, &secret).await?
                 }
             };
-            if matches!(written, Written::Done) {
-                return Ok(());
+            if let Written::Done(revision) = written {
+                return Ok(Outcome::Done(revision));
             }
         }
         Err(problem(
@@ -199,7 +217,7 @@ impl Client {
 }
 
 #[async_trait]
-impl StateClient for Client {
+impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::NamedByState
     }
@@ -222,7 +240,7 @@ impl StateClient for Client {
         Ok([DEFAULT].into_iter().chain(names).map(str::to_owned).collect())
     }
 
-    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+    async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let name = self.secret(READ, workspace)?;
         let what = self.what("Reading", "secret", &name);
         let about = About {
@@ -232,13 +250,16 @@ impl StateClient for Client {
         let mut all = Vec::new();
         let parts = self.parts(about, workspace, true).await?;
         let count = parts.len();
+        // That of the first part, which every write changes.
+        let revision = parts.get(&0).map_or(Some(Revision::Absent), version);
+        let snapshot = |state| Snapshot { state, revision };
         for (place, (number, secret)) in parts.into_iter().enumerate() {
             if place != number {
                 let detail = format!("{what} failed: part {place} of {count} of the state is missing.");
                 return Err(problem(READ, detail));
             }
             let Some(data) = secret["data"][STATE].as_str() else {
-                return Ok(None);
+                return Ok(snapshot(None));
             };
             let bytes = BASE64
                 .decode(data)
@@ -246,21 +267,20 @@ impl StateClient for Client {
             all.extend_from_slice(&bytes);
         }
         if all.is_empty() {
-            return Ok(None);
+            return Ok(snapshot(None));
         }
         let mut state = Vec::new();
         GzDecoder::new(all.as_slice())
             .read_to_end(&mut state)
             .map_err(|e| problem(READ, format!("{what} failed: the state cannot be decompressed: {e}.")))?;
-        Ok(Some(state).filter(|state| !state.is_empty()))
+        Ok(snapshot(Some(state).filter(|state| !state.is_empty())))
     }
 
-    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+    async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Outcome> {
         let base = self.secret(WRITE, workspace)?;
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        let compressed = encoder.write_all(&state).and_then(|()| encoder.finish());
+        let compressed = encoder.write_all(state).and_then(|()| encoder.finish());
         let compressed = compressed.map_err(|e| problem(WRITE, format!("The state cannot be compressed: {e}.")))?;
-        drop(state);
         let what = self.what("Writing", "secret", &base);
         let about = About {
             summary: WRITE,
@@ -268,12 +288,18 @@ impl StateClient for Client {
         };
         let before = self.parts(about, workspace, false).await?;
         let mut count = 0;
+        let mut revision = None;
         for part in compressed.chunks(PART) {
             let name = match count {
                 0 => base.clone(),
                 number => format!("{base}-part-{number}"),
             };
-            self.write_part(about, workspace, &name, part).await?;
+            let expected = expected.filter(|_| count == 0);
+            match self.write_part(about, (workspace, &name), part, expected).await? {
+                Outcome::Done(written) if count == 0 => revision = written,
+                Outcome::Done(_) => {}
+                refused => return Ok(refused),
+            }
             count += 1;
         }
         // What is left of a larger state.
@@ -282,7 +308,7 @@ impl StateClient for Client {
                 self.delete_own(about, Kind::Secret, name_of(&secret)).await?;
             }
         }
-        Ok(())
+        Ok(Outcome::Done(revision))
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
@@ -332,7 +358,7 @@ impl StateClient for Client {
                     self.api.update(about, Kind::Lease, &name, &lease).await?
                 }
             };
-            if matches!(written, Written::Done) {
+            if matches!(written, Written::Done(_)) {
                 return Ok(info.id);
             }
         }
@@ -366,7 +392,10 @@ impl StateClient for Client {
             if let Some(annotations) = lease["metadata"]["annotations"].as_object_mut() {
                 annotations.shift_remove(LOCK_INFO);
             }
-            if matches!(self.api.update(about, Kind::Lease, &name, &lease).await?, Written::Done) {
+            if matches!(
+                self.api.update(about, Kind::Lease, &name, &lease).await?,
+                Written::Done(_)
+            ) {
                 return Ok(());
             }
         }
@@ -374,6 +403,21 @@ impl StateClient for Client {
             UNLOCK,
             format!("{what} failed: somebody else changes it at the same time, again and again."),
         ))
+    }
+
+    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
+        let name = format!("lock-{}", self.secret(WRITE, workspace)?);
+        let what = self.what("Reading", "lease", &name);
+        let about = About {
+            summary: WRITE,
+            what: &what,
+        };
+        let lease = self.api.get(about, Kind::Lease, &name).await?.unwrap_or_default();
+        let found = holder(&lease).map(|id| LockInfo {
+            id: id.to_owned(),
+            ..lock_info(&lease).unwrap_or_default()
+        });
+        Ok(Holder::of(found, own))
     }
 }
 

@@ -23,6 +23,7 @@ mod yaml;
 use std::sync::Arc;
 
 use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
+use store_client::guard::Guarded;
 
 pub use config::Config;
 
@@ -46,6 +47,6 @@ impl StateStore for Kubernetes {
     }
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
-        Ok(Arc::new(client::Client::new(config.settings()?)))
+        Ok(Arc::new(Guarded::new(client::Client::new(config.settings()?))))
     }
 }

@@ -1,8 +1,9 @@
 //! The objects of the bucket, and the locks among them.
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use serde_json::Value as Json;
+use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::name::joined;
 use store_client::sum::md5_base64;
 use store_client::{Answer, Method};
@@ -23,6 +24,9 @@ const ATTEMPTS: u32 = 10;
 
 /// The part of a bucket's address under which its objects are.
 pub(crate) const OBJECTS: &str = "o";
+
+/// The header with the condition of a write.
+pub(crate) type Condition = Option<(&'static str, String)>;
 
 /// Where the next page of a list begins; `None` after the last.
 type Next = fn(&Answer, &Json) -> Option<String>;
@@ -97,22 +101,29 @@ impl Client {
         self.settings.cloud.send(about, method, place, headers, body).await
     }
 
-    /// Puts an object in one piece.
-    pub async fn put(&self, about: About<'_>, object: &str, content: Vec<u8>) -> Result<()> {
+    /// Puts an object in one piece, on a condition.
+    pub async fn put(&self, about: About<'_>, object: &str, content: Vec<u8>, condition: Condition) -> Result<Written> {
         let mut headers = self.writing();
+        headers.extend(condition);
         headers.push(("content-type", "application/json".to_owned()));
         headers.push(("content-md5", md5_base64(&content)));
         let answer = self
             .request(about, Method::PUT, object, &headers, Some(content))
             .await?;
-        match answer.status.is_success() {
-            true => Ok(()),
-            false => Err(self.settings.cloud.problem(about, &answer)),
+        self.written(about, &answer)
+    }
+
+    /// What became of the write of an object.
+    pub fn written(&self, about: About<'_>, answer: &Answer) -> Result<Written> {
+        match answer.status.as_u16() {
+            200..=299 => Ok(Written::Done(Revision::named(answer.header("etag")))),
+            412 => Ok(Written::Changed),
+            _ => Err(self.settings.cloud.problem(about, answer)),
         }
     }
 
     /// Who holds a lock, and which version of the object says so; `None` if there is none.
-    async fn holder(&self, summary: &str, object: &str) -> Result<Option<(LockInfo, String)>> {
+    async fn lock_in(&self, summary: &str, object: &str) -> Result<Option<(LockInfo, String)>> {
         let what = self.what("Reading", object);
         let about = About { summary, what: &what };
         let answer = self.request(about, Method::GET, object, &[], None).await?;
@@ -164,7 +175,7 @@ fn name_of(item: &Json) -> &str {
 }
 
 #[async_trait]
-impl StateClient for Client {
+impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::NamedAndDefault
     }
@@ -196,7 +207,7 @@ impl StateClient for Client {
         Ok([DEFAULT.to_owned()].into_iter().chain(names).collect())
     }
 
-    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+    async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let object = self.object(workspace);
         let what = self.what("Reading", &object);
         let about = About {
@@ -209,22 +220,32 @@ impl StateClient for Client {
                 READ,
                 format!("{what} failed: object {object:?} is empty. A state is not; delete the object."),
             )),
-            200 => Ok(Some(answer.body)),
-            404 if !matches!(said(&answer).0.as_str(), "BucketNotFound" | "NamespaceNotFound") => Ok(None),
+            200 => Ok(Snapshot {
+                revision: Revision::named(answer.header("etag")),
+                state: Some(answer.body),
+            }),
+            404 if !matches!(said(&answer).0.as_str(), "BucketNotFound" | "NamespaceNotFound") => Ok(Snapshot {
+                state: None,
+                revision: Some(Revision::Absent),
+            }),
             _ => Err(self.settings.cloud.problem(about, &answer)),
         }
     }
 
-    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+    async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Written> {
         let object = self.object(workspace);
         let what = self.what("Writing", &object);
         let about = About {
             summary: WRITE,
             what: &what,
         };
+        let condition = expected.map(|expected| match expected {
+            Revision::Named(tag) => ("if-match", tag.clone()),
+            Revision::Absent => ("if-none-match", "*".to_owned()),
+        });
         match state.len() > upload::PART {
-            true => upload::in_parts(self, about, &object, &state, upload::PART).await,
-            false => self.put(about, &object, state).await,
+            true => upload::in_parts(self, about, (&object, condition), state, upload::PART).await,
+            false => self.put(about, &object, state.to_vec(), condition).await,
         }
     }
 
@@ -286,7 +307,7 @@ impl StateClient for Client {
                 409 | 412 => {}
                 _ => return Err(self.settings.cloud.problem(about, &answer).into()),
             }
-            match self.holder(LOCK, &lock).await? {
+            match self.lock_in(LOCK, &lock).await? {
                 // A request may have been done whose answer was lost.
                 Some((holder, _)) if holder.id == info.id => return Ok(info.id),
                 Some((holder, _)) => {
@@ -307,7 +328,7 @@ impl StateClient for Client {
 
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
         let lock = self.lock_object(workspace);
-        let Some((holder, version)) = self.holder(UNLOCK, &lock).await? else {
+        let Some((holder, version)) = self.lock_in(UNLOCK, &lock).await? else {
             return Err(problem(
                 UNLOCK,
                 format!("The state is not locked: there is no object {lock:?}."),
@@ -332,5 +353,10 @@ impl StateClient for Client {
             true => Ok(()),
             false => Err(self.settings.cloud.problem(about, &answer)),
         }
+    }
+
+    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
+        let found = self.lock_in(WRITE, &self.lock_object(workspace)).await?;
+        Ok(Holder::of(found.map(|(info, _)| info), own))
     }
 }

@@ -25,6 +25,7 @@ mod upload;
 use std::sync::Arc;
 
 use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
+use store_client::guard::Guarded;
 
 pub use config::Config;
 
@@ -51,6 +52,6 @@ impl StateStore for Oci {
         let client = client::Client::new(settings::of(&config)?);
         // What is wrong with the credentials is told now, and not at the first state.
         client.check().await?;
-        Ok(Arc::new(client))
+        Ok(Arc::new(Guarded::new(client)))
     }
 }

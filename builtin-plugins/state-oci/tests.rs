@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use monoform_sdk::StateClient;
 use serde_json::json;
 use store_client::Url;
+use store_client::guard::LockedStore as _;
 use store_client::testing::{Asked, Reply, Server};
 
 use crate::auth::{Identity, Place, Source};
@@ -73,12 +73,14 @@ async fn large_objects_are_written_in_parts_or_not_at_all() {
         summary: "s",
         what: "w",
     };
-    upload::in_parts(&client, about, "k", b"abcdefgh", 3).await.unwrap();
+    upload::in_parts(&client, about, ("k", None), b"abcdefgh", 3)
+        .await
+        .unwrap();
     assert_eq!(*parts.lock().unwrap(), b"abcdefgh");
     let asked = server.asked();
     let committed: serde_json::Value = serde_json::from_slice(&asked.last().unwrap().body).unwrap();
     assert_eq!(committed["partsToCommit"][2], json!({"partNum": 3, "etag": "3"}));
-    upload::in_parts(&client, about, "k", b"abcdefbad", 3)
+    upload::in_parts(&client, about, ("k", None), b"abcdefbad", 3)
         .await
         .unwrap_err();
     assert_eq!(
@@ -105,7 +107,11 @@ async fn tokens_of_sessions_come_from_files_and_end() {
         password: Some(Place::Text("secret\n".to_owned())),
     };
     assert_eq!(
-        client(&server, source(4_000_000_000)).read("default").await.unwrap(),
+        client(&server, source(4_000_000_000))
+            .read("default")
+            .await
+            .unwrap()
+            .state,
         None
     );
     let signed = server.asked()[0].header("authorization").to_owned();
@@ -144,8 +150,8 @@ async fn machines_are_known_by_their_certificates() {
     let mut machine = Machine::new("us-ashburn-1", Some(dir.path().to_owned()));
     machine.service = server.address().to_owned();
     let client = client(&server, Source::Machine(machine));
-    assert_eq!(client.read("default").await.unwrap(), None);
-    assert_eq!(client.read("default").await.unwrap(), None);
+    assert_eq!(client.read("default").await.unwrap().state, None);
+    assert_eq!(client.read("default").await.unwrap().state, None);
     let tokens = server.asked().iter().filter(|asked| asked.path() == "/v1/x509").count();
     assert_eq!(tokens, 1, "a token that holds is not asked for again");
 }

@@ -3,9 +3,10 @@
 use monoform_sdk::Result;
 use serde_json::{Value as Json, json};
 use store_client::Method;
+use store_client::guard::Written;
 use store_client::sum::md5_base64;
 
-use crate::client::Client;
+use crate::client::{Client, Condition};
 use crate::cloud::About;
 
 /// The size of a part, and that from which on an object is written in parts.
@@ -18,10 +19,10 @@ const UPLOADS: &str = "u";
 pub(crate) async fn in_parts(
     client: &Client,
     about: About<'_>,
-    object: &str,
+    (object, condition): (&str, Condition),
     content: &[u8],
     size: usize,
-) -> Result<()> {
+) -> Result<Written> {
     let cloud = &client.settings.cloud;
     let body = json!({"object": object, "contentType": "application/json"});
     let body = body.to_string().into_bytes();
@@ -33,8 +34,8 @@ pub(crate) async fn in_parts(
         Some(id) if answer.status.is_success() => id.to_owned(),
         _ => return Err(cloud.problem(about, &answer)),
     };
-    let written = parts(client, about, (object, &id), content, size).await;
-    if written.is_err() {
+    let written = parts(client, about, (object, &id, condition), content, size).await;
+    if !matches!(written, Ok(Written::Done(_))) {
         let query = [("uploadId", id.as_str())];
         // What went wrong before is what is told.
         let _ = cloud
@@ -47,10 +48,10 @@ pub(crate) async fn in_parts(
 async fn parts(
     client: &Client,
     about: About<'_>,
-    (object, id): (&str, &str),
+    (object, id, condition): (&str, &str, Condition),
     content: &[u8],
     size: usize,
-) -> Result<()> {
+) -> Result<Written> {
     let cloud = &client.settings.cloud;
     let mut all = Vec::new();
     for (index, part) in content.chunks(size).enumerate() {
@@ -70,11 +71,9 @@ async fn parts(
     }
     let body = json!({"partsToCommit": all}).to_string().into_bytes();
     let query = [("uploadId", id)];
+    let condition: Vec<(&'static str, String)> = condition.into_iter().collect();
     let answer = cloud
-        .send(about, Method::POST, ((UPLOADS, object), &query), &[], Some(body))
+        .send(about, Method::POST, ((UPLOADS, object), &query), &condition, Some(body))
         .await?;
-    match answer.status.is_success() {
-        true => Ok(()),
-        false => Err(cloud.problem(about, &answer)),
-    }
+    client.written(about, &answer)
 }

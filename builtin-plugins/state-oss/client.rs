@@ -1,7 +1,8 @@
 //! The objects of the bucket, and the locks and checksums in the table.
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
+use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::name::joined;
 use store_client::sum::md5_hex;
 use store_client::{Method, consistent, xml};
@@ -74,7 +75,7 @@ impl Client {
     }
 
     /// The content of an object; `None` if it is not there, or empty.
-    async fn get(&self, object: &str) -> Result<Option<Vec<u8>>> {
+    async fn get(&self, object: &str) -> Result<Snapshot> {
         let Settings { cloud, bucket, .. } = &self.settings;
         let what = self.what("Reading", object);
         let about = About {
@@ -83,8 +84,8 @@ impl Client {
         };
         let answer = cloud.send(about, Method::GET, (bucket, object, &[]), &[], None).await?;
         match answer.status.as_u16() {
-            200 => Ok(Some(answer.body).filter(|body| !body.is_empty())),
-            404 if xml::tag(&answer.text(), "Code").as_deref() != Some("NoSuchBucket") => Ok(None),
+            200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
+            404 if xml::tag(&answer.text(), "Code").as_deref() != Some("NoSuchBucket") => Ok(None.into()),
             _ => Err(cloud.problem(about, bucket, &answer)),
         }
     }
@@ -99,7 +100,7 @@ impl Client {
         consistent::recorded(found.ok()?)
     }
 
-    async fn holder(&self, table: &Table, key: &str) -> Result<Option<LockInfo>> {
+    async fn lock_in(&self, table: &Table, key: &str) -> Result<Option<LockInfo>> {
         let info = table.get(&self.settings.cloud, key, INFO).await?;
         Ok(info.and_then(|info| LockInfo::from_json(info.as_bytes())))
     }
@@ -109,7 +110,7 @@ impl Client {
         for _ in 0..ATTEMPTS {
             let made = table.make(&self.settings.cloud, key, INFO, &info.to_json()).await?;
             let Err(IsThere) = made else { return Ok(()) };
-            match self.holder(table, key).await? {
+            match self.lock_in(table, key).await? {
                 // A request may have been done whose answer was lost.
                 Some(holder) if holder.id == info.id => return Ok(()),
                 Some(holder) => {
@@ -130,7 +131,7 @@ impl Client {
 }
 
 #[async_trait]
-impl StateClient for Client {
+impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::NamedAndDefault
     }
@@ -178,7 +179,7 @@ impl StateClient for Client {
         }
     }
 
-    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+    async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let object = self.object(workspace);
         let mismatch = |expected: &str, actual: &str| {
             let table = self.settings.table.as_ref().map_or("", |table| &table.name);
@@ -194,7 +195,8 @@ impl StateClient for Client {
         consistent::read(|| self.get(&object), || self.digest(workspace), mismatch).await
     }
 
-    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+    /// The service has no condition for an object that is to be replaced.
+    async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let Settings {
             cloud,
             acl,
@@ -216,9 +218,15 @@ impl StateClient for Client {
         if *encrypt {
             headers.push(("x-oss-server-side-encryption", "AES256".to_owned()));
         }
-        let sum = md5_hex(&state);
+        let sum = md5_hex(state);
         let answer = cloud
-            .send(about, Method::PUT, (bucket, &object, &[]), &headers, Some(state))
+            .send(
+                about,
+                Method::PUT,
+                (bucket, &object, &[]),
+                &headers,
+                Some(state.to_vec()),
+            )
             .await?;
         if !answer.status.is_success() {
             return Err(cloud.problem(about, bucket, &answer));
@@ -230,7 +238,7 @@ impl StateClient for Client {
                 tracing::warn!("{}", details(&problems));
             }
         }
-        Ok(())
+        Ok(Written::Done(None))
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
@@ -277,7 +285,7 @@ impl StateClient for Client {
             return Ok(());
         };
         let key = self.lock_key(workspace);
-        let Some(holder) = self.holder(table, &key).await? else {
+        let Some(holder) = self.lock_in(table, &key).await? else {
             return Err(problem(UNLOCK, format!("The state {key:?} is not locked.")));
         };
         if holder.id != id {
@@ -288,5 +296,13 @@ impl StateClient for Client {
             return Err(problem(UNLOCK, detail));
         }
         table.delete(&self.settings.cloud, &key).await
+    }
+
+    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
+        let Some(table) = &self.settings.table else {
+            return Ok(Holder::Unknown);
+        };
+        let found = self.lock_in(table, &self.lock_key(workspace)).await?;
+        Ok(Holder::of(found, own))
     }
 }

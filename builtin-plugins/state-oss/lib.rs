@@ -23,6 +23,7 @@ mod tests;
 use std::sync::Arc;
 
 use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
+use store_client::guard::Guarded;
 
 pub use config::Config;
 
@@ -49,6 +50,6 @@ impl StateStore for Oss {
         let client = client::Client::new(settings::of(&config)?);
         // What is wrong with the credentials and the table is told now, and not at the first state.
         client.check().await?;
-        Ok(Arc::new(client))
+        Ok(Arc::new(Guarded::new(client)))
     }
 }

@@ -7,6 +7,7 @@ use monoform_sdk::StateClient;
 use monoform_sdk::testing::state_store::{Abilities, conformance};
 use serde_json::json;
 use store_client::credential::{Credential, CredentialCache};
+use store_client::guard::Guarded;
 use store_client::testing::{Asked, Reply, Server};
 use store_client::{HttpClient, Retries, Settings as HttpSettings, Url};
 
@@ -68,7 +69,7 @@ fn answer(objects: &Objects, asked: &Asked) -> Reply {
     }
 }
 
-fn connect(server: &Server, bucket: &str, id: &str, role: Option<Role>) -> Client {
+fn connect(server: &Server, bucket: &str, id: &str, role: Option<Role>) -> Guarded<Client> {
     let http = || {
         HttpClient::new(HttpSettings {
             retries: Retries {
@@ -80,7 +81,7 @@ fn connect(server: &Server, bucket: &str, id: &str, role: Option<Role>) -> Clien
         .unwrap()
     };
     let url = Url::parse(server.address()).unwrap();
-    Client::new(Settings {
+    Guarded::new(Client::new(Settings {
         bucket: bucket.to_owned(),
         prefix: "a dir".to_owned(),
         key: "x/terraform.tfstate".to_owned(),
@@ -107,7 +108,7 @@ fn connect(server: &Server, bucket: &str, id: &str, role: Option<Role>) -> Clien
             },
             current: CredentialCache::default(),
         },
-    })
+    }))
 }
 
 async fn server() -> (Server, Objects) {
@@ -132,7 +133,7 @@ async fn it_is_a_state_store() {
 #[tokio::test]
 async fn what_is_wrong_is_told_with_what_to_do() {
     let (server, _) = server().await;
-    let told = |client: Client| async move { client.read("default").await.unwrap_err().0[0].detail.clone() };
+    let told = |client: Guarded<Client>| async move { client.read("default").await.unwrap_err().0[0].detail.clone() };
     let text = told(connect(&server, "states", "bad", None)).await;
     assert!(text.contains("ALICLOUD_ACCESS_KEY"), "{text}");
     let text = told(connect(&server, "none", "good", None)).await;

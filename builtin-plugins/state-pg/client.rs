@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Result, StateClient, async_trait};
+use monoform_sdk::{Diagnostic, Result, async_trait};
+use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio_postgres::Client as Connection;
 use tokio_postgres::types::ToSql;
@@ -25,8 +26,18 @@ pub(crate) struct Client {
 
 struct Session {
     connection: Arc<Connection>,
-    /// The number of the advisory lock that this session holds.
-    held: Option<i64>,
+    /// The lock that this session holds.
+    held: Option<Held>,
+}
+
+/// A lock of a session.
+struct Held {
+    /// Its name, as it was told.
+    id: String,
+    /// The number of the advisory lock.
+    number: i64,
+    /// Whether it was lost with the connection, and taken anew: another program may have had it for a time.
+    is_interrupted: bool,
 }
 
 const READ: &str = "Error reading the state";
@@ -91,18 +102,14 @@ impl Client {
         }
         tracing::warn!("the connection to PostgreSQL was lost, and is made again");
         session.connection = Arc::new(connect(&self.settings).await?);
-        if let Some(number) = session.held {
-            let query = format!("SELECT pg_try_advisory_lock({number})");
+        if let Some(mut held) = session.held.take() {
+            let query = format!("SELECT pg_try_advisory_lock({})", held.number);
             let row = session.connection.query_one(&query, &[]).await;
             let got: bool = row.map_err(|e| self.problem(LOCK, &e))?.get(0);
-            if !got {
-                session.held = None;
-                return Err(Diagnostic::error(
-                    "The state lock was lost",
-                    "The connection to PostgreSQL ended, and with it the lock of the state; somebody else has taken the lock \
-                     since then. Nothing is written any more. Compare what the other one has done before you go on.",
-                )
-                .into());
+            // Where another program has it, it is lost, and no write is made under it.
+            if got {
+                held.is_interrupted = true;
+                session.held = Some(held);
             }
         }
         Ok(session)
@@ -170,7 +177,7 @@ impl From<tokio_postgres::Error> for Refusal {
 }
 
 #[async_trait]
-impl StateClient for Client {
+impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::NamedAndDefault
     }
@@ -182,21 +189,23 @@ impl StateClient for Client {
         Ok(std::iter::once(DEFAULT.to_owned()).chain(names).collect())
     }
 
-    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+    async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let text = format!("SELECT data FROM {} WHERE name = $1", self.table);
         let rows = self.query(READ, &text, &[&workspace]).await?;
         let data = rows.first().and_then(|row| row.get::<_, Option<String>>(0));
-        Ok(data.filter(|data| !data.is_empty()).map(String::into_bytes))
+        Ok(data.filter(|data| !data.is_empty()).map(String::into_bytes).into())
     }
 
-    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
-        let state = String::from_utf8(state)
+    /// The lock of the session is the condition.
+    async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
+        let state = str::from_utf8(state)
             .map_err(|_| Diagnostic::error(WRITE, "The state is no text in UTF-8, which is what the column takes."))?;
         let text = format!(
             "INSERT INTO {} (name, data) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET data = $2 WHERE states.name = $1",
             self.table
         );
-        self.query(WRITE, &text, &[&workspace, &state]).await.map(drop)
+        self.query(WRITE, &text, &[&workspace, &state]).await?;
+        Ok(Written::Done(None))
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
@@ -213,7 +222,11 @@ impl StateClient for Client {
         let mut session = self.session().await?;
         match self.try_lock(&mut session, workspace).await {
             Ok(number) => {
-                session.held = Some(number);
+                session.held = Some(Held {
+                    id: info.id.clone(),
+                    number,
+                    is_interrupted: false,
+                });
                 Ok(info.id)
             }
             // PostgreSQL does not keep who holds a lock. With the information of who asks, it is tried again.
@@ -231,7 +244,7 @@ impl StateClient for Client {
     async fn unlock(&self, _workspace: &str, _id: &str) -> Result<()> {
         let mut session = self.session.lock().await;
         // A lock of another session ends with that session; nobody else can release it.
-        let Some(number) = session.held.take() else {
+        let Some(Held { number, .. }) = session.held.take() else {
             return Ok(());
         };
         if session.connection.is_closed() {
@@ -242,5 +255,15 @@ impl StateClient for Client {
         result
             .map(drop)
             .map_err(|e| self.problem("Cannot release the state lock", &e))
+    }
+
+    async fn holder(&self, _workspace: &str, own: &str) -> Result<Holder> {
+        // The session holds the lock as long as it lives: whether it does is asked of the server.
+        self.query(WRITE, "SELECT 1", &[]).await?;
+        Ok(match &self.session().await?.held {
+            Some(held) if held.id == own && !held.is_interrupted => Holder::Own,
+            Some(held) if held.id == own => Holder::Unknown,
+            _ => Holder::Nobody,
+        })
     }
 }

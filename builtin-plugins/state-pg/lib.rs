@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use monoform_sdk::schema::optional;
 use monoform_sdk::{Attr, Diagnostic, Model, Result, StateClient, StateStore, async_trait, env};
+use store_client::guard::Guarded;
 
 /// The store's name.
 pub const NAME: &str = "pg";
@@ -96,6 +97,8 @@ impl StateStore for Postgres {
         let settings = settings::Settings::new(&connection).map_err(|detail| {
             Diagnostic::error("Invalid PostgreSQL backend configuration", detail).at_attribute("conn_str")
         })?;
-        Ok(Arc::new(client::Client::prepare(settings, &tables).await?))
+        Ok(Arc::new(Guarded::new(
+            client::Client::prepare(settings, &tables).await?,
+        )))
     }
 }

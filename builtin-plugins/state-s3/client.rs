@@ -1,8 +1,9 @@
 //! The objects of the bucket.
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Result, StateClient, async_trait};
+use monoform_sdk::{Diagnostic, Result, async_trait};
 use store_client::consistent;
+use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::name::{encoded, encoded_path, joined};
 use store_client::sum::{md5_hex, sha256_base64};
 use store_client::xml::{tag, tags};
@@ -173,22 +174,28 @@ impl Client {
         headers
     }
 
-    /// The content of an object; `None` if it is not there.
-    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+    /// The content of an object, and its ETag.
+    async fn get(&self, key: &str) -> Result<Snapshot> {
         let what = format!("Reading the object {key:?} of the bucket {:?}", self.settings.bucket);
         let answer = self
             .object(Method::GET, Some(key), "", self.reading(), Vec::new(), &what)
             .await?;
         match answer.status.as_u16() {
-            200 => Ok(Some(answer.body).filter(|body| !body.is_empty())),
-            404 if code(&answer) != "NoSuchBucket" => Ok(None),
+            200 => Ok(Snapshot {
+                revision: Revision::named(answer.header("etag")),
+                state: Some(answer.body).filter(|body| !body.is_empty()),
+            }),
+            404 if code(&answer) != "NoSuchBucket" => Ok(Snapshot {
+                state: None,
+                revision: Some(Revision::Absent),
+            }),
             _ => Err(aws::problem(READ, &what, &self.place(), &answer)),
         }
     }
 }
 
 #[async_trait]
-impl StateClient for Client {
+impl LockedStore for Client {
     fn support(&self) -> WorkspaceSupport {
         WorkspaceSupport::NamedAndDefault
     }
@@ -238,7 +245,7 @@ impl StateClient for Client {
         }
     }
 
-    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+    async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let key = self.key(workspace);
         let mismatch = |expected: &str, actual: &str| {
             let place = format!("{}/{key}", self.settings.bucket);
@@ -256,17 +263,31 @@ impl StateClient for Client {
         consistent::read(|| self.get(&key), || self.digest(&key), mismatch).await
     }
 
-    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+    async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Written> {
         let key = self.key(workspace);
         let what = format!("Writing the object {key:?} of the bucket {:?}", self.settings.bucket);
-        let sum = md5_hex(&state);
-        let headers = self.writing(&state);
-        let answer = self.object(Method::PUT, Some(&key), "", headers, state, &what).await?;
-        if !answer.status.is_success() {
-            return Err(aws::problem(WRITE, &what, &self.place(), &answer));
+        let sum = md5_hex(state);
+        let mut headers = self.writing(state);
+        // A service that has lock files has conditions: those are made by one.
+        if self.settings.lock_file {
+            match expected {
+                Some(Revision::Named(tag)) => headers.push(("if-match", tag.clone())),
+                Some(Revision::Absent) => headers.push(("if-none-match", "*".to_owned())),
+                None => {}
+            }
+        }
+        let answer = self
+            .object(Method::PUT, Some(&key), "", headers, state.to_vec(), &what)
+            .await?;
+        match answer.status.as_u16() {
+            200..=299 => {}
+            // The last one: an object that was to be replaced is gone.
+            409 | 412 => return Ok(Written::Changed),
+            404 if code(&answer) == "NoSuchKey" => return Ok(Written::Changed),
+            _ => return Err(aws::problem(WRITE, &what, &self.place(), &answer)),
         }
         self.store_digest(&key, &sum).await;
-        Ok(())
+        Ok(Written::Done(Revision::named(answer.header("etag"))))
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
@@ -293,5 +314,9 @@ impl StateClient for Client {
 
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
         self.release(&self.key(workspace), id).await
+    }
+
+    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
+        self.holder_of(&self.key(workspace), own).await
     }
 }

@@ -21,6 +21,7 @@ mod settings;
 use std::sync::Arc;
 
 use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
+use store_client::guard::Guarded;
 
 pub use config::Config;
 
@@ -45,6 +46,6 @@ impl StateStore for S3 {
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
         let settings = settings::Settings::new(&config)?;
-        Ok(Arc::new(client::Client::connect(settings).await?))
+        Ok(Arc::new(Guarded::new(client::Client::connect(settings).await?)))
     }
 }

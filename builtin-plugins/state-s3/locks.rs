@@ -3,6 +3,7 @@
 use monoform_sdk::state_store::{LockError, LockInfo};
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::{Value as Json, json};
+use store_client::guard::Holder;
 use store_client::{Answer, Method, consistent};
 
 use crate::aws;
@@ -200,6 +201,21 @@ impl Client {
             }
             (Err(one), Ok(())) | (Ok(()), Err(one)) => Err(one),
         }
+    }
+
+    /// Whose the lock of a state is. Of two kinds of locks both must be the own ones.
+    pub(crate) async fn holder_of(&self, key: &str, own: &str) -> Result<Holder> {
+        let mut holder = Holder::Nobody;
+        if self.settings.lock_file {
+            holder = Holder::of(self.file_holder(&Client::lock_key(key)).await?, own);
+            if !matches!(holder, Holder::Own) {
+                return Ok(holder);
+            }
+        }
+        if let Some(table) = &self.settings.table {
+            holder = Holder::of(self.item_holder(table, key).await?, own);
+        }
+        Ok(holder)
     }
 
     fn another(path: &str, holder: Option<&LockInfo>, id: &str) -> Diagnostics {

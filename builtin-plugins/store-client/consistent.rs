@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use monoform_sdk::{Diagnostics, Result};
 
+use crate::guard::Snapshot;
 use crate::sum::md5_hex;
 
 /// How long a state whose sum does not match is read again, and how often.
@@ -20,20 +21,20 @@ pub async fn read<State, Sum>(
     state: impl Fn() -> State,
     recorded: impl Fn() -> Sum,
     mismatch: impl FnOnce(&str, &str) -> Diagnostics,
-) -> Result<Option<Vec<u8>>>
+) -> Result<Snapshot>
 where
-    State: Future<Output = Result<Option<Vec<u8>>>>,
+    State: Future<Output = Result<Snapshot>>,
     Sum: Future<Output = Option<String>>,
 {
     let deadline = tokio::time::Instant::now() + LIMIT;
     loop {
-        let state = state().await?;
+        let snapshot = state().await?;
         let Some(expected) = recorded().await else {
-            return Ok(state);
+            return Ok(snapshot);
         };
-        let actual = state.as_deref().map(md5_hex).unwrap_or_default();
+        let actual = snapshot.state.as_deref().map(md5_hex).unwrap_or_default();
         if expected == actual {
-            return Ok(state);
+            return Ok(snapshot);
         }
         if tokio::time::Instant::now() >= deadline {
             return Err(mismatch(&expected, &actual));
@@ -63,15 +64,13 @@ mod tests {
         let late = || {
             reads.set(reads.get() + 1);
             let state = if reads.get() > 2 { b"new" } else { b"old" };
-            async { Ok(Some(state.to_vec())) }
+            async { Ok(Snapshot::from(Some(state.to_vec()))) }
         };
         let sum = || async { Some(md5_hex(b"new")) };
         let wrong = |expected: &str, _: &str| Diagnostic::error("", expected).into();
-        assert_eq!(read(late, sum, wrong).await.unwrap().unwrap(), b"new");
-        assert!(read(|| async { Ok(None) }, sum, wrong).await.is_err());
-        assert_eq!(
-            read(|| async { Ok(None) }, || async { None }, wrong).await.unwrap(),
-            None
-        );
+        assert_eq!(read(late, sum, wrong).await.unwrap().state.unwrap(), b"new");
+        let none = || async { Ok(None.into()) };
+        assert!(read(none, sum, wrong).await.is_err());
+        assert_eq!(read(none, || async { None }, wrong).await.unwrap().state, None);
     }
 }

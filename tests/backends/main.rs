@@ -20,7 +20,9 @@ mod azure;
 mod consul;
 mod cos;
 mod crashes;
+mod cut;
 mod errors;
+mod faults;
 mod gcs;
 mod hcp;
 mod hcp_cloud_tests;
@@ -32,6 +34,8 @@ mod hcp_tests;
 mod http;
 mod kubernetes;
 mod lab;
+mod lost_locks;
+mod mixed;
 mod oci;
 mod oss;
 mod postgres;
@@ -96,8 +100,52 @@ fn main() -> ExitCode {
             });
         }
     }
+    // HCP Terraform has locks of users, and is no place that a state is migrated from.
+    for (store, lab, programs, peer) in stores.iter().filter(|(store, ..)| *store != "remote") {
+        let (lab, peer) = (*lab, *peer);
+        // What oss needs is for its records only.
+        let programs = if *store == "oss" { &[] } else { *programs };
+        let mut add = |name: &str, programs: &[&str], test: Box<dyn FnOnce() + Send>| {
+            let run = move || {
+                test();
+                Ok(())
+            };
+            trials.push(needing(Trial::test(format!("{store}::{name}"), run), programs));
+        };
+        let name = "a_lock_that_was_taken_away_overwrites_nothing";
+        add(name, programs, Box::new(move || lost_locks::taken_away(&lab())));
+        // Where the other program has this store, it reads what was brought there.
+        let with_peer = peer == Tool::Terraform && support::which(peer.name()).is_some();
+        let other = if *store == "oci" { oss::lab } else { oci::lab };
+        let name = "states_are_brought_from_store_to_store_and_back";
+        add(
+            name,
+            programs,
+            Box::new(move || mixed::migrated(&lab(), &other(), with_peer)),
+        );
+        if mixed::AT_ONCE.contains(store) {
+            let programs = [programs, &[peer.name()]].concat();
+            let name = "both_programs_apply_in_turn_and_at_once";
+            add(name, &programs, Box::new(move || mixed::in_turn_and_at_once(&lab())));
+        }
+    }
+    let of_store = |name: &&str| stores.iter().find(|(store, ..)| store == name);
+    let faulty = faults::STORES
+        .iter()
+        .filter_map(of_store)
+        .map(|(store, lab, programs, _)| {
+            let programs = if *store == "oss" { Vec::new() } else { programs.to_vec() };
+            (*store, *lab, programs)
+        });
+    let faulty: Vec<_> = faulty.collect();
+    let name = "a_failing_server_leaves_a_whole_state_and_what_it_lacks_is_kept";
+    trials.push(Trial::test(name, move || {
+        faults::all(&faulty);
+        Ok(())
+    }));
     let own: &[(&str, Tests, &[&str])] = &[
         ("s3", s3::TESTS, s3::PROGRAMS),
+        ("pg", lost_locks::TESTS_OF_PG, postgres::PROGRAMS),
         ("gcs", gcs::TESTS, gcs::PROGRAMS),
         ("azurerm", azure::TESTS, azure::PROGRAMS),
         ("consul", consul::TESTS, consul::PROGRAMS),

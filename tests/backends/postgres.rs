@@ -116,6 +116,14 @@ impl Server {
     }
 }
 
+/// Ends all other sessions of a lab's database, and their locks with them.
+pub fn end_sessions(lab: &Lab) {
+    let server = lab.server.downcast_ref::<Arc<Server>>().expect("the server");
+    let database = lab.settings.split(['/', '?']).nth(3).expect("a database");
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    assert!(server.sql(database, end), "sessions are ended");
+}
+
 /// One server for all labs that are there at the same time.
 fn server() -> Arc<Server> {
     static SERVER: OnceLock<Mutex<Weak<Server>>> = OnceLock::new();

@@ -125,7 +125,7 @@ fn applied_by_either(lab: &Lab) {
 }
 
 /// An apply that lasts until the file `go` is there.
-fn slow(workspace: &Workspace) {
+pub fn slow(workspace: &Workspace) {
     workspace.write(
         "slow.tf",
         r#"

@@ -1,0 +1,358 @@
+//! Writes under a lock: a program whose lock was taken away overwrites nothing.
+//!
+//! `force-unlock` takes a lock from a program that may still be running; a session that ends does the same. [`Guarded`] makes a
+//! [`LockedStore`] into a state client that finds out before each write: it asks whether the lock is still its own, and writes on
+//! the condition that the state is the one that was read or written last, where the service has such conditions. What was
+//! refused once stays refused until the lock is taken anew.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use monoform_sdk::state_store::{LockError, LockInfo, StateClient, WorkspaceSupport};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
+use serde_json::Value as Json;
+
+use crate::sum::md5_hex;
+
+/// How often a write is tried whose condition failed though the content of the state is the one that was expected: something
+/// else about it has changed, such as its metadata.
+const ATTEMPTS: u32 = 5;
+
+/// Which version of a state a service has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Revision {
+    /// None: there is no state.
+    Absent,
+    /// This one, by the service's own name for it: a generation, an ETag, an index.
+    Named(String),
+}
+
+impl Revision {
+    /// The revision of this name; without a name nothing is known about it.
+    #[must_use]
+    pub fn named(name: Option<&str>) -> Option<Revision> {
+        name.filter(|name| !name.is_empty())
+            .map(|name| Revision::Named(name.to_owned()))
+    }
+}
+
+/// A state as a service has it.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The state, if there is one.
+    pub state: Option<Vec<u8>>,
+    /// Its revision, if the service has revisions.
+    pub revision: Option<Revision>,
+}
+
+impl From<Option<Vec<u8>>> for Snapshot {
+    fn from(state: Option<Vec<u8>>) -> Snapshot {
+        Snapshot { state, revision: None }
+    }
+}
+
+/// What became of a write.
+#[derive(Clone, Debug)]
+pub enum Written {
+    /// It is done, and the state has this revision now, if that is known.
+    Done(Option<Revision>),
+    /// Nothing was written: the state has another revision than the one in the condition.
+    Changed,
+    /// Nothing was written: the service says that the lock is not held any more.
+    LockLost(String),
+}
+
+/// Whose a lock is.
+#[derive(Clone, Debug)]
+pub enum Holder {
+    /// It is the one of the name that was asked for.
+    Own,
+    /// Nobody holds it.
+    Nobody,
+    /// Another program has it.
+    Other(Box<LockInfo>),
+    /// The service does not tell, or it is free and was lost for a time: then the state itself must be the one that is known.
+    Unknown,
+}
+
+impl Holder {
+    /// The holder that a lock's content names.
+    #[must_use]
+    pub fn of(found: Option<LockInfo>, own: &str) -> Holder {
+        match found {
+            None => Holder::Nobody,
+            Some(info) if info.id == own => Holder::Own,
+            Some(info) => Holder::Other(Box::new(info)),
+        }
+    }
+}
+
+/// What a store must be able to do so that its writes are guarded: like a [`StateClient`], and it can say whose a lock is.
+#[async_trait]
+pub trait LockedStore: Send + Sync + 'static {
+    /// Which workspaces there can be.
+    fn support(&self) -> WorkspaceSupport;
+
+    /// The workspaces that there are.
+    async fn workspaces(&self) -> Result<Vec<String>>;
+
+    /// The state of a workspace.
+    async fn read(&self, workspace: &str) -> Result<Snapshot>;
+
+    /// Puts a state in the place of the one that is there. A store whose service has conditions writes only if the state has this
+    /// revision.
+    async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Written>;
+
+    /// Deletes a workspace with its state.
+    async fn delete(&self, workspace: &str) -> Result<()>;
+
+    /// Tries once to lock a workspace.
+    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError>;
+
+    /// Unlocks a workspace.
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<()>;
+
+    /// Forgets a lock that is lost, instead of unlocking: what is locked now is another program's.
+    async fn forget_lock(&self, _workspace: &str, _id: &str) {}
+
+    /// Whose the lock of a workspace is: the own one has this name.
+    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder>;
+}
+
+/// A store whose writes are guarded.
+pub struct Guarded<S> {
+    store: S,
+    workspaces: Mutex<BTreeMap<String, Entry>>,
+}
+
+/// What is known about a workspace.
+#[derive(Clone, Default)]
+struct Entry {
+    /// The name of the lock that is held.
+    lock: Option<String>,
+    /// Why the lock is lost.
+    lost: Option<String>,
+    /// The state that was read or written last.
+    known: Option<Known>,
+}
+
+#[derive(Clone)]
+struct Known {
+    /// The MD5 of the state; of nothing if there is none.
+    sum: String,
+    /// Its lineage and serial: what stays the same where a service keeps a state in another form than it was sent in.
+    mark: Option<(String, u64)>,
+    revision: Option<Revision>,
+}
+
+impl Known {
+    fn of(state: Option<&[u8]>, revision: Option<Revision>) -> Known {
+        Known {
+            sum: md5_hex(state.unwrap_or_default()),
+            mark: state.and_then(mark),
+            revision,
+        }
+    }
+
+    /// Whether this is the snapshot that is known.
+    fn is_same(&self, other: &Known) -> bool {
+        self.sum == other.sum || self.mark.is_some() && self.mark == other.mark
+    }
+}
+
+/// The lineage and the serial of a state.
+fn mark(state: &[u8]) -> Option<(String, u64)> {
+    let json: Json = serde_json::from_slice(state).ok()?;
+    Some((json["lineage"].as_str()?.to_owned(), json["serial"].as_u64()?))
+}
+
+/// The holder of a lock in words.
+fn shown(holder: &LockInfo) -> String {
+    let mut text = format!("the ID {:?}", holder.id);
+    for (name, value) in [
+        ("of", &holder.who),
+        ("since", &holder.created),
+        ("for", &holder.operation),
+    ] {
+        if !value.is_empty() {
+            let _ = write!(text, " {name} {value}");
+        }
+    }
+    text
+}
+
+/// The error of a write that is refused.
+fn refusal(detail: &str) -> Diagnostics {
+    Diagnostic::error("Error writing the state", detail).into()
+}
+
+impl<S: LockedStore> Guarded<S> {
+    /// Guards the writes of this store.
+    pub fn new(store: S) -> Guarded<S> {
+        Guarded {
+            store,
+            workspaces: Mutex::default(),
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+        self.workspaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn entry(&self, workspace: &str) -> Entry {
+        self.entries().get(workspace).cloned().unwrap_or_default()
+    }
+
+    fn remember(&self, workspace: &str, known: Known) {
+        self.entries().entry(workspace.to_owned()).or_default().known = Some(known);
+    }
+
+    /// The lock is lost, and nothing is written under it any more.
+    fn lose(&self, workspace: &str, why: &str) -> Diagnostics {
+        let detail = format!(
+            "lock lost: {why} Nothing was written, since that could overwrite what the other program has written or is about to \
+             write. Compare this state with the one that is stored before it takes its place (\"state push\", with -force if both \
+             were made from the same state)."
+        );
+        let refused = refusal(&detail);
+        self.entries().entry(workspace.to_owned()).or_default().lost = Some(detail);
+        refused
+    }
+
+    /// Somebody has written the state since it was read.
+    fn overwritten(&self, workspace: &str, locked: bool) -> Diagnostics {
+        match locked {
+            true => self.lose(
+                workspace,
+                "another program has written the state since it was read here: the lock of this program was taken away in \
+                 between.",
+            ),
+            false => refusal(
+                "Another program has written the state since it was read here, and this one holds no lock. Nothing was written. \
+                 Run the command again.",
+            ),
+        }
+    }
+
+    /// Whether a state may be written: its lock is the own one still.
+    async fn check(&self, workspace: &str, entry: &Entry) -> Result<()> {
+        if let Some(lost) = &entry.lost {
+            return Err(refusal(lost));
+        }
+        let Some(own) = &entry.lock else { return Ok(()) };
+        match self.store.holder(workspace, own).await? {
+            Holder::Own => Ok(()),
+            Holder::Nobody => Err(self.lose(
+                workspace,
+                &format!("the lock with the ID {own:?} that this program held was released by another one."),
+            )),
+            Holder::Other(holder) => Err(self.lose(
+                workspace,
+                &format!(
+                    "the lock with the ID {own:?} that this program held was taken away; the state is locked by another one with \
+                     {}.",
+                    shown(&holder)
+                ),
+            )),
+            Holder::Unknown => {
+                let Some(known) = &entry.known else { return Ok(()) };
+                let there = self.store.read(workspace).await?;
+                match known.is_same(&Known::of(there.state.as_deref(), None)) {
+                    true => Ok(()),
+                    false => Err(self.overwritten(workspace, true)),
+                }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl<S: LockedStore> StateClient for Guarded<S> {
+    fn support(&self) -> WorkspaceSupport {
+        self.store.support()
+    }
+
+    async fn workspaces(&self) -> Result<Vec<String>> {
+        self.store.workspaces().await
+    }
+
+    async fn read(&self, workspace: &str) -> Result<Option<Vec<u8>>> {
+        let Snapshot { state, revision } = self.store.read(workspace).await?;
+        self.remember(workspace, Known::of(state.as_deref(), revision));
+        Ok(state)
+    }
+
+    async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
+        let entry = self.entry(workspace);
+        self.check(workspace, &entry).await?;
+        let locked = entry.lock.is_some();
+        let mut expected = entry.known.as_ref().and_then(|known| known.revision.clone());
+        for _ in 0..ATTEMPTS {
+            let written = self.store.write(workspace, &state, expected.as_ref()).await?;
+            let revision = match written {
+                Written::Done(revision) => revision,
+                Written::LockLost(why) => return Err(self.lose(workspace, &why)),
+                Written::Changed => {
+                    let there = self.store.read(workspace).await?;
+                    let found = Known::of(there.state.as_deref(), there.revision.clone());
+                    if found.sum == md5_hex(&state) {
+                        // An attempt was done whose answer was lost on its way.
+                        self.remember(workspace, found);
+                        return Ok(());
+                    }
+                    if entry.known.as_ref().is_none_or(|known| known.sum != found.sum) {
+                        return Err(self.overwritten(workspace, locked));
+                    }
+                    expected = there.revision;
+                    continue;
+                }
+            };
+            self.remember(workspace, Known::of(Some(&state), revision));
+            return Ok(());
+        }
+        Err(refusal(
+            "The state is as it was read, but something else about it is changed again and again. Nothing was written. Try again.",
+        ))
+    }
+
+    async fn delete(&self, workspace: &str) -> Result<()> {
+        self.store.delete(workspace).await?;
+        if let Some(entry) = self.entries().get_mut(workspace) {
+            entry.known = None;
+        }
+        Ok(())
+    }
+
+    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        let id = self.store.lock(workspace, info).await?;
+        let entry = Entry {
+            lock: Some(id.clone()).filter(|id| !id.is_empty()),
+            ..Entry::default()
+        };
+        self.entries().insert(workspace.to_owned(), entry);
+        Ok(id)
+    }
+
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
+        let entry = self.entry(workspace);
+        let is_own = entry.lock.as_deref() == Some(id);
+        match entry.lost {
+            // That it is gone has been reported by the write that was refused.
+            Some(_) if is_own => self.store.forget_lock(workspace, id).await,
+            _ => self.store.unlock(workspace, id).await?,
+        }
+        if !is_own {
+            return Ok(());
+        }
+        if let Some(entry) = self.entries().get_mut(workspace) {
+            entry.lock = None;
+            entry.lost = None;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

@@ -1,0 +1,220 @@
+//! Tests of guarded writes on a store in memory, whose lock and state another program changes.
+
+use std::sync::Arc;
+
+use super::*;
+
+/// What the service has.
+#[derive(Default)]
+struct Service {
+    state: Option<Vec<u8>>,
+    revision: u64,
+    lock: Option<String>,
+    /// Whether it tells whose the lock is.
+    tells: bool,
+    /// Whether the answer to the next write is lost: it is done, and found to be changed when it is sent again.
+    loses_answer: bool,
+    writes: u32,
+}
+
+#[derive(Clone)]
+struct Memory(Arc<Mutex<Service>>);
+
+impl Memory {
+    fn new() -> Memory {
+        Memory(Arc::new(Mutex::new(Service {
+            tells: true,
+            ..Service::default()
+        })))
+    }
+
+    fn service(&self) -> MutexGuard<'_, Service> {
+        self.0.lock().unwrap()
+    }
+
+    /// What another program writes.
+    fn changed(&self, text: &str) {
+        let mut service = self.service();
+        service.revision += 1;
+        service.state = Some(text.into());
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.service().state.clone().unwrap_or_default()).unwrap()
+    }
+}
+
+#[async_trait]
+impl LockedStore for Memory {
+    fn support(&self) -> WorkspaceSupport {
+        WorkspaceSupport::Single
+    }
+
+    async fn workspaces(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    async fn read(&self, _workspace: &str) -> Result<Snapshot> {
+        let service = self.service();
+        let revision = match service.state {
+            Some(_) => Revision::Named(service.revision.to_string()),
+            None => Revision::Absent,
+        };
+        Ok(Snapshot {
+            state: service.state.clone(),
+            revision: Some(revision).filter(|_| service.tells),
+        })
+    }
+
+    async fn write(&self, _workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Written> {
+        let mut service = self.service();
+        service.writes += 1;
+        let current = match service.state {
+            Some(_) => Revision::Named(service.revision.to_string()),
+            None => Revision::Absent,
+        };
+        if expected.is_some_and(|expected| *expected != current) {
+            return Ok(Written::Changed);
+        }
+        service.revision += 1;
+        service.state = Some(state.to_vec());
+        if std::mem::take(&mut service.loses_answer) {
+            return Ok(Written::Changed);
+        }
+        let revision = Revision::Named(service.revision.to_string());
+        Ok(Written::Done(Some(revision).filter(|_| service.tells)))
+    }
+
+    async fn delete(&self, _workspace: &str) -> Result<()> {
+        self.service().state = None;
+        Ok(())
+    }
+
+    async fn lock(&self, _workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        self.service().lock = Some(info.id.clone());
+        Ok(info.id)
+    }
+
+    async fn unlock(&self, _workspace: &str, id: &str) -> Result<()> {
+        let mut service = self.service();
+        match service.lock.as_deref() == Some(id) {
+            true => service.lock = None,
+            false => return Err(Diagnostic::error("Cannot release the state lock", "not the holder").into()),
+        }
+        Ok(())
+    }
+
+    async fn holder(&self, _workspace: &str, own: &str) -> Result<Holder> {
+        let service = self.service();
+        let info = service.lock.clone().map(|id| LockInfo {
+            id,
+            who: "me@here".into(),
+            ..LockInfo::default()
+        });
+        Ok(match service.tells {
+            true => Holder::of(info, own),
+            false => Holder::Unknown,
+        })
+    }
+}
+
+const W: &str = "default";
+
+fn state(serial: u64) -> String {
+    format!("{{\"version\":4,\"lineage\":\"l\",\"serial\":{serial}}}")
+}
+
+/// A client that holds the lock and has read the state with the serial 1.
+async fn holding(memory: &Memory) -> (Guarded<Memory>, String) {
+    memory.changed(&state(1));
+    let client = Guarded::new(memory.clone());
+    let id = client.lock(W, LockInfo::of_this_process("test")).await.unwrap();
+    client.read(W).await.unwrap();
+    (client, id)
+}
+
+async fn refused(client: &Guarded<Memory>, serial: u64) -> String {
+    let problems = client.write(W, state(serial).into()).await.unwrap_err();
+    problems.0[0].detail.clone()
+}
+
+#[tokio::test]
+async fn a_lock_that_another_program_holds_or_that_nobody_holds_is_lost_for_good() {
+    for other in [Some("another".to_owned()), None] {
+        let memory = Memory::new();
+        let (client, id) = holding(&memory).await;
+        client.write(W, state(2).into()).await.unwrap();
+        memory.service().lock.clone_from(&other);
+        let detail = refused(&client, 3).await;
+        assert!(detail.starts_with("lock lost: "), "{detail}");
+        assert_eq!(detail.contains("\"another\" of me@here"), other.is_some(), "{detail}");
+        // Even if the other one has finished, and though nothing has changed.
+        memory.service().lock = Some(id.clone());
+        refused(&client, 3).await;
+        assert_eq!(memory.text(), state(2));
+        memory.service().lock = other;
+        client.unlock(W, &id).await.expect("it was reported already");
+        // With a lock of its own again it may write.
+        client.lock(W, LockInfo::of_this_process("test")).await.unwrap();
+        client.read(W).await.unwrap();
+        client.write(W, state(3).into()).await.unwrap();
+        assert_eq!(memory.text(), state(3));
+    }
+}
+
+#[tokio::test]
+async fn a_state_that_changed_under_the_own_lock_is_not_overwritten() {
+    for tells in [true, false] {
+        let memory = Memory::new();
+        memory.service().tells = tells;
+        let (client, _) = holding(&memory).await;
+        memory.changed(&state(2));
+        let detail = refused(&client, 3).await;
+        assert!(detail.starts_with("lock lost: another program has written"), "{detail}");
+        assert_eq!(memory.text(), state(2));
+    }
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_recognized() {
+    let memory = Memory::new();
+    let (client, _) = holding(&memory).await;
+    memory.service().loses_answer = true;
+    client.write(W, state(2).into()).await.unwrap();
+    client.write(W, state(3).into()).await.unwrap();
+    assert_eq!(memory.text(), state(3));
+}
+
+#[tokio::test]
+async fn a_new_revision_of_the_same_content_is_accepted() {
+    let memory = Memory::new();
+    let (client, _) = holding(&memory).await;
+    memory.changed(&state(1));
+    client.write(W, state(2).into()).await.unwrap();
+    assert_eq!((memory.text(), memory.service().writes), (state(2), 2));
+}
+
+#[tokio::test]
+async fn a_state_in_another_form_is_the_same_by_lineage_and_serial() {
+    let memory = Memory::new();
+    memory.service().tells = false;
+    let (client, _) = holding(&memory).await;
+    memory.changed("{\"serial\": 1, \"lineage\": \"l\", \"version\": 4}");
+    client.write(W, state(2).into()).await.unwrap();
+    assert_eq!(memory.text(), state(2));
+}
+
+#[tokio::test]
+async fn without_a_lock_a_changed_state_is_refused_but_not_remembered() {
+    let memory = Memory::new();
+    let client = Guarded::new(memory.clone());
+    assert_eq!(client.read(W).await.unwrap(), None);
+    memory.changed(&state(1));
+    let problems = client.write(W, state(5).into()).await.unwrap_err();
+    assert!(problems.0[0].detail.contains("holds no lock"), "{problems:?}");
+    client.read(W).await.unwrap();
+    client.write(W, state(2).into()).await.unwrap();
+    client.delete(W).await.unwrap();
+    client.write(W, state(1).into()).await.unwrap();
+    assert_eq!(memory.text(), state(1));
+}
