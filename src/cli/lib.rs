@@ -11,6 +11,7 @@
 mod args;
 mod backend;
 mod browser;
+mod carried_modules;
 mod commands;
 mod credentials;
 pub mod env;

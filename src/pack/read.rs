@@ -12,7 +12,7 @@ use crate::counted::digest;
 use crate::error::{PackError, damaged, read_error, write_error};
 use crate::executable;
 use crate::format::{TRAILER, Trailer};
-use crate::index::{Blob, FORMAT, Index, PackedFile};
+use crate::index::{Blob, FORMAT, FORMAT_WITH_MODULES, Index, PackedFile, PackedLink};
 use crate::signature::{self, PublicKey, Signature};
 
 /// The maximum length of an index in bytes. A longer one is reported as damage.
@@ -83,7 +83,7 @@ impl Pack {
             Err(text) => wrong(text),
         })?;
         let format = serde_json::from_slice::<FormatOnly>(&index).map_or(FORMAT, |only| only.format);
-        if format != FORMAT {
+        if !(FORMAT..=FORMAT_WITH_MODULES).contains(&format) {
             return Err(PackError::Format {
                 path: path.to_owned(),
                 format,
@@ -182,7 +182,17 @@ impl Pack {
                 return format!("{} of {} {}", file.path, provider.address, provider.version);
             }
         }
-        "a file that no provider has".to_owned()
+        for module in &self.index.modules {
+            if let Some(file) = module.files.iter().find(is) {
+                return format!("{} of the module {}", file.path, module.address);
+            }
+        }
+        for configuration in &self.index.configurations {
+            if let Some(file) = configuration.files.iter().find(is) {
+                return format!("{} of the configuration {}", file.path, configuration.name);
+            }
+        }
+        "a file that nothing in it has".to_owned()
     }
 
     /// Writes files below a directory that exists. A file that is there already is an error.
@@ -208,6 +218,36 @@ impl Pack {
             self.copy(blob, &mut out).map_err(|error| error.at(&path))?;
         }
         Ok(())
+    }
+
+    /// The same, with links.
+    ///
+    /// # Errors
+    /// A file is damaged, or cannot be read or written.
+    pub fn unpack_tree(&self, files: &[PackedFile], links: &[PackedLink], dir: &Path) -> Result<(), PackError> {
+        self.unpack(files, dir)?;
+        for link in links {
+            let path = dir.join(&link.path);
+            let failed = write_error(&path);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(failed)?;
+            }
+            std::os::unix::fs::symlink(&link.target, &path).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// The CLI configuration that it carries.
+    ///
+    /// # Errors
+    /// Its content is damaged, or cannot be read.
+    pub fn cli_config(&self) -> Result<Option<Vec<u8>>, PackError> {
+        let Some(blob) = self.index.cli_config.and_then(|at| self.index.blobs.get(at)) else {
+            return Ok(None);
+        };
+        let mut text = Vec::new();
+        self.copy(blob, &mut text).map_err(|error| error.at(&self.path))?;
+        Ok(Some(text))
     }
 
     /// Compares every byte with its checksum, and the signature with the key that is trusted, if one is given.

@@ -11,9 +11,11 @@ use std::sync::Arc;
 
 use addrs::Provider;
 use addrs::platform::Platform;
+use data_encoding::HEXLOWER;
 use files::{Environment, io_reason};
 use pack::index::{Index, PackedProvider};
 use pack::{Pack, PackError};
+use sha2::{Digest as _, Sha256};
 use syntax::Diagnostic;
 use versions::Version;
 
@@ -196,6 +198,16 @@ pub fn place(environment: &Environment) -> Option<PathBuf> {
         return None;
     }
     can_run(&base).then_some(base)
+}
+
+/// The directory of the user that the modules of a pack are installed in for a working directory that cannot be written; none where
+/// there is no place for it.
+#[must_use]
+pub fn place_of_modules(environment: &Environment, pack: &Pack, working_dir: &Path) -> Option<String> {
+    let text = format!("{}\n{}", pack.identity(), working_dir.display());
+    let name = HEXLOWER.encode(&Sha256::digest(text));
+    let dir = place(environment)?.join("modules").join(name.get(..32)?);
+    Some(dir.to_str()?.to_owned())
 }
 
 /// Whether programs in a directory can be run, as far as its file system says.

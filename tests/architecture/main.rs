@@ -37,7 +37,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-trust", &[]),
     ("monoform-net", &["trust", "files"]),
     ("monoform-tfe", &["net", "files"]),
-    ("monoform-modules", &["config", "net", "archive", "syntax", "files"]),
+    (
+        "monoform-modules",
+        &["config", "net", "archive", "pack", "syntax", "files"],
+    ),
     ("monoform-packages", &["net", "archive", "pack", "syntax", "files"]),
     (
         "monoform-plugins",

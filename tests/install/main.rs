@@ -20,6 +20,7 @@ mod limits;
 mod mirrors;
 mod packs;
 mod packs_keys;
+mod packs_modules;
 mod refusals;
 mod registry;
 mod site;

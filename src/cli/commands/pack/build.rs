@@ -8,7 +8,7 @@ use addrs::Provider;
 use addrs::platform::Platform;
 use files::{Output, Policy};
 use pack::signature::{PublicKey, SigningKey};
-use pack::write::{Contents, Entry, LEVELS, Options, ProviderContents, Source};
+use pack::write::{Contents, Entry, LEVELS, ModuleContents, Options, ProviderContents, Source};
 use pack::{Executable, Pack, PackError, difference};
 use packages::cross_platform::Step;
 use packages::gather::{Request, UnpackedPackage};
@@ -17,7 +17,7 @@ use packages::lock_file::LockFile;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
-use super::{Arguments, failed};
+use super::{Arguments, failed, modules};
 use crate::args::UsageError;
 use crate::commands::providers::{asked, configured, fetching, requested_platforms, required};
 use crate::plugin_source::origins;
@@ -90,7 +90,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
         Ok(gathered) => gathered,
         Err(status) => return Ok(status),
     };
-    let contents = match contents(&from, &gathered) {
+    let contents = match contents(&from, gathered) {
         Ok(contents) => contents,
         Err(error) => return Ok(failed(session, SUMMARY, &error)),
     };
@@ -104,7 +104,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
     };
     Ok(match written {
         Ok((size, index)) => {
-            let count = index.providers.len();
+            let count = index.providers.len() + index.modules.len();
             let style = session.ui.style();
             session.ui.line(style.good(format!(
                 "\n{} carries {count} {}: {}.",
@@ -118,31 +118,58 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
     })
 }
 
-fn refused(session: &Session, problems: Diagnostics) -> Status {
+pub(super) fn refused(session: &Session, problems: Diagnostics) -> Status {
     u8::from(session.show(&problems, &SourceMap::default()))
 }
 
-/// The packages of the configurations and of the providers that are named.
+/// What is gathered for a pack.
+#[derive(Default)]
+pub(super) struct Gathered {
+    providers: Vec<UnpackedPackage>,
+    pub(super) modules: Vec<ModuleContents<'static>>,
+}
+
+/// How it is gathered.
+pub(super) struct Gathering<'g> {
+    pub(super) arguments: &'g Arguments,
+    platforms: &'g [Platform],
+    /// A directory for what is fetched.
+    pub(super) staging: &'g Path,
+}
+
+/// The packages of the configurations, and of the providers and modules that are named.
 fn gathered(
     session: &Session,
     arguments: &Arguments,
     platforms: &[Platform],
     staging: &Path,
-) -> Result<Vec<UnpackedPackage>, Status> {
+) -> Result<Gathered, Status> {
     let named = named(&arguments.providers).map_err(|problem| refused(session, problem.into()))?;
-    let mut out = Vec::new();
+    let mut out = Gathered::default();
+    let gathering = Gathering {
+        arguments,
+        platforms,
+        staging,
+    };
     let here = [".".to_owned()];
-    let nothing_named = arguments.providers.is_empty() && arguments.from.is_empty();
+    let nothing_named =
+        arguments.providers.is_empty() && arguments.named_modules.is_empty() && arguments.from.is_empty();
     let dirs: &[String] = match &arguments.configs[..] {
         [] if nothing_named => &here,
         dirs => dirs,
     };
     for dir in dirs {
-        out.extend(of_configuration(session, dir, platforms, staging)?);
+        in_directory(session, Path::new(dir), |session| {
+            of_configuration(session, &gathering, &mut out)
+        })?;
+    }
+    if !arguments.named_modules.is_empty() {
+        let dir = modules::calling(session, &arguments.named_modules, staging)?;
+        in_directory(session, &dir, |session| modules::named(session, &gathering, &mut out))?;
     }
     let (no_lock, no_origins) = (LockFile::default(), Origins::new());
     for requirements in &named {
-        out.extend(gather(
+        out.providers.extend(gather(
             session,
             requirements,
             &no_lock,
@@ -187,13 +214,12 @@ fn named(texts: &[String]) -> Result<Vec<BTreeMap<Provider, Constraints>>, Diagn
     Ok(out)
 }
 
-/// The packages that the configuration in a directory needs.
-fn of_configuration(
+/// Does something with another working directory.
+fn in_directory(
     session: &Session,
-    dir: &str,
-    platforms: &[Platform],
-    staging: &Path,
-) -> Result<Vec<UnpackedPackage>, Status> {
+    dir: &Path,
+    work: impl FnOnce(&Session) -> Result<(), Status>,
+) -> Result<(), Status> {
     let enter = |dir: &Path| {
         process::change_dir(dir)
             .and_then(|()| process::working_dir())
@@ -218,19 +244,26 @@ fn of_configuration(
             working_dir,
         )
     };
-    let result = in_working_dir(&inside, platforms, staging);
+    let result = work(&inside);
     enter(&session.working_dir)?;
     result
 }
 
-fn in_working_dir(session: &Session, platforms: &[Platform], staging: &Path) -> Result<Vec<UnpackedPackage>, Status> {
-    let project = configured(session).ok_or(1)?;
+/// The packages that the configuration in the working directory needs.
+fn of_configuration(session: &Session, gathering: &Gathering<'_>, out: &mut Gathered) -> Result<(), Status> {
+    let project = match gathering.arguments.modules {
+        true => modules::of_configuration(session, gathering, out)?,
+        false => configured(session).ok_or(1)?,
+    };
     let needed = required(&project, None)
         .and_then(|required| asked(session, required, &[]))
         .and_then(|asked| Ok((asked.wanted, LockFile::load(&session.working_dir)?.0)));
     let (wanted, lock) = needed.map_err(|problems| refused(session, problems))?;
     let origins = origins(&project.config, &state::State::default());
-    gather(session, &wanted, &lock, &origins, platforms, staging)
+    let Gathering { platforms, staging, .. } = gathering;
+    out.providers
+        .extend(gather(session, &wanted, &lock, &origins, platforms, staging)?);
+    Ok(())
 }
 
 fn gather(
@@ -265,13 +298,15 @@ fn gather(
 }
 
 /// The contents of the new pack: those of the `-from` packs, then the gathered packages, which replace equal ones.
-fn contents<'p>(from: &'p [Pack], gathered: &[UnpackedPackage]) -> Result<Contents<'p>, PackError> {
+fn contents<'p>(from: &'p [Pack], gathered: Gathered) -> Result<Contents<'p>, PackError> {
     let mut contents = Contents::default();
     for pack in from {
         let more = Contents::of(pack);
         contents.providers.extend(more.providers);
+        contents.modules.extend(more.modules);
     }
-    for one in gathered {
+    contents.modules.extend(gathered.modules);
+    for one in &gathered.providers {
         contents.providers.push(ProviderContents {
             address: one.provider.clone(),
             version: one.version.clone(),

@@ -14,12 +14,14 @@ pub const COMMAND: Command = Command {
     path: "unpack",
     about: "Put what a pack carries into a directory",
     positional: "DIR",
-    details: "Puts the provider packages that a pack carries into a directory, in the layout of a filesystem mirror. Packages that are \
-      there already stay as they are.",
+    details: "Puts the packages of providers and modules that a pack carries into a directory, in the layout of a filesystem mirror. \
+      Packages that are there already stay as they are.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
 };
+
+const SUMMARY: &str = "Cannot unpack";
 
 struct Arguments {
     positional: Vec<String>,
@@ -46,10 +48,23 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         .from
         .as_ref()
         .map_or_else(|| session.builtins.executable.clone(), PathBuf::from);
-    let unpacked = Pack::open(&path).and_then(|pack| unpack(session, &pack, Path::new(dir)));
-    Ok(match unpacked {
-        Ok(()) => 0,
-        Err(error) => failed(session, "Cannot unpack", &error),
+    let dir = Path::new(dir);
+    let unpacked = Pack::open(&path).and_then(|pack| unpack(session, &pack, dir).map(|()| pack));
+    let pack = match unpacked {
+        Ok(pack) => pack,
+        Err(error) => return Ok(failed(session, SUMMARY, &error)),
+    };
+    if pack.index().modules.is_empty() {
+        return Ok(0);
+    }
+    Ok(match modules::mirror::unpack(dir, &pack) {
+        Ok(added) => {
+            for address in added {
+                session.ui.line(format!("- {}", modules::mirror::for_display(&address)));
+            }
+            0
+        }
+        Err(error) => session.fail(SUMMARY, error.to_string()),
     })
 }
 
