@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use config::files::join;
 use config::manifest::Manifest;
 use modules::{Install, Mirror};
+use packages::packed::Carried;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::session::Session;
@@ -16,6 +17,16 @@ use crate::workdir;
 pub fn of(session: &Session) -> Option<Mirror> {
     let pack = session.builtins.carried.pack()?;
     (!pack.index().modules.is_empty()).then(|| Mirror::in_pack(pack.clone()))
+}
+
+/// The warning that what our own executable carries cannot be used, where modules are missing.
+#[must_use]
+pub fn unusable(session: &Session) -> Option<Diagnostic> {
+    let Carried::Damaged(why) = &session.builtins.carried else {
+        return None;
+    };
+    let detail = format!("Nothing that this executable carries can be used: {why}.");
+    Some(Diagnostic::warning("Pack not usable", detail))
 }
 
 /// What is installed of the modules that the configuration in the working directory calls.

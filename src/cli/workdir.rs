@@ -129,7 +129,10 @@ fn load_by(session: &Session, dir: &str, load: Load) -> (Loaded, Diagnostics) {
         return (loaded, problems);
     }
     let Some(installed) = carried_modules::install(session) else {
-        return (loaded, problems);
+        return (
+            loaded,
+            problems.into_iter().chain(carried_modules::unusable(session)).collect(),
+        );
     };
     let environment = session.env.variables();
     let options = load_options(session, &installed.manifest, &environment);

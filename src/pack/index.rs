@@ -1,6 +1,8 @@
 //! The index of a pack: the list of its contents.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
 
 use addrs::Provider;
 use addrs::platform::Platform;
@@ -8,6 +10,8 @@ use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use versions::Version;
 
+use crate::counted::digest;
+use crate::error::{PackError, read_error};
 use crate::text;
 
 /// The format of packs that carry providers and nothing else.
@@ -68,6 +72,22 @@ pub struct Blob {
     pub size: u64,
     /// The SHA-256 of the content.
     pub sha256: String,
+}
+
+impl Blob {
+    /// Whether a file has this content.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn is_content_of(&self, path: &Path) -> Result<bool, PackError> {
+        let failed = read_error(path);
+        let file = File::open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() != self.size {
+            return Ok(false);
+        }
+        let (sha256, size) = digest(file).map_err(failed)?;
+        Ok((sha256, size) == (self.sha256.clone(), self.size))
+    }
 }
 
 /// A file.
@@ -229,7 +249,7 @@ impl Index {
         }
         // The path of a file must not be the directory of another file.
         let over = paths.iter().find(|path| {
-            let mut ancestors = std::path::Path::new(path).ancestors().skip(1);
+            let mut ancestors = Path::new(path).ancestors().skip(1);
             ancestors.any(|dir| dir.to_str().is_some_and(|dir| paths.contains(dir)))
         });
         over.map(|path| format!("{path} lies below a file"))

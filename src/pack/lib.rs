@@ -34,4 +34,4 @@ mod tests;
 
 pub use error::PackError;
 pub use executable::Executable;
-pub use read::{CopyError, Pack, Verified};
+pub use read::{CopyError, Pack, Verified, is_made_by_pack};

@@ -10,10 +10,10 @@ use sha2::{Digest, Sha256};
 
 use crate::counted::digest;
 use crate::error::{PackError, damaged, read_error, write_error};
-use crate::executable;
 use crate::format::{TRAILER, Trailer};
 use crate::index::{Blob, FORMAT, FORMAT_WITH_MODULES, Index, PackedFile, PackedLink};
 use crate::signature::{self, PublicKey, Signature};
+use crate::{difference, executable, format};
 
 /// The maximum length of an index in bytes. A longer one is reported as damage.
 const LONGEST_INDEX: u64 = 1 << 28;
@@ -266,28 +266,52 @@ impl Pack {
             }
             self.copy(blob, &mut io::sink()).map_err(|error| error.at(&self.path))?;
         }
-        let not_trusted = |reason: String| PackError::NotTrusted {
-            path: self.path.clone(),
-            reason,
-        };
-        match (trusted, self.signed_by()) {
-            (Some(_), None) => Err(not_trusted("it is not signed".to_owned())),
-            (Some(trusted), Some(key)) if trusted != key => Err(not_trusted(format!(
+        if let Some(trusted) = trusted {
+            self.trusts(trusted)?;
+        }
+        Ok(Verified {
+            bytes: self.trailer.file_length().unwrap_or_default(),
+            signed_by: self.signed_by().cloned(),
+        })
+    }
+
+    /// Checks that it is signed with a key.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn trusts(&self, trusted: &PublicKey) -> Result<(), PackError> {
+        let reason = match self.signed_by() {
+            Some(key) if key == trusted => return Ok(()),
+            Some(key) => format!(
                 "it is signed with the key {}, not with {}",
                 key.fingerprint(),
                 trusted.fingerprint()
-            ))),
-            (_, key) => Ok(Verified {
-                bytes: self.trailer.file_length().unwrap_or_default(),
-                signed_by: key.cloned(),
-            }),
-        }
+            ),
+            None => "it is not signed".to_owned(),
+        };
+        Err(PackError::NotTrusted {
+            path: self.path.clone(),
+            reason,
+        })
     }
 
     /// The SHA-256 of a part of the file, which is shorter if the file is.
     fn sum(&self, offset: u64, length: u64) -> io::Result<String> {
         digest(self.section(offset, length)).map(|(sum, _)| sum)
     }
+}
+
+/// Whether a file ends as a pack or a difference does. It may be damaged all the same.
+#[must_use]
+pub fn is_made_by_pack(path: &Path) -> bool {
+    let last = || -> io::Result<[u8; 8]> {
+        let file = File::open(path)?;
+        let mut last = [0; 8];
+        let at = file.metadata()?.len().checked_sub(last.len() as u64);
+        file.read_exact_at(&mut last, at.ok_or(io::ErrorKind::UnexpectedEof)?)?;
+        Ok(last)
+    };
+    last().is_ok_and(|last| last == format::MAGIC || last == difference::MAGIC)
 }
 
 /// Of an index of any format, its number.

@@ -19,6 +19,7 @@ mod golden;
 mod limits;
 mod mirrors;
 mod packs;
+mod packs_config;
 mod packs_keys;
 mod packs_modules;
 mod refusals;

@@ -1,9 +1,11 @@
 //! `pack` and `unpack`: one executable that carries packages of providers and modules, and what it carries.
 
 mod build;
+mod configuration;
 mod modules;
 mod show;
 mod unpack;
+mod write_out;
 
 use std::path::{Path, PathBuf};
 
@@ -36,6 +38,8 @@ struct Arguments {
     out: Option<String>,
     configs: Vec<String>,
     modules: bool,
+    include_config: bool,
+    cli_config: Option<String>,
     providers: Vec<String>,
     named_modules: Vec<String>,
     platforms: Vec<String>,
@@ -68,6 +72,17 @@ impl FromFlags for Arguments {
                 false,
                 "Carry the modules that these configurations call from elsewhere, too: in the versions that are installed there, else the \
                  newest that are allowed.",
+            ),
+            include_config: flags.switch(
+                "include-config",
+                false,
+                "Carry these configurations, too: their directories without states, plans, private keys, what is installed, and what \
+                 .terraformignore names. \"unpack -config=NAME DIR\" writes one out.",
+            ),
+            cli_config: flags.value(
+                "cli-config",
+                "FILE",
+                "Carry this CLI configuration file, which counts where a machine has none. It must have no credentials.",
             ),
             providers: flags.values(
                 "provider",
@@ -130,6 +145,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let reads = modes.contains(&true);
     let building = !arguments.configs.is_empty()
         || arguments.modules
+        || arguments.include_config
+        || arguments.cli_config.is_some()
         || !arguments.providers.is_empty()
         || !arguments.named_modules.is_empty()
         || !arguments.platforms.is_empty()

@@ -54,6 +54,15 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
                 "stored_size": stored,
             })
         });
+        let configurations = index.configurations.iter().map(|configuration| {
+            let (size, stored) = sizes(index, &configuration.files);
+            json!({
+                "name": configuration.name,
+                "files": configuration.files.len(),
+                "size": size,
+                "stored_size": stored,
+            })
+        });
         let document = json!({
             "format_version": "1.0",
             "identity": pack.identity(),
@@ -65,6 +74,8 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
             },
             "providers": providers.collect::<Vec<_>>(),
             "modules": modules.collect::<Vec<_>>(),
+            "configurations": configurations.collect::<Vec<_>>(),
+            "cli_configuration": index.cli_config.is_some(),
         });
         session.ui.exact_line(cty::json::to_text(&document, Some(2)));
         return 0;
@@ -100,6 +111,15 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
     }
     for module in &index.modules {
         line(modules::mirror::for_display(&module.address), &module.files);
+    }
+    if !index.configurations.is_empty() {
+        session.ui.line("\nConfigurations:");
+    }
+    for configuration in &index.configurations {
+        line(configuration.name.clone(), &configuration.files);
+    }
+    if index.cli_config.is_some() {
+        session.ui.line("\nIt carries a CLI configuration.");
     }
     0
 }
