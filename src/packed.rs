@@ -9,6 +9,14 @@ pub fn run(address: &str, version: &str) -> String {
     use std::os::unix::ffi::OsStringExt as _;
     let run = || -> Result<std::convert::Infallible, String> {
         let pack = pack::Pack::open(&own_executable()).map_err(|error| error.to_string())?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the provider gets the environment of this process"
+        )]
+        let environment: Vec<_> = std::env::vars_os().collect();
+        let trusted = environment.iter().find(|(name, _)| name == packages::packed::TRUST);
+        let trusted = trusted.map(|(_, file)| std::path::Path::new(file));
+        packages::packed::check_trust(&pack, trusted).map_err(|error| error.to_string())?;
         let platform = addrs::platform::Platform::current();
         let provider = (pack.index().providers.iter()).find(|provider| {
             provider.platform == platform
@@ -30,12 +38,8 @@ pub fn run(address: &str, version: &str) -> String {
         })?;
         let text = |bytes: Vec<u8>| std::ffi::CString::new(bytes).map_err(|error| error.to_string());
         let name = text(file.path.clone().into_bytes())?;
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the provider gets the environment of this process"
-        )]
-        let variables =
-            std::env::vars_os().map(|(name, value)| text([name.into_vec(), b"=".to_vec(), value.into_vec()].concat()));
+        let variables = (environment.into_iter())
+            .map(|(name, value)| text([name.into_vec(), b"=".to_vec(), value.into_vec()].concat()));
         let variables = variables.collect::<Result<Vec<_>, _>>()?;
         let flags = nix::fcntl::AtFlags::AT_EMPTY_PATH;
         nix::unistd::execveat(memory, c"", &[name], &variables, flags).map_err(|error| {

@@ -8,6 +8,7 @@ use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
 use net::NetSettings;
 use packages::cli_config::CliConfig;
+use packages::packed::Carried;
 use tfe::{ApiError, Connection, Kind, LockProblem, Mapping, Settings, Snapshot, Upload, Workspace};
 
 use crate::Caller;
@@ -20,7 +21,8 @@ const PRODUCT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
 fn net(caller: &Caller) -> net::Client {
     let environment = caller.environment.clone();
     // Problems with the configuration have been shown by whoever started this process.
-    let (config, _) = CliConfig::load(&environment);
+    let own = std::env::current_exe().map_or(Carried::Nothing, |path| Carried::by(&path));
+    let (config, _) = CliConfig::load_with(&environment, &own.if_trusted(&environment));
     let platform = addrs::platform::Platform::current().to_string();
     let plugins = environment
         .home()

@@ -12,6 +12,7 @@ mod area;
 mod args;
 mod backend;
 mod browser;
+mod carried_modules;
 mod commands;
 mod credentials;
 pub mod env;

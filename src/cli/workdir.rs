@@ -18,6 +18,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::backend::{self, Place, Source};
+use crate::carried_modules;
 use crate::planfile::{self, SavedPlan};
 use crate::process;
 use crate::prompt::{Answer, Echo};
@@ -63,6 +64,19 @@ pub fn read(session: &Session) -> (Project, Diagnostics) {
     read_in(session, ".")
 }
 
+/// The same, as far as it is installed: no module of our own executable is installed for it.
+pub fn read_as_installed(session: &Session) -> (Project, Diagnostics) {
+    let (loaded, mut problems) = load_installed(session, &Disk, ".", config::load);
+    problems.extend(loaded.diagnostics);
+    (
+        Project {
+            config: loaded.config,
+            sources: loaded.sources,
+        },
+        problems,
+    )
+}
+
 /// Reads the configuration in a directory, as far as it can be understood.
 pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
     let (loaded, mut problems) = load_all(session, dir);
@@ -103,7 +117,7 @@ pub fn load_for_tests(session: &Session) -> (Loaded, Diagnostics) {
 
 /// Reads the configuration in the working directory to install what it needs, with what is missing of it.
 pub fn load_for_installation(session: &Session) -> (Loaded, Diagnostics) {
-    load_by(session, &Disk, ".", config::load_for_installation)
+    load_installed(session, &Disk, ".", config::load_for_installation)
 }
 
 /// Reads the configuration in a directory, with what is missing of it. The second part is about the manifest.
@@ -111,12 +125,33 @@ fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
     load_by(session, &Disk, dir, config::load)
 }
 
-fn load_by(
-    session: &Session,
-    files: &dyn FileSource,
-    dir: &str,
-    load: fn(&dyn FileSource, &str, &LoadOptions<'_>) -> Loaded,
-) -> (Loaded, Diagnostics) {
+/// What reads a configuration.
+type Load = fn(&dyn FileSource, &str, &LoadOptions<'_>) -> Loaded;
+
+/// The same by another way of loading. Modules that are missing and that our own executable carries are installed.
+fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> (Loaded, Diagnostics) {
+    let (loaded, problems) = load_installed(session, files, dir, load);
+    if loaded.missing.is_empty() || dir != "." || problems.has_errors() {
+        return (loaded, problems);
+    }
+    let Some(installed) = carried_modules::install(session) else {
+        return (
+            loaded,
+            problems.into_iter().chain(carried_modules::unusable(session)).collect(),
+        );
+    };
+    let environment = session.env.variables();
+    let options = load_options(session, &installed.manifest, &environment);
+    let mut again = load(files, dir, &options);
+    if installed.problems.has_errors() {
+        again.diagnostics = again.apart_from_missing();
+        again.sources.extend(installed.sources);
+    }
+    again.diagnostics.extend(installed.problems);
+    (again, problems)
+}
+
+fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> (Loaded, Diagnostics) {
     let mut problems = Diagnostics::new();
     let manifest = match Manifest::read(&Disk, session.env.data_dir()) {
         Ok(manifest) => manifest,

@@ -101,7 +101,7 @@ async fn remote_source(client: &Client, source: &str, written: &str) -> Result<R
     match ModuleSource::parse(written, false) {
         Ok(ModuleSource::Remote(remote)) => Ok(remote),
         Ok(ModuleSource::Registry(module)) => {
-            let registries = Registries::new(client.clone(), None);
+            let registries = Registries::new(client.clone(), None, None);
             let located = async {
                 let version = registries.choose(&module, None).await?;
                 registries.location(&module, &version.text).await

@@ -45,6 +45,8 @@ pub struct Install<'i> {
     pub load: LoadOptions<'i>,
     /// Where modules come from, instead of everywhere else.
     pub mirror: Option<Mirror>,
+    /// Where modules come from before anywhere else: what our own executable carries.
+    pub carried: Option<Mirror>,
     /// The test files, whose runs may name modules of their own.
     pub tests: &'i [Arc<TestFile>],
 }
@@ -60,6 +62,8 @@ pub enum Event {
         package: String,
         /// The version that was chosen, of a registry module.
         version: Option<String>,
+        /// Whether our own executable carries it.
+        carried: bool,
     },
     /// A module is there that was not, or not so.
     Installed {
@@ -103,7 +107,7 @@ impl Install<'_> {
                 manifest: Mutex::new(manifest),
             },
             modules_dir,
-            registries: Registries::new(self.client.clone(), self.mirror.clone()),
+            registries: Registries::new(self.client.clone(), self.mirror.clone(), self.carried.clone()),
             fetcher: Fetcher::new(self.client.clone()),
             permits: Semaphore::new(AT_ONCE),
             packages: Mutex::default(),
@@ -216,7 +220,46 @@ impl Walk<'_> {
     }
 
     fn report(&self, call: &MissingModule, summary: &str, detail: impl Into<String>) {
+        let detail = format!("{}{}", detail.into(), self.not_carried(call));
         self.found().0.push(Diagnostic::error(summary, detail).at(&call.range));
+    }
+
+    /// What our own executable carries that it does not carry this, and how it is made to. Empty where it carries no modules.
+    fn not_carried(&self, call: &MissingModule) -> String {
+        let ours = self.install.mirror.iter().filter(|mirror| mirror.is_pack());
+        let Some(pack) = self.install.carried.iter().chain(ours).next() else {
+            return String::new();
+        };
+        let (source, versions) = match &call.source {
+            ModuleSource::Local(_) => return String::new(),
+            ModuleSource::Remote(remote) => match pack.has(&remote.package) {
+                true => return String::new(),
+                false => (public(&remote.package), Vec::new()),
+            },
+            ModuleSource::Registry(module) => (module.package(), pack.versions(module)),
+        };
+        let constraint = call.version.as_ref().map_or("", |constraint| constraint.text.as_str());
+        let allows = |version: &Version| {
+            call.version
+                .as_ref()
+                .is_none_or(|constraint| constraint.allows(version))
+        };
+        if versions.iter().any(|one| allows(&one.version)) {
+            return String::new();
+        }
+        let versions: Vec<&str> = versions.iter().map(|one| one.text.as_str()).collect();
+        let carries = match versions.is_empty() {
+            true => format!("This executable carries other modules, but not \"{source}\"."),
+            false => format!(
+                "This executable carries \"{source}\" in versions that the constraint \"{constraint}\" does not allow: {}.",
+                versions.join(", ")
+            ),
+        };
+        let at = if constraint.is_empty() { "" } else { "@" };
+        format!(
+            "\n\n{carries} Where there is a network, this command makes a pack that carries it (\"help air-gapped\"):\n  monoform pack \
+             -out=FILE \"-module={source}{at}{constraint}\""
+        )
     }
 
     /// What runs that were interrupted have left.
@@ -471,22 +514,30 @@ impl Walk<'_> {
         turn: Option<Turn>,
         events: &UnboundedSender<Event>,
     ) -> Option<(String, Option<String>, Option<String>, Turn)> {
-        let tell = |package: String, version: Option<String>| {
+        let tell = |package: String, version: Option<String>, carried: bool| {
             let key = key.to_owned();
-            drop(events.send(Event::Downloading { key, package, version }));
+            drop(events.send(Event::Downloading {
+                key,
+                package,
+                version,
+                carried,
+            }));
         };
+        let carried = self.install.carried.as_ref();
         match &call.source {
             // Never missing: it is part of the package around it.
             ModuleSource::Local(_) => None,
             ModuleSource::Remote(remote) => {
-                tell(public(&remote.package), None);
+                let from_pack = carried.is_some_and(|carried| carried.has(&remote.package));
+                tell(public(&remote.package), None, from_pack);
                 let turn = turn.unwrap_or_else(|| self.turn(&remote.package));
                 Some((remote.package.clone(), remote.subdir.clone(), None, turn))
             }
             ModuleSource::Registry(module) => {
                 let located = async {
                     let version = self.registries.choose(module, call.version.as_ref()).await?;
-                    tell(module.package(), Some(version.text.clone()));
+                    let from_pack = carried.is_some_and(|carried| carried.location(module, &version.text).is_some());
+                    tell(module.package(), Some(version.text.clone()), from_pack);
                     let location = self.registries.location(module, &version.text).await?;
                     Ok::<_, Problem>((version.text, location))
                 };
@@ -526,10 +577,13 @@ impl Walk<'_> {
         let ours = match turn {
             Turn::Ours(sender) => {
                 let fetched = match self.permits.acquire().await {
-                    Ok(_permit) => match &self.install.mirror {
-                        Some(mirror) => mirror.copy(package, &new),
-                        None => self.fetcher.fetch(package, &new).await,
-                    },
+                    Ok(_permit) => {
+                        let carried = self.install.carried.as_ref().filter(|carried| carried.has(package));
+                        match self.install.mirror.as_ref().or(carried) {
+                            Some(mirror) => mirror.copy(package, &new),
+                            None => self.fetcher.fetch(package, &new).await,
+                        }
+                    }
                     Err(_) => Err(FetchError::Canceled),
                 };
                 if let Err(problem) = fetched.map_err(Arc::new) {

@@ -10,7 +10,7 @@
 //! interrupted run leaves nothing that could be taken for a module. Archives are unpacked by the crate `archive`.
 //!
 //! Packages are fetched side by side, and told in the order of the calls. [`from_module`] fills an empty directory. [`mirror`]
-//! carries modules to where nothing can be fetched.
+//! carries modules to where nothing can be fetched: in a directory, or in a pack.
 //! The modules that runs of test files name are installed with the others.
 //!
 //! Where to begin: [`install`].

@@ -1,6 +1,7 @@
-//! A directory that carries modules to where nothing can be fetched: `modules mirror` fills it, `-mirror` installs from it.
+//! What carries modules to where nothing can be fetched: a directory, which `modules mirror` fills and `-mirror` installs from, or a
+//! pack.
 //!
-//! It lies inside the directory that `providers mirror` fills, so that one directory carries both:
+//! The directory lies inside the directory that `providers mirror` fills, so that one directory carries both:
 //!
 //! ```text
 //! modules/index.json                                   what is where
@@ -9,16 +10,21 @@
 //! ```
 //!
 //! Packages lie there unpacked, so that they can be looked at and compared. Passwords and keys in addresses are not recorded.
+//! A pack has packages under the same addresses.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
+use config::files::{Disk, join};
 use config::manifest::Manifest;
 use config::source_address::{ModuleSource, RegistrySource, RemoteSource};
 use config::version::Version;
 use data_encoding::HEXLOWER;
 use files::io_reason;
+use pack::write::{ModuleContents, tree as tree_of};
+use pack::{Pack, PackError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -36,9 +42,18 @@ const REGISTRY: &str = "registry::";
 
 /// A mirror that can be installed from.
 #[derive(Clone, Debug)]
-pub struct Mirror {
-    dir: PathBuf,
-    index: Index,
+pub struct Mirror(Place);
+
+/// Where a mirror's packages are.
+#[derive(Clone, Debug)]
+enum Place {
+    /// In a directory.
+    Directory { dir: PathBuf, index: Index },
+    /// In a pack; by address, their places in its index.
+    Pack {
+        pack: Arc<Pack>,
+        modules: BTreeMap<String, usize>,
+    },
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -93,6 +108,9 @@ pub enum MirrorError {
         /// The directory.
         dir: String,
     },
+    /// A pack cannot be read.
+    #[error("The modules of the pack cannot be unpacked: {0}.")]
+    Pack(PackError),
     /// The mirror cannot be written.
     #[error("The directory {} cannot be written: {}.", path.display(), io_reason(source))]
     Write {
@@ -118,37 +136,171 @@ impl Mirror {
             Err(e) if e.kind() == io::ErrorKind::NotFound && dir.parent().is_some_and(Path::is_dir) => Index::new(),
             Err(source) => return Err(MirrorError::Read { path, source }),
         };
-        Ok(Mirror { dir, index })
+        Ok(Mirror(Place::Directory { dir, index }))
+    }
+
+    /// The modules of a pack.
+    #[must_use]
+    pub fn in_pack(pack: Arc<Pack>) -> Mirror {
+        let modules = pack.index().modules.iter().enumerate();
+        let modules = modules.map(|(at, module)| (module.address.clone(), at)).collect();
+        Mirror(Place::Pack { pack, modules })
+    }
+
+    /// Whether it is a pack.
+    pub(crate) fn is_pack(&self) -> bool {
+        matches!(self.0, Place::Pack { .. })
     }
 
     /// The versions of a registry module that it has.
     pub(crate) fn versions(&self, module: &RegistrySource) -> Vec<Available> {
         let prefix = key(module, "");
-        let texts = self.index.modules.keys().filter_map(|k| k.strip_prefix(&prefix));
-        let available = texts.filter_map(|text| {
+        let available = |address: &String| {
+            let text = address.strip_prefix(&prefix)?;
             let version = Version::parse(text).ok()?;
             Some(Available {
                 version,
                 text: text.to_owned(),
             })
-        });
-        available.collect()
+        };
+        match &self.0 {
+            Place::Directory { index, .. } => index.modules.keys().filter_map(available).collect(),
+            Place::Pack { modules, .. } => modules.keys().filter_map(available).collect(),
+        }
     }
 
     /// Where a version of a registry module is: an address for [`Mirror::copy`].
     pub(crate) fn location(&self, module: &RegistrySource, version: &str) -> Option<RemoteSource> {
         let package = key(module, version);
-        let subdir = self.index.modules.get(&package)?.subdir.clone();
+        let subdir = match &self.0 {
+            Place::Directory { index, .. } => index.modules.get(&package)?.subdir.clone(),
+            Place::Pack { pack, modules } => {
+                let at = *modules.get(&package)?;
+                pack.index().modules.get(at)?.subdir.clone()
+            }
+        };
         Some(RemoteSource { package, subdir })
+    }
+
+    /// Whether it has a package.
+    pub(crate) fn has(&self, package: &str) -> bool {
+        let address = public(package);
+        match &self.0 {
+            Place::Directory { index, .. } => index.modules.contains_key(&address),
+            Place::Pack { modules, .. } => modules.contains_key(&address),
+        }
     }
 
     /// Copies a package to a path that does not exist.
     pub(crate) fn copy(&self, package: &str, to: &Path) -> Result<(), FetchError> {
-        let entry = self.index.modules.get(&public(package));
-        let entry = entry.ok_or_else(|| FetchError::NotInMirror(self.dir.clone()))?;
-        let from = self.dir.join(&entry.dir);
-        tree::copy(&from, to).map_err(file_error("copying", &from))
+        let address = public(package);
+        match &self.0 {
+            Place::Directory { dir, index } => {
+                let entry = index.modules.get(&address);
+                let entry = entry.ok_or_else(|| FetchError::NotInMirror(dir.clone()))?;
+                let from = dir.join(&entry.dir);
+                tree::copy(&from, to).map_err(file_error("copying", &from))
+            }
+            Place::Pack { pack, modules } => {
+                let module = modules.get(&address).and_then(|at| pack.index().modules.get(*at));
+                let module = module.ok_or(FetchError::NotCarried)?;
+                std::fs::create_dir(to).map_err(file_error("creating the directory", to))?;
+                let unpacked = pack.unpack_tree(&module.files, &module.links, to);
+                unpacked.map_err(FetchError::Pack)
+            }
+        }
     }
+}
+
+/// A package of an installed configuration, as a mirror has it.
+struct Package {
+    /// Its address in the index of a mirror.
+    address: String,
+    /// Where the registry says that the module is in it.
+    subdir: Option<String>,
+    /// Where it is installed.
+    dir: PathBuf,
+}
+
+/// The packages of an installed configuration that come from elsewhere, each once.
+fn packages(data_dir: &Path, manifest: &Manifest) -> Vec<Package> {
+    let mut out: Vec<Package> = Vec::new();
+    for (name, entry) in &manifest.modules {
+        let dir = data_dir.join(DIR).join(name);
+        let (address, subdir) = match ModuleSource::parse(&entry.source, entry.version.is_some()) {
+            Ok(ModuleSource::Registry(module)) => {
+                let version = entry.version.as_deref().unwrap_or_default();
+                let subdir = below(&dir, Path::new(&entry.dir), module.subdir.as_deref());
+                (key(&module, version), subdir)
+            }
+            Ok(ModuleSource::Remote(remote)) if !name.is_empty() => (public(&remote.package), None),
+            _ => continue,
+        };
+        if out.iter().all(|one| one.address != address) {
+            out.push(Package { address, subdir, dir });
+        }
+    }
+    out
+}
+
+/// Where a mirror has the package with an address, seen from its index.
+fn place_of(address: &str) -> String {
+    if let Some((package, version)) = address.strip_prefix(REGISTRY).and_then(|rest| rest.rsplit_once('@')) {
+        return format!("{package}/{version}");
+    }
+    let mut sum = HEXLOWER.encode(&Sha256::digest(address.as_bytes()));
+    sum.truncate(32);
+    format!("packages/{sum}")
+}
+
+/// Copies the modules that are installed in a data directory to another one, which is empty, so that an installation there finds them.
+///
+/// # Errors
+///
+/// A file cannot be read or written.
+pub fn adopt(data_dir: &str, to: &Path) -> io::Result<()> {
+    let from = Path::new(data_dir).join(DIR);
+    let Ok(mut manifest) = Manifest::read(&Disk, data_dir) else {
+        return Ok(());
+    };
+    if manifest.modules.is_empty() {
+        return Ok(());
+    }
+    let old = join(data_dir, DIR);
+    let new = to.join(DIR);
+    for entry in manifest.modules.values_mut() {
+        if let Some(rest) = entry.dir.strip_prefix(&old).and_then(|rest| rest.strip_prefix('/')) {
+            entry.dir = new.join(rest).to_string_lossy().into_owned();
+        }
+    }
+    tree::copy(&from, &new)?;
+    std::fs::write(to.join(Manifest::PATH), manifest.to_json())
+}
+
+/// The packages of an installed configuration for a pack. `leave` is called with each link that leads out of its package and is
+/// left out.
+///
+/// # Errors
+///
+/// A file cannot be read.
+pub fn contents(
+    data_dir: &Path,
+    manifest: &Manifest,
+    leave: &mut dyn FnMut(&str, &str),
+) -> Result<Vec<ModuleContents<'static>>, PackError> {
+    let mut out = Vec::new();
+    for package in packages(data_dir, manifest) {
+        let (tree, outside) = tree_of(&package.dir, &|path, _| tree::is_left_behind(path))?;
+        for link in outside {
+            leave(&package.address, &link);
+        }
+        out.push(ModuleContents {
+            address: package.address,
+            subdir: package.subdir,
+            tree,
+        });
+    }
+    Ok(out)
 }
 
 /// Adds the registry and remote modules of an installed configuration to a mirror. Returns the addresses that were added.
@@ -159,54 +311,107 @@ impl Mirror {
 pub fn fill(to: &Path, data_dir: &Path, manifest: &Manifest) -> Result<Vec<String>, MirrorError> {
     let dir = to.join(DIR);
     let path = dir.join("index.json");
-    let mut index = match std::fs::read(&path) {
-        Ok(text) => read(&path, &text)?,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Index::new(),
-        Err(source) => return Err(MirrorError::Read { path, source }),
-    };
+    let mut index = read_or_new(&path)?;
     let failed = |source: io::Error| MirrorError::Write {
         path: dir.clone(),
         source,
     };
     let mut added = Vec::new();
-    for (name, entry) in &manifest.modules {
-        let package_dir = data_dir.join(DIR).join(name);
-        let (address, relative, subdir) = match ModuleSource::parse(&entry.source, entry.version.is_some()) {
-            Ok(ModuleSource::Registry(module)) => {
-                let version = entry.version.as_deref().unwrap_or_default();
-                let subdir = below(&package_dir, Path::new(&entry.dir), module.subdir.as_deref());
-                (key(&module, version), format!("{}/{version}", module.package()), subdir)
-            }
-            Ok(ModuleSource::Remote(remote)) if !name.is_empty() => {
-                let address = public(&remote.package);
-                let mut sum = HEXLOWER.encode(&Sha256::digest(address.as_bytes()));
-                sum.truncate(32);
-                (address, format!("packages/{sum}"), None)
-            }
-            _ => continue,
-        };
-        if added.contains(&address) {
-            continue;
-        }
-        let target = dir.join(&relative);
-        std::fs::create_dir_all(target.parent().unwrap_or(&dir)).map_err(failed)?;
-        let staging = tempfile::Builder::new()
-            .prefix(".staging-")
-            .tempdir_in(&dir)
-            .map_err(failed)?;
-        let new = staging.path().join("package");
-        tree::copy(&package_dir, &new).map_err(failed)?;
-        // It is not read before the index names it.
-        tree::remove(&target)
-            .and_then(|()| std::fs::rename(&new, &target))
-            .map_err(failed)?;
-        index.modules.insert(address.clone(), Entry { dir: relative, subdir });
-        added.push(address);
+    for package in packages(data_dir, manifest) {
+        let relative = place_of(&package.address);
+        put(&dir, &relative, &mut |new| tree::copy(&package.dir, new)).map_err(failed)?;
+        let subdir = package.subdir;
+        index
+            .modules
+            .insert(package.address.clone(), Entry { dir: relative, subdir });
+        added.push(package.address);
     }
     if !added.is_empty() {
         index.write(&path).map_err(failed)?;
     }
     Ok(added)
+}
+
+/// Adds the modules of a pack to a mirror. Returns the addresses that were added; those that are there already stay as they are.
+///
+/// # Errors
+///
+/// The index is invalid, the mirror cannot be written, or the pack is damaged.
+pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
+    let dir = to.join(DIR);
+    let path = dir.join("index.json");
+    let mut index = read_or_new(&path)?;
+    let failed = |source: io::Error| MirrorError::Write {
+        path: dir.clone(),
+        source,
+    };
+    let mut added = Vec::new();
+    for module in &pack.index().modules {
+        if index.modules.contains_key(&module.address) {
+            continue;
+        }
+        let relative = place_of(&module.address);
+        if !is_inside(&relative) {
+            return Err(MirrorError::Outside {
+                path: pack.path().to_owned(),
+                dir: module.address.clone(),
+            });
+        }
+        let mut damage = None;
+        let written = put(&dir, &relative, &mut |new| {
+            std::fs::create_dir(new)?;
+            pack.unpack_tree(&module.files, &module.links, new).map_err(|error| {
+                let text = error.to_string();
+                damage = Some(error);
+                io::Error::other(text)
+            })
+        });
+        if let Some(error) = damage {
+            return Err(MirrorError::Pack(error));
+        }
+        written.map_err(failed)?;
+        let subdir = module.subdir.clone();
+        index
+            .modules
+            .insert(module.address.clone(), Entry { dir: relative, subdir });
+        added.push(module.address.clone());
+    }
+    if !added.is_empty() {
+        index.write(&path).map_err(failed)?;
+    }
+    Ok(added)
+}
+
+/// Puts a package into a mirror, whole or not at all. It is not read before the index names it.
+fn put(dir: &Path, relative: &str, make: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    let target = dir.join(relative);
+    std::fs::create_dir_all(target.parent().unwrap_or(dir))?;
+    let staging = tempfile::Builder::new().prefix(".staging-").tempdir_in(dir)?;
+    let new = staging.path().join("package");
+    make(&new)?;
+    tree::remove(&target)?;
+    std::fs::rename(&new, &target)
+}
+
+/// The index at a path; an empty one where there is none yet.
+fn read_or_new(path: &Path) -> Result<Index, MirrorError> {
+    match std::fs::read(path) {
+        Ok(text) => read(path, &text),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Index::new()),
+        Err(source) => Err(MirrorError::Read {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// An address of a package for people: of a registry module, without what makes it an address.
+#[must_use]
+pub fn for_display(address: &str) -> String {
+    match address.strip_prefix(REGISTRY).and_then(|rest| rest.rsplit_once('@')) {
+        Some((package, version)) => format!("{package} {version}"),
+        None => address.to_owned(),
+    }
 }
 
 impl Index {
@@ -236,14 +441,18 @@ fn read(path: &Path, text: &[u8]) -> Result<Index, MirrorError> {
             version: index.format_version,
         });
     }
-    let inside = |dir: &str| !dir.is_empty() && Path::new(dir).components().all(|c| matches!(c, Component::Normal(_)));
-    match index.modules.values().find(|entry| !inside(&entry.dir)) {
+    match index.modules.values().find(|entry| !is_inside(&entry.dir)) {
         Some(entry) => Err(MirrorError::Outside {
             path,
             dir: entry.dir.clone(),
         }),
         None => Ok(index),
     }
+}
+
+/// Whether a path stays in the directory where it begins.
+fn is_inside(dir: &str) -> bool {
+    !dir.is_empty() && Path::new(dir).components().all(|c| matches!(c, Component::Normal(_)))
 }
 
 fn key(module: &RegistrySource, version: &str) -> String {

@@ -29,31 +29,38 @@ pub struct Problem {
 pub struct Registries {
     client: Client,
     mirror: Option<Mirror>,
+    /// What is asked before any registry.
+    carried: Option<Mirror>,
     versions: Mutex<HashMap<String, Arc<OnceCell<Vec<Available>>>>>,
 }
 
 impl Registries {
-    /// The registries that this client reaches, or the mirror in their stead.
+    /// The registries that this client reaches, or the mirror in their stead. `carried` is asked before them.
     #[must_use]
-    pub fn new(client: Client, mirror: Option<Mirror>) -> Registries {
+    pub fn new(client: Client, mirror: Option<Mirror>, carried: Option<Mirror>) -> Registries {
         Registries {
             client,
             mirror,
+            carried,
             versions: Mutex::default(),
         }
     }
 
     /// The newest version of a module that will do.
     pub async fn choose(&self, module: &RegistrySource, constraint: Option<&Constraint>) -> Result<Available, Problem> {
+        let allowed = |v: &&Available| constraint.map_or(!v.version.is_prerelease(), |c| c.allows(&v.version));
+        let newest = |candidates: &mut dyn Iterator<Item = &Available>| {
+            candidates.max_by(|a, b| a.version.cmp(&b.version)).cloned()
+        };
+        let carried = self.carried.as_ref().map(|carried| carried.versions(module));
+        if let Some(found) = newest(&mut carried.unwrap_or_default().iter().filter(allowed)) {
+            return Ok(found);
+        }
         let cell = {
             let mut all = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(module.package()).or_default().clone()
         };
         let versions = cell.get_or_try_init(|| self.list(module)).await?;
-        let allowed = |v: &&Available| constraint.map_or(!v.version.is_prerelease(), |c| c.allows(&v.version));
-        let newest = |candidates: &mut dyn Iterator<Item = &Available>| {
-            candidates.max_by(|a, b| a.version.cmp(&b.version)).cloned()
-        };
         if let Some(found) = newest(&mut versions.iter().filter(allowed)) {
             return Ok(found);
         }
@@ -89,7 +96,8 @@ impl Registries {
 
     /// Where a version of a module is.
     pub async fn location(&self, module: &RegistrySource, version: &str) -> Result<RemoteSource, Problem> {
-        if let Some(found) = self.mirror.as_ref().and_then(|mirror| mirror.location(module, version)) {
+        let mut local = self.mirror.iter().chain(&self.carried);
+        if let Some(found) = local.find_map(|mirror| mirror.location(module, version)) {
             return Ok(found);
         }
         let (host, token) = self.credentials(module).await?;
@@ -116,6 +124,10 @@ impl Registries {
             let found = mirror.versions(module);
             return match found.is_empty() {
                 false => Ok(found),
+                true if mirror.is_pack() => Err(Problem {
+                    summary: "Module not found",
+                    detail: format!("The module \"{}\" is not installed.", module.package()),
+                }),
                 true => Err(Problem {
                     summary: "Module not found",
                     detail: format!(

@@ -7,6 +7,11 @@ use std::path::{Path, PathBuf};
 /// What belongs to a working copy, and not to a module.
 const LEFT_BEHIND: [&str; 2] = [".git", ".terraform"];
 
+/// Whether a file or directory of this path belongs to a working copy, and not to a module.
+pub(crate) fn is_left_behind(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| LEFT_BEHIND.contains(&name))
+}
+
 /// Copies a directory to a path where nothing is yet, or to an empty directory.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if !to.is_dir() {

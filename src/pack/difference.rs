@@ -27,7 +27,7 @@ use crate::read::Pack;
 /// The only format there is.
 const FORMAT: u32 = 1;
 /// What a difference ends with, behind a trailer.
-const MAGIC: [u8; 8] = *b"MONODIFF";
+pub(crate) const MAGIC: [u8; 8] = *b"MONODIFF";
 /// How long a plan may be.
 const LONGEST_PLAN: u64 = 1 << 28;
 /// The level at which an executable is compressed with the older one for reference.

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 pub(crate) const TRAILER: u64 = 64;
 
 /// What the trailer of a pack ends with.
-const MAGIC: [u8; 8] = *b"MONOPACK";
+pub(crate) const MAGIC: [u8; 8] = *b"MONOPACK";
 
 /// The trailer: three numbers in little-endian order, the SHA-256 of the index, and eight fixed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

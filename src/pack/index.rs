@@ -1,6 +1,8 @@
 //! The index of a pack: the list of its contents.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
 
 use addrs::Provider;
 use addrs::platform::Platform;
@@ -8,16 +10,21 @@ use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use versions::Version;
 
+use crate::counted::digest;
+use crate::error::{PackError, read_error};
 use crate::text;
 
-/// The only format there is.
+/// The format of packs that carry providers and nothing else.
 pub const FORMAT: u32 = 1;
+
+/// The format of packs that carry modules, configurations or a CLI configuration.
+pub const FORMAT_WITH_MODULES: u32 = 2;
 
 /// The contents of a pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {
-    /// The format: [`FORMAT`].
+    /// The format: [`FORMAT`] or [`FORMAT_WITH_MODULES`].
     pub format: u32,
     /// The executable that it begins with.
     pub executable: PackedExecutable,
@@ -25,6 +32,15 @@ pub struct Index {
     pub blobs: Vec<Blob>,
     /// Provider packages, sorted by address, version and platform.
     pub providers: Vec<PackedProvider>,
+    /// Module packages, sorted by address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<PackedModule>,
+    /// Configurations, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub configurations: Vec<PackedConfiguration>,
+    /// The CLI configuration, as an index into `blobs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cli_config: Option<usize>,
 }
 
 /// The executable at the beginning of a pack.
@@ -58,6 +74,22 @@ pub struct Blob {
     pub sha256: String,
 }
 
+impl Blob {
+    /// Whether a file has this content.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn is_content_of(&self, path: &Path) -> Result<bool, PackError> {
+        let failed = read_error(path);
+        let file = File::open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() != self.size {
+            return Ok(false);
+        }
+        let (sha256, size) = digest(file).map_err(failed)?;
+        Ok((sha256, size) == (self.sha256.clone(), self.size))
+    }
+}
+
 /// A file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +101,16 @@ pub struct PackedFile {
     /// Whether it can be executed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub executable: bool,
+}
+
+/// A symbolic link. It leads to something in the same directory tree.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackedLink {
+    /// Its path in what it belongs to, with slashes.
+    pub path: String,
+    /// Where it leads, seen from its directory: steps up, then steps down.
+    pub target: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -94,6 +136,38 @@ pub struct PackedProvider {
     pub hashes: BTreeSet<String>,
     /// Its files, sorted by path.
     pub files: Vec<PackedFile>,
+}
+
+/// A module package.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackedModule {
+    /// Its address, as the index of a mirror of modules has it.
+    pub address: String,
+    /// Where in it the registry says that the module is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subdir: Option<String>,
+    /// Its files, sorted by path.
+    pub files: Vec<PackedFile>,
+    /// Its links, sorted by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<PackedLink>,
+}
+
+/// The directory of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackedConfiguration {
+    /// Its name.
+    pub name: String,
+    /// The directory of the root module inside it; empty if that is the directory itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub root: String,
+    /// Its files, sorted by path.
+    pub files: Vec<PackedFile>,
+    /// Its links, sorted by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<PackedLink>,
 }
 
 impl PackedProvider {
@@ -132,13 +206,36 @@ impl Index {
         if end != index_offset {
             return Some("its contents do not reach to its index".to_owned());
         }
-        self.providers
+        let more = !self.modules.is_empty() || !self.configurations.is_empty() || self.cli_config.is_some();
+        if more && self.format == FORMAT {
+            return Some("its format is not that of its contents".to_owned());
+        }
+        if self.cli_config.is_some_and(|blob| blob >= self.blobs.len()) {
+            return Some("the content of its CLI configuration is missing".to_owned());
+        }
+        let providers = self.providers.iter().map(|provider| (&provider.files[..], &[][..]));
+        let modules = self.modules.iter().map(|module| (&module.files[..], &module.links[..]));
+        let configurations = self.configurations.iter().map(|one| (&one.files[..], &one.links[..]));
+        let invalid_root = self
+            .configurations
             .iter()
-            .find_map(|provider| self.problem_of_files(&provider.files))
+            .find(|one| !one.root.is_empty() && !is_plain(&one.root));
+        if let Some(one) = invalid_root {
+            return Some(format!("the path \"{}\" leads elsewhere", one.root));
+        }
+        (providers.chain(modules).chain(configurations)).find_map(|(files, links)| self.problem_of_files(files, links))
     }
 
-    fn problem_of_files(&self, files: &[PackedFile]) -> Option<String> {
+    fn problem_of_files(&self, files: &[PackedFile], links: &[PackedLink]) -> Option<String> {
         let mut paths = BTreeSet::new();
+        for link in links {
+            if !is_plain(&link.path) || !stays_inside(&link.path, &link.target) {
+                return Some(format!("the link \"{}\" leads elsewhere", link.path));
+            }
+            if !paths.insert(link.path.as_str()) {
+                return Some(format!("there are two links {}", link.path));
+            }
+        }
         for file in files {
             if !is_plain(&file.path) {
                 return Some(format!("the path \"{}\" leads elsewhere", file.path));
@@ -152,7 +249,7 @@ impl Index {
         }
         // The path of a file must not be the directory of another file.
         let over = paths.iter().find(|path| {
-            let mut ancestors = std::path::Path::new(path).ancestors().skip(1);
+            let mut ancestors = Path::new(path).ancestors().skip(1);
             ancestors.any(|dir| dir.to_str().is_some_and(|dir| paths.contains(dir)))
         });
         over.map(|path| format!("{path} lies below a file"))
@@ -163,6 +260,15 @@ impl Index {
     pub fn blob_of(&self, file: &PackedFile) -> Option<&Blob> {
         self.blobs.get(file.blob)
     }
+}
+
+/// Whether the target of a link is in the directory tree that the link is in: steps up come first, and are not more than the link is
+/// deep. A step up behind a step down could leave a directory that is itself a link.
+pub(crate) fn stays_inside(path: &str, target: &str) -> bool {
+    let depth = path.split('/').count() - 1;
+    let up = target.split('/').take_while(|step| *step == "..").count();
+    let mut down = target.split('/').skip(up).peekable();
+    up <= depth && (up > 0 || down.peek().is_some()) && down.all(|step| !matches!(step, "" | "." | ".."))
 }
 
 /// Whether a path is relative and stays where it begins.

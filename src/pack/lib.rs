@@ -1,4 +1,4 @@
-//! Packs: an executable of this program with provider packages behind its own bytes.
+//! Packs: an executable of this program with packages of providers and modules, and configurations, behind its own bytes.
 //!
 //! Operating systems ignore bytes behind the last section of an executable, so a pack runs like the executable in it. The layout:
 //!
@@ -13,7 +13,8 @@
 //! [`Pack`] reads one, [`write`](write::write) makes one, [`difference`] carries only what another pack does not have. The same
 //! contents give the same bytes: there are no times and no owners in a pack, and everything in it has an order.
 //!
-//! This crate knows nothing of where providers come from, nor of how they are selected: see the crate `packages`.
+//! This crate knows nothing of where providers and modules come from, nor of how they are selected: see the crates `packages` and
+//! `modules`.
 //!
 //! Where to begin: [`index`], then [`read`].
 
@@ -33,4 +34,4 @@ mod tests;
 
 pub use error::PackError;
 pub use executable::Executable;
-pub use read::{CopyError, Pack, Verified};
+pub use read::{CopyError, Pack, Verified, is_made_by_pack};

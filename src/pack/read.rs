@@ -10,10 +10,10 @@ use sha2::{Digest, Sha256};
 
 use crate::counted::digest;
 use crate::error::{PackError, damaged, read_error, write_error};
-use crate::executable;
 use crate::format::{TRAILER, Trailer};
-use crate::index::{Blob, FORMAT, Index, PackedFile};
+use crate::index::{Blob, FORMAT, FORMAT_WITH_MODULES, Index, PackedFile, PackedLink};
 use crate::signature::{self, PublicKey, Signature};
+use crate::{difference, executable, format};
 
 /// The maximum length of an index in bytes. A longer one is reported as damage.
 const LONGEST_INDEX: u64 = 1 << 28;
@@ -83,7 +83,7 @@ impl Pack {
             Err(text) => wrong(text),
         })?;
         let format = serde_json::from_slice::<FormatOnly>(&index).map_or(FORMAT, |only| only.format);
-        if format != FORMAT {
+        if !(FORMAT..=FORMAT_WITH_MODULES).contains(&format) {
             return Err(PackError::Format {
                 path: path.to_owned(),
                 format,
@@ -182,7 +182,17 @@ impl Pack {
                 return format!("{} of {} {}", file.path, provider.address, provider.version);
             }
         }
-        "a file that no provider has".to_owned()
+        for module in &self.index.modules {
+            if let Some(file) = module.files.iter().find(is) {
+                return format!("{} of the module {}", file.path, module.address);
+            }
+        }
+        for configuration in &self.index.configurations {
+            if let Some(file) = configuration.files.iter().find(is) {
+                return format!("{} of the configuration {}", file.path, configuration.name);
+            }
+        }
+        "a file that nothing in it has".to_owned()
     }
 
     /// Writes files below a directory that exists. A file that is there already is an error.
@@ -210,6 +220,36 @@ impl Pack {
         Ok(())
     }
 
+    /// The same, with links.
+    ///
+    /// # Errors
+    /// A file is damaged, or cannot be read or written.
+    pub fn unpack_tree(&self, files: &[PackedFile], links: &[PackedLink], dir: &Path) -> Result<(), PackError> {
+        self.unpack(files, dir)?;
+        for link in links {
+            let path = dir.join(&link.path);
+            let failed = write_error(&path);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(failed)?;
+            }
+            std::os::unix::fs::symlink(&link.target, &path).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// The CLI configuration that it carries.
+    ///
+    /// # Errors
+    /// Its content is damaged, or cannot be read.
+    pub fn cli_config(&self) -> Result<Option<Vec<u8>>, PackError> {
+        let Some(blob) = self.index.cli_config.and_then(|at| self.index.blobs.get(at)) else {
+            return Ok(None);
+        };
+        let mut text = Vec::new();
+        self.copy(blob, &mut text).map_err(|error| error.at(&self.path))?;
+        Ok(Some(text))
+    }
+
     /// Compares every byte with its checksum, and the signature with the key that is trusted, if one is given.
     ///
     /// # Errors
@@ -226,28 +266,52 @@ impl Pack {
             }
             self.copy(blob, &mut io::sink()).map_err(|error| error.at(&self.path))?;
         }
-        let not_trusted = |reason: String| PackError::NotTrusted {
-            path: self.path.clone(),
-            reason,
-        };
-        match (trusted, self.signed_by()) {
-            (Some(_), None) => Err(not_trusted("it is not signed".to_owned())),
-            (Some(trusted), Some(key)) if trusted != key => Err(not_trusted(format!(
+        if let Some(trusted) = trusted {
+            self.trusts(trusted)?;
+        }
+        Ok(Verified {
+            bytes: self.trailer.file_length().unwrap_or_default(),
+            signed_by: self.signed_by().cloned(),
+        })
+    }
+
+    /// Checks that it is signed with a key.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn trusts(&self, trusted: &PublicKey) -> Result<(), PackError> {
+        let reason = match self.signed_by() {
+            Some(key) if key == trusted => return Ok(()),
+            Some(key) => format!(
                 "it is signed with the key {}, not with {}",
                 key.fingerprint(),
                 trusted.fingerprint()
-            ))),
-            (_, key) => Ok(Verified {
-                bytes: self.trailer.file_length().unwrap_or_default(),
-                signed_by: key.cloned(),
-            }),
-        }
+            ),
+            None => "it is not signed".to_owned(),
+        };
+        Err(PackError::NotTrusted {
+            path: self.path.clone(),
+            reason,
+        })
     }
 
     /// The SHA-256 of a part of the file, which is shorter if the file is.
     fn sum(&self, offset: u64, length: u64) -> io::Result<String> {
         digest(self.section(offset, length)).map(|(sum, _)| sum)
     }
+}
+
+/// Whether a file ends as a pack or a difference does. It may be damaged all the same.
+#[must_use]
+pub fn is_made_by_pack(path: &Path) -> bool {
+    let last = || -> io::Result<[u8; 8]> {
+        let file = File::open(path)?;
+        let mut last = [0; 8];
+        let at = file.metadata()?.len().checked_sub(last.len() as u64);
+        file.read_exact_at(&mut last, at.ok_or(io::ErrorKind::UnexpectedEof)?)?;
+        Ok(last)
+    };
+    last().is_ok_and(|last| last == format::MAGIC || last == difference::MAGIC)
 }
 
 /// Of an index of any format, its number.

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use versions::Version;
 
 use crate::signature::{PublicKey, SigningKey};
-use crate::write::{Contents, Options, ProviderContents, entries};
-use crate::{Executable, Pack, PackError, difference};
+use crate::write::{ConfigurationContents, Contents, ModuleContents, Options, ProviderContents, entries};
+use crate::{Executable, Pack, PackError, difference, index, write};
 
 /// A directory with an executable and what is packed with it.
 struct Site {
@@ -73,7 +73,7 @@ impl Site {
         let path = self.path(name);
         let mut out = std::fs::File::create(&path).unwrap();
         let options = Options { level: 3, signing: key };
-        crate::write::write(&mut out, &path, &self.executable(), contents, &options).unwrap();
+        write::write(&mut out, &path, &self.executable(), contents, &options).unwrap();
         Pack::open(&path).unwrap()
     }
 
@@ -88,13 +88,14 @@ impl Site {
         self.write("provider-1.0.0/docs/empty", "");
         let contents = Contents {
             providers: vec![self.provider("1.0.0")],
+            ..Contents::default()
         };
         self.pack(name, contents, key)
     }
 }
 
 fn tree(dir: &Path) -> BTreeMap<String, Vec<u8>> {
-    let read = |entry: &crate::write::Entry<'_>| (entry.path.clone(), std::fs::read(dir.join(&entry.path)).unwrap());
+    let read = |entry: &write::Entry<'_>| (entry.path.clone(), std::fs::read(dir.join(&entry.path)).unwrap());
     entries(dir).unwrap().iter().map(read).collect()
 }
 
@@ -287,6 +288,85 @@ fn what_cannot_be_packed_is_named() {
     assert_eq!(own.platform, Platform::current());
 }
 
+impl Site {
+    /// A pack with a provider, a module, a configuration and a CLI configuration.
+    fn with_modules(&self, name: &str) -> Pack {
+        let first = self.full("first", None);
+        self.write("module/main.tf", "words");
+        self.write("module/parts/a/main.tf", "output \"a\" {}");
+        self.write("module/.git/config", "not this");
+        let link = |target: &str, name: &str| {
+            let _ = std::os::unix::fs::symlink(target, self.path(name));
+        };
+        link("../main.tf", "module/parts/up.tf");
+        link("parts/a", "module/a");
+        link("/etc/passwd", "module/parts/outside");
+        link("nothing", "module/parts/broken");
+        let leave = |path: &str, is_dir: bool| is_dir && path == ".git";
+        let (tree, outside) = write::tree(&self.path("module"), &leave).unwrap();
+        let mut outside = outside;
+        outside.sort();
+        assert_eq!(outside, ["parts/broken", "parts/outside"]);
+        let mut contents = Contents::of(&first);
+        contents.modules.push(ModuleContents {
+            address: "https://example.com/m.zip".to_owned(),
+            subdir: Some("parts/a".to_owned()),
+            tree: tree.clone(),
+        });
+        contents.configurations.push(ConfigurationContents {
+            name: "site".to_owned(),
+            root: String::new(),
+            tree,
+        });
+        contents.cli_config = Some(write::Source::File(self.path("module/main.tf")));
+        self.pack(name, contents, None)
+    }
+}
+
+#[test]
+fn modules_and_configurations_are_unpacked_the_same_with_their_links() {
+    let site = Site::new();
+    let pack = site.with_modules("pack");
+    pack.verify(None).unwrap();
+    let index = pack.index();
+    assert_eq!(index.format, index::FORMAT_WITH_MODULES);
+    assert_eq!(index.blobs.len(), 4, "equal contents are there once: {:?}", index.blobs);
+    let module = &index.modules[0];
+    let to = site.path("out");
+    std::fs::create_dir(&to).unwrap();
+    pack.unpack_tree(&module.files, &module.links, &to).unwrap();
+    assert_eq!(std::fs::read_link(to.join("a")).unwrap(), Path::new("parts/a"));
+    assert_eq!(std::fs::read(to.join("parts/up.tf")).unwrap(), b"words");
+    assert!(!to.join(".git").exists());
+    assert_eq!(pack.cli_config().unwrap().unwrap(), b"words");
+    assert_eq!(
+        (index.configurations[0].name.as_str(), &index.configurations[0].files),
+        ("site", &module.files)
+    );
+    // What is taken over is the same, byte for byte.
+    let again = site.pack("again", Contents::of(&pack), None);
+    assert_eq!(again.identity(), pack.identity());
+    // Packs of providers alone are those that earlier releases read.
+    assert_eq!(site.full("first", None).index().format, index::FORMAT);
+}
+
+#[test]
+fn links_of_a_pack_stay_inside() {
+    for (path, target, inside) in [
+        ("a", "b", true),
+        ("d/a", "../b/c", true),
+        ("d/a", "..", true),
+        ("a", "..", false),
+        ("d/a", "../../b", false),
+        ("d/a", "b/../../../c", false),
+        ("a", "/etc", false),
+        ("a", "", false),
+        ("a", "./b", false),
+    ] {
+        assert_eq!(index::stays_inside(path, target), inside, "{path} -> {target}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -310,7 +390,7 @@ proptest! {
         for (name, content) in &files {
             site.write(&format!("provider-1.0.0/{name}"), content);
         }
-        let contents = Contents { providers: vec![site.provider("1.0.0")] };
+        let contents = Contents { providers: vec![site.provider("1.0.0")], ..Contents::default() };
         let pack = site.pack("pack", contents, None);
         pack.verify(None).unwrap();
         let to = site.path("out");

@@ -16,7 +16,10 @@ use crate::counted::{Counted, copy, digest};
 use crate::error::{PackError, damaged, read_error, write_error};
 use crate::executable::Executable;
 use crate::format::Trailer;
-use crate::index::{Blob, FORMAT, Index, PackedExecutable, PackedFile, PackedProvider};
+use crate::index::{
+    Blob, FORMAT, FORMAT_WITH_MODULES, Index, PackedConfiguration, PackedExecutable, PackedFile, PackedLink,
+    PackedModule, PackedProvider, stays_inside,
+};
 use crate::read::Pack;
 use crate::signature::{self, SigningKey};
 
@@ -37,6 +40,43 @@ const DEEPEST: usize = 64;
 pub struct Contents<'p> {
     /// Provider packages. Of two for the same provider, version and platform, the later one counts.
     pub providers: Vec<ProviderContents<'p>>,
+    /// Module packages. Of two with the same address, the later one counts.
+    pub modules: Vec<ModuleContents<'p>>,
+    /// Configurations. Of two with the same name, the later one counts.
+    pub configurations: Vec<ConfigurationContents<'p>>,
+    /// The CLI configuration.
+    pub cli_config: Option<Source<'p>>,
+}
+
+/// A directory tree to add.
+#[derive(Clone, Debug, Default)]
+pub struct Tree<'p> {
+    /// Its files.
+    pub files: Vec<Entry<'p>>,
+    /// Its links.
+    pub links: Vec<PackedLink>,
+}
+
+/// A module package to add.
+#[derive(Clone, Debug)]
+pub struct ModuleContents<'p> {
+    /// Its address, as the index of a mirror of modules has it.
+    pub address: String,
+    /// Where in it the registry says that the module is.
+    pub subdir: Option<String>,
+    /// Its files and links.
+    pub tree: Tree<'p>,
+}
+
+/// A configuration to add.
+#[derive(Clone, Debug)]
+pub struct ConfigurationContents<'p> {
+    /// Its name.
+    pub name: String,
+    /// The directory of the root module inside it; empty if that is the directory itself.
+    pub root: String,
+    /// Its files and links.
+    pub tree: Tree<'p>,
 }
 
 /// A provider package to add.
@@ -135,6 +175,95 @@ fn collect(
     Ok(())
 }
 
+/// The files and links below a directory, sorted, without what is left out: `leave` gets the path of each, and whether it is a
+/// directory. Links that lead out of the directory, or nowhere, are not among them; they are returned beside it.
+///
+/// # Errors
+/// A file cannot be read, is a device or the like, or has a name that is no text.
+pub fn tree(dir: &Path, leave: &dyn Fn(&str, bool) -> bool) -> Result<(Tree<'static>, Vec<String>), PackError> {
+    let root = fs::canonicalize(dir).map_err(read_error(dir))?;
+    let mut walk = TreeWalk {
+        root: &root,
+        leave,
+        tree: Tree::default(),
+        outside: Vec::new(),
+    };
+    walk.directory(&root, "", 0)?;
+    let TreeWalk { mut tree, outside, .. } = walk;
+    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+    tree.links.sort();
+    Ok((tree, outside))
+}
+
+struct TreeWalk<'t> {
+    root: &'t Path,
+    leave: &'t dyn Fn(&str, bool) -> bool,
+    tree: Tree<'static>,
+    outside: Vec<String>,
+}
+
+impl TreeWalk<'_> {
+    fn directory(&mut self, dir: &Path, prefix: &str, depth: usize) -> Result<(), PackError> {
+        let not_packable = |path: &Path, reason: &str| PackError::NotPackable {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        };
+        if depth > DEEPEST {
+            return Err(not_packable(dir, "its directories are nested too deep"));
+        }
+        for entry in fs::read_dir(dir).map_err(read_error(dir))? {
+            let path = entry.map_err(read_error(dir))?.path();
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+                return Err(not_packable(&path, "its name is not valid Unicode text"));
+            };
+            let name = format!("{prefix}{name}");
+            let meta = fs::symlink_metadata(&path).map_err(read_error(&path))?;
+            if (self.leave)(&name, meta.is_dir()) {
+                continue;
+            }
+            if meta.is_dir() {
+                self.directory(&path, &format!("{name}/"), depth + 1)?;
+            } else if meta.is_file() {
+                self.tree.files.push(Entry {
+                    path: name,
+                    executable: meta.permissions().mode() & 0o100 != 0,
+                    source: Source::File(path),
+                });
+            } else if meta.is_symlink() {
+                self.link(&path, name, dir)?;
+            } else {
+                return Err(not_packable(&path, "it is neither a file nor a directory"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A link is carried if what it leads to is.
+    fn link(&mut self, path: &Path, name: String, dir: &Path) -> Result<(), PackError> {
+        let target = fs::read_link(path).map_err(read_error(path))?;
+        let there = fs::canonicalize(path).is_ok_and(|found| found.starts_with(self.root));
+        let plain = target
+            .to_str()
+            .map(|text| text.trim_start_matches("./").trim_end_matches('/'));
+        // What leads through other links, or names the directory by its whole path, is written as steps up and down.
+        let steps = || {
+            let found = fs::canonicalize(path).ok()?;
+            let inside = found.strip_prefix(self.root).ok()?.to_str()?.to_owned();
+            let up = dir.strip_prefix(self.root).ok()?.components().count();
+            Some(format!("{}{inside}", "../".repeat(up)).trim_end_matches('/').to_owned())
+        };
+        let target = match plain.filter(|text| stays_inside(&name, text)) {
+            Some(text) => Some(text.to_owned()),
+            None => steps().filter(|text| stays_inside(&name, text)),
+        };
+        match target.filter(|_| there) {
+            Some(target) => self.tree.links.push(PackedLink { path: name, target }),
+            None => self.outside.push(name),
+        }
+        Ok(())
+    }
+}
+
 impl<'p> Contents<'p> {
     /// The contents of another pack.
     #[must_use]
@@ -151,6 +280,27 @@ impl<'p> Contents<'p> {
                     files: taken(&provider.files),
                 })
                 .collect(),
+            modules: (index.modules.iter())
+                .map(|module| ModuleContents {
+                    address: module.address.clone(),
+                    subdir: module.subdir.clone(),
+                    tree: Tree {
+                        files: taken(&module.files),
+                        links: module.links.clone(),
+                    },
+                })
+                .collect(),
+            configurations: (index.configurations.iter())
+                .map(|configuration| ConfigurationContents {
+                    name: configuration.name.clone(),
+                    root: configuration.root.clone(),
+                    tree: Tree {
+                        files: taken(&configuration.files),
+                        links: configuration.links.clone(),
+                    },
+                })
+                .collect(),
+            cli_config: index.cli_config.map(|blob| Source::Pack(pack, blob)),
         }
     }
 }
@@ -194,11 +344,22 @@ pub fn write(
         );
         providers.insert(key, provider);
     }
+    let modules: BTreeMap<_, _> = (contents.modules.into_iter())
+        .map(|module| (module.address.clone(), module))
+        .collect();
+    let configurations: BTreeMap<_, _> = (contents.configurations.into_iter())
+        .map(|configuration| (configuration.name.clone(), configuration))
+        .collect();
+    let more = !modules.is_empty() || !configurations.is_empty() || contents.cli_config.is_some();
     let mut index = Index {
-        format: FORMAT,
+        // Earlier releases know packs of providers only.
+        format: if more { FORMAT_WITH_MODULES } else { FORMAT },
         executable,
         blobs: Vec::new(),
         providers: Vec::new(),
+        modules: Vec::new(),
+        configurations: Vec::new(),
+        cli_config: None,
     };
     for provider in providers.into_values() {
         index.providers.push(PackedProvider {
@@ -208,6 +369,25 @@ pub fn write(
             platform: provider.platform,
             hashes: provider.hashes,
         });
+    }
+    for module in modules.into_values() {
+        index.modules.push(PackedModule {
+            files: packing.files(module.tree.files)?,
+            links: module.tree.links,
+            address: module.address,
+            subdir: module.subdir,
+        });
+    }
+    for configuration in configurations.into_values() {
+        index.configurations.push(PackedConfiguration {
+            files: packing.files(configuration.tree.files)?,
+            links: configuration.tree.links,
+            name: configuration.name,
+            root: configuration.root,
+        });
+    }
+    if let Some(source) = &contents.cli_config {
+        index.cli_config = Some(packing.blob(source)?);
     }
     index.blobs = std::mem::take(&mut packing.blobs);
     let offset = packing.out.offset;

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use addrs::Provider;
 use net::hosts::CredentialsHelper;
 use net::{Host, HostSettings, Token};
+use pack::Pack;
 use serde_json::Value as Json;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::hcl1::{self, Item, Node};
+use crate::packed::Carried;
 use crate::repository_template::{RepositoryTemplate, TemplateError};
 
 /// All settings, of all files together.
@@ -178,6 +180,12 @@ impl CliConfig {
     /// Reads the files that count in this environment. Errors concern single settings or files; the rest is there anyway.
     #[must_use]
     pub fn load(environment: &Environment) -> (CliConfig, Diagnostics) {
+        CliConfig::load_with(environment, &Carried::Nothing)
+    }
+
+    /// The same; where there is no file, what our own executable carries counts.
+    #[must_use]
+    pub fn load_with(environment: &Environment, carried: &Carried) -> (CliConfig, Diagnostics) {
         let mut loader = Loader {
             environment,
             config: CliConfig::default(),
@@ -197,13 +205,14 @@ impl CliConfig {
                     ),
                 ));
             }
-        } else if let Some(home) = environment.home() {
-            let main = home.join(".terraformrc");
-            if main.exists() {
-                loader.file(&main);
-            }
-            for path in extra_files(&home.join(".terraform.d")) {
-                loader.file(&path);
+        } else {
+            let home = environment.home();
+            let main = home.as_ref().map(|home| home.join(".terraformrc"));
+            let mut files: Vec<PathBuf> = main.into_iter().filter(|path| path.exists()).collect();
+            files.extend(home.iter().flat_map(|home| extra_files(&home.join(".terraform.d"))));
+            match carried.pack().filter(|_| files.is_empty()) {
+                Some(pack) => loader.pack(pack),
+                None => files.iter().for_each(|path| loader.file(path)),
             }
         }
         if let Some(dir) = environment.get("TF_PLUGIN_CACHE_DIR") {
@@ -217,6 +226,31 @@ impl CliConfig {
         }
         (loader.config, loader.diagnostics)
     }
+}
+
+/// Why a CLI configuration must not be carried in a pack, as a clause: it cannot be read, or has credentials.
+#[must_use]
+pub fn not_to_be_carried(text: &str) -> Option<String> {
+    let items = match hcl1::parse(text) {
+        Ok(items) => items,
+        Err(error) => return Some(error.to_string()),
+    };
+    let (secret, kind) = items.iter().find_map(|item| {
+        let kind = item.keys.first().map(String::as_str)?;
+        matches!(kind, "credentials" | "oci_credentials").then_some((item, kind))
+    })?;
+    let place = match secret.line {
+        0 => String::new(),
+        line => format!("line {line}: "),
+    };
+    Some(format!(
+        "{place}the \"{kind}\" block holds a secret, which would be readable in every copy of the pack; remove the block, and put it \
+         into a file of the machine{}",
+        match kind {
+            "credentials" => ", or use the environment variable TF_TOKEN_HOST there",
+            _ => "",
+        }
+    ))
 }
 
 fn extra_files(dir: &Path) -> Vec<PathBuf> {
@@ -244,10 +278,30 @@ impl Loader<'_> {
             Ok(text) => hcl1::parse(&text).map_err(|error| error.to_string()),
             Err(error) => Err(format!("cannot be read: {}", files::io_reason(&error))),
         };
+        self.items(&path.display().to_string(), parsed, path.parent());
+    }
+
+    /// The CLI configuration that a pack carries.
+    fn pack(&mut self, pack: &Pack) {
+        let text = match pack.cli_config() {
+            Ok(None) => return,
+            Ok(Some(bytes)) => String::from_utf8(bytes).map_err(|_| "it is not valid Unicode text".to_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        let parsed = text.and_then(|text| hcl1::parse(&text).map_err(|error| error.to_string()));
+        self.items(
+            &format!("The CLI configuration of the pack {}", pack.path().display()),
+            parsed,
+            None,
+        );
+    }
+
+    /// Takes the settings of a file, in which relative paths begin at `dir`.
+    fn items(&mut self, name: &str, parsed: Result<Vec<Item>, String>, dir: Option<&Path>) {
         let items = match parsed {
             Ok(items) => items,
             Err(error) => {
-                let detail = format!("{}: {error}.", path.display());
+                let detail = format!("{name}: {error}.");
                 return self
                     .diagnostics
                     .push(Diagnostic::error("Invalid CLI configuration file", detail));
@@ -255,13 +309,13 @@ impl Loader<'_> {
         };
         for item in items {
             let line = item.line;
-            if let Err(message) = self.item(item, path.parent()) {
+            if let Err(message) = self.item(item, dir) {
                 let place = if line == 0 {
                     String::new()
                 } else {
                     format!(" line {line}")
                 };
-                let detail = format!("{}{place}: {message}.", path.display());
+                let detail = format!("{name}{place}: {message}.");
                 self.diagnostics
                     .push(Diagnostic::error("Invalid CLI configuration", detail));
             }
@@ -522,6 +576,17 @@ mod tests {
         let variables = [("TF_CLI_CONFIG_FILE", path.to_str().unwrap()), ("WHERE", "/w")];
         let environment = Environment::from(variables.map(|(n, v)| (n.to_owned(), v.to_owned())));
         CliConfig::load(&environment)
+    }
+
+    #[test]
+    fn credentials_are_not_carried() {
+        let why = not_to_be_carried("disable_checkpoint = true\ncredentials \"a.example\" {\n  token = \"x\"\n}\n");
+        assert!(why.is_some_and(|why| why.starts_with("line 2: the \"credentials\" block")));
+        let login = "oci_credentials \"a.example\" {\n  access_token = \"x\"\n}\n";
+        assert!(not_to_be_carried(login).is_some_and(|why| why.contains("the \"oci_credentials\" block")));
+        assert!(not_to_be_carried("{\"credentials\": {\"a.example\": {\"token\": \"x\"}}}").is_some());
+        assert!(not_to_be_carried("host \"a").is_some());
+        assert_eq!(not_to_be_carried("host \"a.example\" {\n  services = {}\n}\n"), None);
     }
 
     #[test]

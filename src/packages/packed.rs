@@ -11,9 +11,12 @@ use std::sync::Arc;
 
 use addrs::Provider;
 use addrs::platform::Platform;
+use data_encoding::HEXLOWER;
 use files::{Environment, io_reason};
 use pack::index::{Index, PackedProvider};
+use pack::signature::PublicKey;
 use pack::{Pack, PackError};
+use sha2::{Digest as _, Sha256};
 use syntax::Diagnostic;
 use versions::Version;
 
@@ -21,6 +24,21 @@ use crate::hash;
 
 /// The environment variable with the directory that packed providers are unpacked into; `none` to run them from memory.
 pub const UNPACK_DIR: &str = "MONOFORM_UNPACK_DIR";
+
+/// The environment variable with a key file: what our own executable carries is used only if it is signed with this key.
+pub const TRUST: &str = "MONOFORM_PACK_TRUST";
+
+/// Checks that a pack is signed with the key in the file that [`TRUST`] names, if it names one. Its contents are compared with the
+/// checksums that are signed when they are used.
+///
+/// # Errors
+/// It is not, or the key cannot be read.
+pub fn check_trust(pack: &Pack, key_file: Option<&Path>) -> Result<(), PackError> {
+    match key_file.filter(|file| !file.as_os_str().is_empty()) {
+        Some(file) => pack.trusts(&PublicKey::read(file)?),
+        None => Ok(()),
+    }
+}
 
 /// What our own executable carries.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +60,18 @@ impl Carried {
             Ok(Some(pack)) => Carried::Pack(Arc::new(pack)),
             Ok(None) | Err(PackError::Read { .. }) => Carried::Nothing,
             Err(error) => Carried::Damaged(error.to_string()),
+        }
+    }
+
+    /// The same, if it is signed with the key that the environment asks for; otherwise it cannot be used.
+    #[must_use]
+    pub fn if_trusted(self, environment: &Environment) -> Carried {
+        match &self {
+            Carried::Pack(pack) => match check_trust(pack, environment.get(TRUST).map(Path::new)) {
+                Ok(()) => self,
+                Err(error) => Carried::Damaged(format!("{error} (the environment variable {TRUST} names the key)")),
+            },
+            Carried::Nothing | Carried::Damaged(_) => self,
         }
     }
 
@@ -196,6 +226,16 @@ pub fn place(environment: &Environment) -> Option<PathBuf> {
         return None;
     }
     can_run(&base).then_some(base)
+}
+
+/// The directory of the user that the modules of a pack are installed in for a working directory that cannot be written; none where
+/// there is no place for it.
+#[must_use]
+pub fn place_of_modules(environment: &Environment, pack: &Pack, working_dir: &Path) -> Option<String> {
+    let text = format!("{}\n{}", pack.identity(), working_dir.display());
+    let name = HEXLOWER.encode(&Sha256::digest(text));
+    let dir = place(environment)?.join("modules").join(name.get(..32)?);
+    Some(dir.to_str()?.to_owned())
 }
 
 /// Whether programs in a directory can be run, as far as its file system says.

@@ -7,14 +7,14 @@
 use regex::Regex;
 
 /// The name of the file, in the root of the upload.
-pub(crate) const FILE: &str = ".terraformignore";
+pub const FILE: &str = ".terraformignore";
 
 /// What is left out in any case, unless a rule lets it in again.
 const DEFAULTS: &str = ".terraform/\n!.terraform/modules/\n.git/\n";
 
 /// The rules for a directory.
 #[derive(Debug)]
-pub(crate) struct Rules {
+pub struct Rules {
     rules: Vec<Rule>,
     /// Lines that are no rules.
     pub invalid: Vec<String>,
@@ -28,7 +28,7 @@ struct Rule {
 
 /// What the rules say about a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// It is left out.
     pub excluded: bool,
     /// And so is everything below it: no later rule lets anything in.
@@ -37,6 +37,7 @@ pub(crate) struct Verdict {
 
 impl Rules {
     /// The rules in the text of a file, behind those that always hold.
+    #[must_use]
     pub fn parse(text: &str) -> Rules {
         let mut rules = Vec::new();
         let mut invalid = Vec::new();
@@ -58,6 +59,7 @@ impl Rules {
     }
 
     /// What they say about a path below the root, in which slashes separate; that of a directory ends with one.
+    #[must_use]
     pub fn verdict(&self, path: &str) -> Verdict {
         let last = self.rules.iter().rposition(|rule| rule.pattern.is_match(path));
         let Some((last, rule)) = last.and_then(|i| Some((i, self.rules.get(i)?))) else {

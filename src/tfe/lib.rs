@@ -20,7 +20,7 @@ mod api;
 mod checks;
 mod configurations;
 mod connection;
-mod ignore;
+pub mod ignore;
 mod logs;
 mod outputs;
 mod runs;

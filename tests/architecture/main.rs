@@ -40,7 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-tfe", &["net", "files"]),
     (
         "monoform-modules",
-        &["config", "oci", "net", "archive", "syntax", "files"],
+        &["config", "oci", "net", "archive", "pack", "syntax", "files"],
     ),
     (
         "monoform-packages",

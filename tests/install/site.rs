@@ -5,10 +5,21 @@ use support::server::{Reply, Server};
 use support::{Ran, Workspace};
 
 /// A machine without a network: not even the loopback interface is up.
-struct Site(Workspace);
+pub struct Site(pub Workspace);
 
 impl Site {
-    fn run(&self, program: &str, args: &[&str]) -> Ran {
+    /// Whether there can be one; otherwise the test is skipped.
+    pub fn is_possible(test: &str) -> bool {
+        let namespaces = std::process::Command::new("unshare").args(["-rn", "true"]).output();
+        let possible = namespaces.is_ok_and(|output| output.status.success());
+        if !possible {
+            support::skip(test, "unshare", "cannot make a network namespace");
+        }
+        possible
+    }
+
+    /// Runs a program of its working directory there.
+    pub fn run(&self, program: &str, args: &[&str]) -> Ran {
         let program = self.0.dir().join(program).display().to_string();
         let args = [&["-rn", "--", &program], args, &["-no-color"]].concat();
         self.0.run_program("unshare", &args)
@@ -18,9 +29,8 @@ impl Site {
 #[test]
 fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     let test = "providers_and_modules_are_carried_to_a_machine_without_a_network";
-    let namespaces = std::process::Command::new("unshare").args(["-rn", "true"]).output();
-    if !namespaces.is_ok_and(|output| output.status.success()) {
-        return support::skip(test, "unshare", "cannot make a network namespace");
+    if !Site::is_possible(test) {
+        return;
     }
     // Providers that are small and run: they start this executable.
     let lean = support::lean().display().to_string();

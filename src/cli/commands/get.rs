@@ -11,6 +11,7 @@ use syntax::{Diagnostics, SourceMap};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
+use crate::carried_modules;
 use crate::commands::{Command, no_positional};
 use crate::session::{Session, Status};
 use crate::tested;
@@ -99,6 +100,7 @@ pub fn install(
 ) -> Result<(Project, Diagnostics), Status> {
     let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();
     let mirror = mirror.map_err(|why| session.fail("Cannot install from the mirror", why.to_string()))?;
+    let carried = carried_modules::of(session).filter(|_| mirror.is_none());
     let (nothing, environment) = (Manifest::default(), session.env.variables());
     let install = Install {
         client: session.net(),
@@ -106,6 +108,7 @@ pub fn install(
         upgrade,
         load: workdir::load_options(session, &nothing, &environment),
         mirror,
+        carried,
         tests,
     };
     let runtime = session.runtime().map_err(|problems| {
@@ -120,9 +123,13 @@ pub fn install(
         Event::Downloading {
             key,
             package,
-            version: Some(version),
-        } => say(format!("Downloading {package} {version} for {key}...")),
-        Event::Downloading { key, package, .. } => say(format!("Downloading {package} for {key}...")),
+            version,
+            carried,
+        } => {
+            let verb = if carried { "Unpacking" } else { "Downloading" };
+            let version = version.map(|version| format!(" {version}")).unwrap_or_default();
+            say(format!("{verb} {package}{version} for {key}..."));
+        }
         Event::Installed { key, dir } => say(format!("- {key} in {dir}")),
     };
     session.ui.flush();

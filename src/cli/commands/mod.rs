@@ -244,8 +244,9 @@ fn unwritten(ui: &Ui, error: &std::io::Error, status: Status) -> Status {
     1
 }
 
-fn start(builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &Arc<Ui>) -> Status {
-    let (cli_config, problems) = CliConfig::load(&env);
+fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &Arc<Ui>) -> Status {
+    builtins.carried = builtins.carried.if_trusted(&env);
+    let (cli_config, problems) = CliConfig::load_with(&env, &builtins.carried);
     if !problems.is_empty() {
         ui.err("There are some problems with the CLI configuration:\n");
         let layout = diagnostics::Layout {

@@ -205,6 +205,12 @@ pub enum FetchError {
     /// The mirror does not have the package.
     #[error("the mirror {} does not have it; where it can be fetched, \"modules mirror\" adds it", .0.display())]
     NotInMirror(PathBuf),
+    /// The pack does not have the package.
+    #[error("this executable does not carry it")]
+    NotCarried,
+    /// The pack cannot be read.
+    #[error("{0}")]
+    Pack(pack::PackError),
     /// The manifest cannot be written.
     #[error("{0}")]
     Manifest(String),

@@ -59,7 +59,7 @@ impl WorkingDirectory<'_> {
     }
 
     fn config(&self) -> config::Config {
-        workdir::read(self.0).0.config
+        workdir::read_as_installed(self.0).0.config
     }
 }
 

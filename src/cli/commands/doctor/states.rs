@@ -19,7 +19,7 @@ const DEPTH: usize = 5;
 
 /// Looks at the working directory; returns the hosts that its providers come from.
 pub(super) fn check(session: &Session, found: &mut Findings) -> BTreeSet<String> {
-    let (project, problems) = workdir::read(session);
+    let (project, problems) = workdir::read_as_installed(session);
     let root = &project.config.root.module;
     let errors = problems
         .iter()

@@ -1,14 +1,17 @@
 //! `modules mirror`: the modules of the configuration are put into a directory that others install from.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use config::TestFile;
 use config::manifest::Manifest;
-use modules::{Event, Install};
+use modules::{Event, Install, Outcome};
 use syntax::{Diagnostics, SourceMap};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
+use crate::carried_modules;
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::tested;
@@ -78,28 +81,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if session.show(&tests.diagnostics, &tests.sources) {
         return Ok(1);
     }
-    let (nothing, environment) = (Manifest::default(), session.env.variables());
-    let install = Install {
-        client: session.net(),
-        data_dir: &data_dir,
-        upgrade: false,
-        load: workdir::load_options(session, &nothing, &environment),
-        mirror: None,
-        tests: &tests.files,
-    };
-    let mut tell = |event| match event {
-        Event::Downloading { key, package, version } => {
-            let version = version.map(|v| format!(" {v}")).unwrap_or_default();
-            session.ui.line(format!("- Fetching {package}{version} for {key}..."));
-        }
-        Event::Installed { .. } => {}
-    };
-    let outcome = match session.runtime() {
-        Ok(runtime) => runtime.block_on(install.run(".", &mut tell)),
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            return Ok(1);
-        }
+    let outcome = match fetch(session, &data_dir, &tests.files) {
+        Ok(outcome) => outcome,
+        Err(status) => return Ok(status),
     };
     let mut problems: Diagnostics = outcome.problems;
     problems.extend(outcome.loaded.apart_from_missing());
@@ -127,4 +111,39 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
         Err(why) => session.fail("Cannot write the mirror", why.to_string()),
     })
+}
+
+/// Fetches the modules that the configuration in the working directory calls from elsewhere, and those that test files name, into a
+/// data directory. Problems are in the outcome.
+pub(in crate::commands) fn fetch(
+    session: &Session,
+    data_dir: &str,
+    tests: &[Arc<TestFile>],
+) -> Result<Outcome, Status> {
+    let (nothing, environment) = (Manifest::default(), session.env.variables());
+    let install = Install {
+        client: session.net(),
+        data_dir,
+        upgrade: false,
+        load: workdir::load_options(session, &nothing, &environment),
+        mirror: None,
+        carried: carried_modules::of(session),
+        tests,
+    };
+    let mut tell = |event| match event {
+        Event::Downloading {
+            key, package, version, ..
+        } => {
+            let version = version.map(|v| format!(" {v}")).unwrap_or_default();
+            session.ui.line(format!("- Fetching {package}{version} for {key}..."));
+        }
+        Event::Installed { .. } => {}
+    };
+    match session.runtime() {
+        Ok(runtime) => Ok(runtime.block_on(install.run(".", &mut tell))),
+        Err(problems) => {
+            session.show(&problems, &SourceMap::default());
+            Err(1)
+        }
+    }
 }

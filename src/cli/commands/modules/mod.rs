@@ -14,6 +14,7 @@ use crate::views::tree::{Tree, draw};
 use crate::workdir;
 
 pub use mirror::COMMAND as MIRROR;
+pub(in crate::commands) use mirror::fetch;
 
 pub const COMMAND: Command = Command {
     path: "modules",

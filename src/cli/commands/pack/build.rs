@@ -8,7 +8,7 @@ use addrs::Provider;
 use addrs::platform::Platform;
 use files::{Output, Policy};
 use pack::signature::{PublicKey, SigningKey};
-use pack::write::{Contents, Entry, LEVELS, Options, ProviderContents, Source};
+use pack::write::{ConfigurationContents, Contents, Entry, LEVELS, ModuleContents, Options, ProviderContents, Source};
 use pack::{Executable, Pack, PackError, difference};
 use packages::cross_platform::Step;
 use packages::gather::{Request, UnpackedPackage};
@@ -17,13 +17,14 @@ use packages::lock_file::LockFile;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
-use super::{Arguments, failed};
+use super::{Arguments, configuration, failed, modules};
 use crate::args::UsageError;
 use crate::commands::providers::{asked, configured, fetching, requested_platforms, required};
 use crate::plugin_source::origins;
 use crate::process;
 use crate::session::{Session, Status};
 use crate::views::downloads;
+use crate::workdir::Project;
 
 const SUMMARY: &str = "Cannot make the pack";
 
@@ -69,6 +70,15 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
         Ok(opened) => opened,
         Err(error) => return Ok(failed(session, SUMMARY, &error)),
     };
+    let cli_config = arguments.cli_config.as_deref().map(|file| absolute(Path::new(file)));
+    if let Some(file) = &cli_config
+        && let Some(why) = not_to_be_carried(file)
+    {
+        return Ok(session.fail(
+            SUMMARY,
+            format!("The CLI configuration {} cannot be carried: {why}.", file.display()),
+        ));
+    }
     let platforms = match arguments.platforms.is_empty() {
         true => vec![executable.platform.clone()],
         false => match requested_platforms(session, &arguments.platforms) {
@@ -90,7 +100,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
         Ok(gathered) => gathered,
         Err(status) => return Ok(status),
     };
-    let contents = match contents(&from, &gathered) {
+    let contents = match contents(&from, gathered, cli_config) {
         Ok(contents) => contents,
         Err(error) => return Ok(failed(session, SUMMARY, &error)),
     };
@@ -104,12 +114,16 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
     };
     Ok(match written {
         Ok((size, index)) => {
-            let count = index.providers.len();
+            let count = index.providers.len() + index.modules.len();
             let style = session.ui.style();
+            let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+            let mut what = plural(count, "package");
+            if !index.configurations.is_empty() {
+                what.push_str(&format!(" and {}", plural(index.configurations.len(), "configuration")));
+            }
             session.ui.line(style.good(format!(
-                "\n{} carries {count} {}: {}.",
+                "\n{} carries {what}: {}.",
                 out.display(),
-                if count == 1 { "package" } else { "packages" },
                 super::show::bytes(size)
             )));
             0
@@ -118,31 +132,72 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
     })
 }
 
-fn refused(session: &Session, problems: Diagnostics) -> Status {
+/// Why a CLI configuration file cannot be carried, as a clause.
+fn not_to_be_carried(file: &Path) -> Option<String> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => packages::cli_config::not_to_be_carried(&text),
+        Err(error) => Some(files::io_reason(&error)),
+    }
+}
+
+pub(super) fn refused(session: &Session, problems: Diagnostics) -> Status {
     u8::from(session.show(&problems, &SourceMap::default()))
 }
 
-/// The packages of the configurations and of the providers that are named.
+/// What is gathered for a pack.
+#[derive(Default)]
+pub(super) struct Gathered {
+    providers: Vec<UnpackedPackage>,
+    pub(super) modules: Vec<ModuleContents<'static>>,
+    pub(super) configurations: Vec<ConfigurationContents<'static>>,
+}
+
+/// How it is gathered.
+pub(super) struct Gathering<'g> {
+    pub(super) arguments: &'g Arguments,
+    platforms: &'g [Platform],
+    /// A directory for what is fetched.
+    pub(super) staging: &'g Path,
+}
+
+/// The packages of the configurations, and of the providers and modules that are named.
 fn gathered(
     session: &Session,
     arguments: &Arguments,
     platforms: &[Platform],
     staging: &Path,
-) -> Result<Vec<UnpackedPackage>, Status> {
+) -> Result<Gathered, Status> {
     let named = named(&arguments.providers).map_err(|problem| refused(session, problem.into()))?;
-    let mut out = Vec::new();
+    let mut out = Gathered::default();
+    let gathering = Gathering {
+        arguments,
+        platforms,
+        staging,
+    };
+    let outer = session.working_dir.clone();
     let here = [".".to_owned()];
-    let nothing_named = arguments.providers.is_empty() && arguments.from.is_empty();
+    let nothing_named =
+        arguments.providers.is_empty() && arguments.named_modules.is_empty() && arguments.from.is_empty();
     let dirs: &[String] = match &arguments.configs[..] {
         [] if nothing_named => &here,
         dirs => dirs,
     };
     for dir in dirs {
-        out.extend(of_configuration(session, dir, platforms, staging)?);
+        in_directory(session, Path::new(dir), |session| {
+            let project = of_configuration(session, &gathering, &mut out)?;
+            match arguments.include_config {
+                true => configuration::add(session, &outer, &project, &mut out),
+                false => Ok(()),
+            }
+        })?;
+    }
+    if !arguments.named_modules.is_empty() {
+        let dir = modules::calling(session, &arguments.named_modules, staging)?;
+        in_directory(session, &dir, |session| modules::named(session, &gathering, &mut out))?;
     }
     let (no_lock, no_origins) = (LockFile::default(), Origins::new());
     for requirements in &named {
-        out.extend(gather(
+        out.providers.extend(gather(
             session,
             requirements,
             &no_lock,
@@ -187,13 +242,12 @@ fn named(texts: &[String]) -> Result<Vec<BTreeMap<Provider, Constraints>>, Diagn
     Ok(out)
 }
 
-/// The packages that the configuration in a directory needs.
-fn of_configuration(
+/// Does something with another working directory.
+fn in_directory(
     session: &Session,
-    dir: &str,
-    platforms: &[Platform],
-    staging: &Path,
-) -> Result<Vec<UnpackedPackage>, Status> {
+    dir: &Path,
+    work: impl FnOnce(&Session) -> Result<(), Status>,
+) -> Result<(), Status> {
     let enter = |dir: &Path| {
         process::change_dir(dir)
             .and_then(|()| process::working_dir())
@@ -218,19 +272,26 @@ fn of_configuration(
             working_dir,
         )
     };
-    let result = in_working_dir(&inside, platforms, staging);
+    let result = work(&inside);
     enter(&session.working_dir)?;
     result
 }
 
-fn in_working_dir(session: &Session, platforms: &[Platform], staging: &Path) -> Result<Vec<UnpackedPackage>, Status> {
-    let project = configured(session).ok_or(1)?;
+/// The packages that the configuration in the working directory needs.
+fn of_configuration(session: &Session, gathering: &Gathering<'_>, out: &mut Gathered) -> Result<Project, Status> {
+    let project = match gathering.arguments.modules {
+        true => modules::of_configuration(session, gathering, out)?,
+        false => configured(session).ok_or(1)?,
+    };
     let needed = required(&project, None)
         .and_then(|required| asked(session, required, &[]))
         .and_then(|asked| Ok((asked.wanted, LockFile::load(&session.working_dir)?.0)));
     let (wanted, lock) = needed.map_err(|problems| refused(session, problems))?;
     let origins = origins(&project.config, &state::State::default());
-    gather(session, &wanted, &lock, &origins, platforms, staging)
+    let Gathering { platforms, staging, .. } = gathering;
+    out.providers
+        .extend(gather(session, &wanted, &lock, &origins, platforms, staging)?);
+    Ok(project)
 }
 
 fn gather(
@@ -265,13 +326,19 @@ fn gather(
 }
 
 /// The contents of the new pack: those of the `-from` packs, then the gathered packages, which replace equal ones.
-fn contents<'p>(from: &'p [Pack], gathered: &[UnpackedPackage]) -> Result<Contents<'p>, PackError> {
+fn contents<'p>(from: &'p [Pack], gathered: Gathered, cli_config: Option<PathBuf>) -> Result<Contents<'p>, PackError> {
     let mut contents = Contents::default();
     for pack in from {
         let more = Contents::of(pack);
         contents.providers.extend(more.providers);
+        contents.modules.extend(more.modules);
+        contents.configurations.extend(more.configurations);
+        contents.cli_config = more.cli_config.or(contents.cli_config);
     }
-    for one in gathered {
+    contents.modules.extend(gathered.modules);
+    contents.configurations.extend(gathered.configurations);
+    contents.cli_config = cli_config.map(Source::File).or(contents.cli_config);
+    for one in &gathered.providers {
         contents.providers.push(ProviderContents {
             address: one.provider.clone(),
             version: one.version.clone(),

@@ -1,8 +1,11 @@
-//! `pack` and `unpack`: one executable that carries provider packages, and what it carries.
+//! `pack` and `unpack`: one executable that carries packages of providers and modules, and what it carries.
 
 mod build;
+mod configuration;
+mod modules;
 mod show;
 mod unpack;
+mod write_out;
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +21,11 @@ pub use unpack::COMMAND as UNPACK;
 
 pub const COMMAND: Command = Command {
     path: "pack",
-    about: "Make an executable that carries providers",
+    about: "Make an executable that carries providers and modules",
     positional: "[PACK]",
     details: "Writes a copy of this executable that carries the packages of providers: of those that configurations need, in the \
-      versions of their lock files, and of those that are named. Where it is copied to, they need no installation and no network. \
+      versions of their lock files, and of those that are named; with -modules, those of modules, too. Where it is copied to, they need \
+      no installation and no network. \
       With -list or -verify it shows or checks what a pack carries; with -since and -update an update is carried over as a small \
       file. PACK is this executable unless it is named.",
     declare: flags::declare::<Arguments>,
@@ -33,7 +37,11 @@ struct Arguments {
     positional: Vec<String>,
     out: Option<String>,
     configs: Vec<String>,
+    modules: bool,
+    include_config: bool,
+    cli_config: Option<String>,
     providers: Vec<String>,
+    named_modules: Vec<String>,
     platforms: Vec<String>,
     executable: Option<String>,
     from: Vec<String>,
@@ -57,13 +65,35 @@ impl FromFlags for Arguments {
                 "config",
                 "DIR",
                 "Carry the providers that the configuration in this directory needs; the working directory if neither this nor \
-                 -provider nor -from is given. May occur many times.",
+                 -provider nor -module nor -from is given. May occur many times.",
+            ),
+            modules: flags.switch(
+                "modules",
+                false,
+                "Carry the modules that these configurations call from elsewhere, too: in the versions that are installed there, else the \
+                 newest that are allowed.",
+            ),
+            include_config: flags.switch(
+                "include-config",
+                false,
+                "Carry these configurations, too: their directories without states, plans, private keys, what is installed, and what \
+                 .terraformignore names. \"unpack -config=NAME DIR\" writes one out.",
+            ),
+            cli_config: flags.value(
+                "cli-config",
+                "FILE",
+                "Carry this CLI configuration file, which counts where a machine has none. It must have no credentials.",
             ),
             providers: flags.values(
                 "provider",
                 "SOURCE[@CONSTRAINT]",
                 "Carry this provider, like acme/net@~>1.2: the newest version that is installed on this machine and meets the constraint, \
                  else the newest of its registry. May occur many times.",
+            ),
+            named_modules: flags.values(
+                "module",
+                "SOURCE[@CONSTRAINT]",
+                "Carry this module, like acme/net/aws@~>1.2, and those that it calls. May occur many times.",
             ),
             platforms: platforms(flags),
             executable: flags.value(
@@ -114,7 +144,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     }
     let reads = modes.contains(&true);
     let building = !arguments.configs.is_empty()
+        || arguments.modules
+        || arguments.include_config
+        || arguments.cli_config.is_some()
         || !arguments.providers.is_empty()
+        || !arguments.named_modules.is_empty()
         || !arguments.platforms.is_empty()
         || !arguments.from.is_empty()
         || arguments.executable.is_some()

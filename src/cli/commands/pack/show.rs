@@ -46,6 +46,23 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
                 "stored_size": stored,
             })
         });
+        let modules = index.modules.iter().map(|module| {
+            let (size, stored) = sizes(index, &module.files);
+            json!({
+                "address": module.address,
+                "size": size,
+                "stored_size": stored,
+            })
+        });
+        let configurations = index.configurations.iter().map(|configuration| {
+            let (size, stored) = sizes(index, &configuration.files);
+            json!({
+                "name": configuration.name,
+                "files": configuration.files.len(),
+                "size": size,
+                "stored_size": stored,
+            })
+        });
         let document = json!({
             "format_version": "1.0",
             "identity": pack.identity(),
@@ -56,6 +73,9 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
                 "size": index.executable.size,
             },
             "providers": providers.collect::<Vec<_>>(),
+            "modules": modules.collect::<Vec<_>>(),
+            "configurations": configurations.collect::<Vec<_>>(),
+            "cli_configuration": index.cli_config.is_some(),
         });
         session.ui.exact_line(cty::json::to_text(&document, Some(2)));
         return 0;
@@ -70,21 +90,36 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
     if let Some(key) = pack.signed_by() {
         session.ui.line(format!("Signed with the key {}", key.fingerprint()));
     }
+    let line = |name: String, files: &[PackedFile]| {
+        let (size, stored) = sizes(index, files);
+        session
+            .ui
+            .line(format!("  {name} ({}, {} packed)", bytes(size), bytes(stored)));
+    };
     if index.providers.is_empty() {
         session.ui.line("It carries no provider.");
-        return 0;
+    } else {
+        session.ui.line("\nProviders:");
     }
-    session.ui.line("\nProviders:");
     for provider in &index.providers {
-        let (size, stored) = sizes(index, &provider.files);
-        session.ui.line(format!(
-            "  {} v{} for {} ({}, {} packed)",
-            provider.address.for_display(),
-            provider.version,
-            provider.platform,
-            bytes(size),
-            bytes(stored)
-        ));
+        let address = provider.address.for_display();
+        let name = format!("{address} v{} for {}", provider.version, provider.platform);
+        line(name, &provider.files);
+    }
+    if !index.modules.is_empty() {
+        session.ui.line("\nModules:");
+    }
+    for module in &index.modules {
+        line(modules::mirror::for_display(&module.address), &module.files);
+    }
+    if !index.configurations.is_empty() {
+        session.ui.line("\nConfigurations:");
+    }
+    for configuration in &index.configurations {
+        line(configuration.name.clone(), &configuration.files);
+    }
+    if index.cli_config.is_some() {
+        session.ui.line("\nIt carries a CLI configuration.");
     }
     0
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pack::{Pack, PackError};
 
-use super::failed;
+use super::{failed, write_out};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
@@ -14,16 +14,21 @@ pub const COMMAND: Command = Command {
     path: "unpack",
     about: "Put what a pack carries into a directory",
     positional: "DIR",
-    details: "Puts the provider packages that a pack carries into a directory, in the layout of a filesystem mirror. Packages that are \
-      there already stay as they are.",
+    details: "Puts the packages of providers and modules that a pack carries into a directory, in the layout of a filesystem mirror. \
+      Packages that are there already stay as they are. With -config, it writes a configuration that the pack carries into the \
+      directory instead.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
 };
 
+const SUMMARY: &str = "Cannot unpack";
+
 struct Arguments {
     positional: Vec<String>,
     from: Option<String>,
+    config: Option<String>,
+    replace: bool,
 }
 
 impl FromFlags for Arguments {
@@ -31,6 +36,16 @@ impl FromFlags for Arguments {
         Arguments {
             positional: flags.positional(),
             from: flags.value("from", "PACK", "Unpack this pack instead of this executable."),
+            config: flags.value(
+                "config",
+                "NAME",
+                "Write the configuration of this name, which \"pack -list\" shows, into the directory.",
+            ),
+            replace: flags.switch(
+                "replace",
+                false,
+                "With -config: replace files that are there and differ. Others stay as they are.",
+            ),
         }
     }
 }
@@ -42,14 +57,36 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             "Name the directory that packages are put into. It is the only argument.",
         ));
     };
+    if arguments.replace && arguments.config.is_none() {
+        return Err(UsageError::flag("-replace needs -config"));
+    }
     let path = arguments
         .from
         .as_ref()
         .map_or_else(|| session.builtins.executable.clone(), PathBuf::from);
-    let unpacked = Pack::open(&path).and_then(|pack| unpack(session, &pack, Path::new(dir)));
-    Ok(match unpacked {
-        Ok(()) => 0,
-        Err(error) => failed(session, "Cannot unpack", &error),
+    let dir = Path::new(dir);
+    if let Some(name) = &arguments.config {
+        return Ok(match Pack::open(&path) {
+            Ok(pack) => write_out::write(session, &pack, name, dir, arguments.replace),
+            Err(error) => failed(session, SUMMARY, &error),
+        });
+    }
+    let unpacked = Pack::open(&path).and_then(|pack| unpack(session, &pack, dir).map(|()| pack));
+    let pack = match unpacked {
+        Ok(pack) => pack,
+        Err(error) => return Ok(failed(session, SUMMARY, &error)),
+    };
+    if pack.index().modules.is_empty() {
+        return Ok(0);
+    }
+    Ok(match modules::mirror::unpack(dir, &pack) {
+        Ok(added) => {
+            for address in added {
+                session.ui.line(format!("- {}", modules::mirror::for_display(&address)));
+            }
+            0
+        }
+        Err(error) => session.fail(SUMMARY, error.to_string()),
     })
 }
 

@@ -1,0 +1,106 @@
+//! The modules that our own executable carries: installed without `init` where a configuration calls them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use config::files::join;
+use config::manifest::Manifest;
+use modules::{Install, Mirror};
+use packages::packed::Carried;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+
+use crate::session::Session;
+use crate::workdir;
+
+/// The modules that our own executable carries; none if there are none.
+#[must_use]
+pub fn of(session: &Session) -> Option<Mirror> {
+    let pack = session.builtins.carried.pack()?;
+    (!pack.index().modules.is_empty()).then(|| Mirror::in_pack(pack.clone()))
+}
+
+/// The warning that what our own executable carries cannot be used, where modules are missing.
+#[must_use]
+pub fn unusable(session: &Session) -> Option<Diagnostic> {
+    let Carried::Damaged(why) = &session.builtins.carried else {
+        return None;
+    };
+    let detail = format!("Nothing that this executable carries can be used: {why}.");
+    Some(Diagnostic::warning("Pack not usable", detail))
+}
+
+/// What is installed of the modules that the configuration in the working directory calls.
+pub struct Installed {
+    /// Where.
+    pub manifest: Manifest,
+    /// What could not be installed. These errors stand for those about modules that are missing.
+    pub problems: Diagnostics,
+    /// The text of the files that the problems point to.
+    pub sources: SourceMap,
+}
+
+/// Installs the modules that are missing from our own executable, and from nowhere else: in the data directory, or in a directory of
+/// the user where that cannot be written. `None` if our executable carries no modules.
+#[must_use]
+pub fn install(session: &Session) -> Option<Installed> {
+    let mirror = of(session)?;
+    let installed = data_dir(session).and_then(|data_dir| in_dir(session, mirror, &data_dir));
+    Some(installed.unwrap_or_else(|problems| Installed {
+        manifest: Manifest::default(),
+        problems,
+        sources: SourceMap::default(),
+    }))
+}
+
+fn in_dir(session: &Session, mirror: Mirror, data_dir: &str) -> Result<Installed, Diagnostics> {
+    // Of several commands at the same time, one installs, and the others find it installed. Where directories cannot be locked, each
+    // replaces what the other has installed by the same.
+    let lock = File::open(join(data_dir, "modules"));
+    let _locked = lock.as_ref().map(File::lock);
+    let (nothing, environment) = (Manifest::default(), session.env.variables());
+    let install = Install {
+        client: session.net(),
+        data_dir,
+        upgrade: false,
+        load: workdir::load_options(session, &nothing, &environment),
+        mirror: Some(mirror),
+        carried: None,
+        tests: &[],
+    };
+    let mut installed = |event| tracing::info!(?event, "a module that this executable carries");
+    let outcome = session.runtime()?.block_on(install.run(".", &mut installed));
+    Ok(Installed {
+        manifest: outcome.manifest,
+        problems: outcome.problems,
+        sources: outcome.sources,
+    })
+}
+
+/// The directory that modules are installed in: the data directory if it can be written.
+fn data_dir(session: &Session) -> Result<String, Diagnostics> {
+    let usual = session.env.data_dir();
+    if is_writable(usual) {
+        return Ok(usual.to_owned());
+    }
+    let pack = session.builtins.carried.pack();
+    let own = pack.and_then(|pack| packages::packed::place_of_modules(&session.env, pack, &session.working_dir));
+    if let Some(own) = own.filter(|dir| is_writable(dir)) {
+        tracing::info!(
+            dir = own,
+            "the data directory cannot be written: modules are installed in a directory of the user"
+        );
+        return Ok(own);
+    }
+    let detail = format!(
+        "The configuration calls modules that this executable carries. They have to be installed, and neither the data directory {usual} nor \
+         a directory of the user can be written. Make one of them writable, or let the environment variable {} name a directory that is.",
+        packages::packed::UNPACK_DIR
+    );
+    Err(Diagnostic::error("Cannot install modules", detail).into())
+}
+
+/// Whether modules can be installed in a data directory; it is made if it is not there.
+fn is_writable(dir: &str) -> bool {
+    let modules: PathBuf = Path::new(dir).join("modules");
+    std::fs::create_dir_all(&modules).is_ok() && tempfile::tempfile_in(&modules).is_ok()
+}

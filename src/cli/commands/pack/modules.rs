@@ -1,0 +1,163 @@
+//! The modules that a pack carries: those of configurations, and those that are named.
+
+use std::path::{Path, PathBuf};
+
+use config::source_address::ModuleSource;
+use modules::Outcome;
+use serde_json::json;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+use versions::Constraints;
+
+use super::build::{Gathered, Gathering, refused};
+use super::failed;
+use crate::commands::modules::fetch;
+use crate::session::{Session, Status};
+use crate::tested;
+use crate::workdir::{self, Project};
+
+const SUMMARY: &str = "Cannot pack the modules";
+
+/// Fetches the modules of the configuration in the working directory, and those that its test files name. Returns the configuration
+/// with them.
+pub(super) fn of_configuration(
+    session: &Session,
+    gathering: &Gathering<'_>,
+    out: &mut Gathered,
+) -> Result<Project, Status> {
+    if !workdir::has_configuration() {
+        let detail = format!(
+            "The directory {} contains no Terraform configuration files.",
+            session.working_dir.display()
+        );
+        return Err(session.fail("No configuration files", detail));
+    }
+    let tests = tested::read(None).map_err(|problem| refused(session, problem.into()))?;
+    if session.show(&tests.diagnostics, &tests.sources) {
+        return Err(1);
+    }
+    let data_dir = data_dir(session, gathering.staging)?;
+    // What is installed there was tried out there.
+    modules::mirror::adopt(session.env.data_dir(), &data_dir).map_err(|error| {
+        let reason = files::io_reason(&error);
+        session.fail(SUMMARY, format!("The installed modules cannot be copied: {reason}."))
+    })?;
+    let outcome = fetch(session, &data_dir.to_string_lossy(), &tests.files)?;
+    let (mut problems, mut sources) = (outcome.problems.clone(), outcome.sources.clone());
+    problems.extend(outcome.loaded.apart_from_missing());
+    sources.extend(outcome.loaded.sources.clone());
+    if session.show(&problems, &sources) {
+        return Err(1);
+    }
+    add(session, &data_dir, &outcome, out)?;
+    Ok(Project {
+        config: outcome.loaded.config,
+        sources,
+    })
+}
+
+/// A directory with a configuration that calls the modules that are named on the command line, as `SOURCE` or `SOURCE@CONSTRAINT`.
+pub(super) fn calling(session: &Session, texts: &[String], staging: &Path) -> Result<PathBuf, Status> {
+    let mut calls = serde_json::Map::new();
+    for (at, text) in texts.iter().enumerate() {
+        let (source, version) = named_source(text).map_err(|why| {
+            let detail = format!(
+                "The option -module has the value \"{text}\": {}.",
+                why.trim_end_matches('.')
+            );
+            refused(session, Diagnostic::error("Invalid module argument", detail).into())
+        })?;
+        let call = match version {
+            Some(version) => json!({"source": source, "version": version}),
+            None => json!({"source": source}),
+        };
+        calls.insert(format!("named_{}", at + 1), call);
+    }
+    let dir = staging.join("named");
+    let text = json!({"module": calls}).to_string();
+    let written = std::fs::create_dir(&dir).and_then(|()| std::fs::write(dir.join("main.tf.json"), text));
+    written.map_err(|error| {
+        let reason = files::io_reason(&error);
+        session.fail(SUMMARY, format!("{} cannot be written: {reason}.", dir.display()))
+    })?;
+    Ok(dir)
+}
+
+/// The source and the version constraint that an argument names. Addresses other than those of registries have no constraint, and may
+/// have an @ of their own.
+fn named_source(text: &str) -> Result<(&str, Option<&str>), String> {
+    if let Some((source, constraint)) = text.rsplit_once('@')
+        && let Ok(ModuleSource::Registry(_)) = ModuleSource::parse(source, false)
+    {
+        if constraint.is_empty() {
+            return Ok((source, None));
+        }
+        Constraints::parse(constraint).map_err(|error| error.to_string())?;
+        return Ok((source, Some(constraint)));
+    }
+    match ModuleSource::parse(text, false)? {
+        ModuleSource::Local(_) => Err("a module in a directory is part of the configuration that calls it".to_owned()),
+        ModuleSource::Registry(_) | ModuleSource::Remote(_) => Ok((text, None)),
+    }
+}
+
+/// Fetches the modules that are named, from the directory that calls them.
+pub(super) fn named(session: &Session, gathering: &Gathering<'_>, out: &mut Gathered) -> Result<(), Status> {
+    let data_dir = data_dir(session, gathering.staging)?;
+    let outcome = fetch(session, &data_dir.to_string_lossy(), &[])?;
+    // The file that calls them is none of the user's. What they lack beside their packages is not asked for here.
+    let problems: Diagnostics = (outcome.problems.iter().cloned())
+        .map(|mut problem| {
+            problem.subject = None;
+            problem
+        })
+        .collect();
+    if session.show(&problems, &SourceMap::default()) {
+        return Err(1);
+    }
+    add(session, &data_dir, &outcome, out)
+}
+
+fn data_dir(session: &Session, staging: &Path) -> Result<PathBuf, Status> {
+    let made = tempfile::Builder::new().prefix("modules-").tempdir_in(staging);
+    // It goes with the directory that it is in.
+    made.map(tempfile::TempDir::keep).map_err(|error| {
+        let reason = files::io_reason(&error);
+        session.fail(SUMMARY, format!("{} cannot be written: {reason}.", staging.display()))
+    })
+}
+
+fn add(session: &Session, data_dir: &Path, outcome: &Outcome, out: &mut Gathered) -> Result<(), Status> {
+    let mut leave = |address: &str, link: &str| {
+        let address = modules::mirror::for_display(address);
+        session.ui.line(format!(
+            "- Leaving out the link {link} of {address}: it leads out of the package"
+        ));
+    };
+    let contents = modules::mirror::contents(data_dir, &outcome.manifest, &mut leave);
+    out.modules
+        .extend(contents.map_err(|error| failed(session, SUMMARY, &error))?);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_modules_of_registries_have_constraints() {
+        assert_eq!(
+            named_source("acme/net/aws@~> 1.2"),
+            Ok(("acme/net/aws", Some("~> 1.2")))
+        );
+        assert_eq!(
+            named_source("acme/net/aws//sub@1.0"),
+            Ok(("acme/net/aws//sub", Some("1.0")))
+        );
+        assert_eq!(named_source("acme/net/aws@"), Ok(("acme/net/aws", None)));
+        let git = "git::ssh://git@example.com/a.git?ref=v1";
+        assert_eq!(named_source(git), Ok((git, None)));
+        for bad in ["./here", "acme/net/aws@what", ""] {
+            assert!(named_source(bad).is_err(), "{bad}");
+        }
+    }
+}

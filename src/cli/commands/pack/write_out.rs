@@ -1,0 +1,177 @@
+//! Writing the configuration of a pack into a directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use files::{Output, Policy};
+use pack::index::{Blob, PackedConfiguration};
+use pack::{Pack, PackError};
+
+use super::failed;
+use crate::session::{Session, Status};
+
+const SUMMARY: &str = "Cannot unpack the configuration";
+
+/// How many files an error names.
+const NAMED: usize = 10;
+
+/// Writes a configuration into a directory, which may have other files. Files that differ are replaced only if that is agreed to.
+pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, replace: bool) -> Status {
+    let all = &pack.index().configurations;
+    let Some(configuration) = all.iter().find(|one| one.name == name) else {
+        let names: Vec<String> = all.iter().map(|one| format!("\"{}\"", one.name)).collect();
+        let has = match names.is_empty() {
+            true => "no configuration; \"pack -include-config\" makes one that does".to_owned(),
+            false => format!("these: {}", names.join(", ")),
+        };
+        let path = pack.path().display();
+        return session.fail(
+            SUMMARY,
+            format!("The pack {path} has no configuration \"{name}\". It has {has}."),
+        );
+    };
+    let plan = match Plan::of(pack, configuration, dir) {
+        Ok(plan) => plan,
+        Err(error) => return failed(session, SUMMARY, &error),
+    };
+    if !replace && !plan.differ.is_empty() {
+        let mut list: Vec<String> = plan
+            .differ
+            .iter()
+            .take(NAMED)
+            .map(|path| format!("  - {path}"))
+            .collect();
+        if plan.differ.len() > NAMED {
+            list.push(format!("  - and {} more", plan.differ.len() - NAMED));
+        }
+        let detail = format!(
+            "These files in {} differ from those of the pack:\n{}\n\nNothing was written. The option -replace replaces them.",
+            dir.display(),
+            list.join("\n")
+        );
+        return session.fail(SUMMARY, detail);
+    }
+    if let Err(error) = plan.carry_out(pack, dir) {
+        return failed(session, SUMMARY, &error);
+    }
+    let style = session.ui.style();
+    let root = dir.join(&configuration.root);
+    let done = match plan.write.len() + plan.links.len() {
+        0 => "is there already".to_owned(),
+        1 => "is complete: 1 file was written".to_owned(),
+        count => format!("is complete: {count} files were written"),
+    };
+    session
+        .ui
+        .line(style.good(format!("The configuration \"{name}\" in {} {done}.", root.display())));
+    let more = others(&root, configuration);
+    if !more.is_empty() {
+        session.ui.line(format!(
+            "\nThese configuration files are in {} and not in the pack. They count all the same:\n  - {}",
+            root.display(),
+            more.join("\n  - ")
+        ));
+    }
+    0
+}
+
+/// What is to be written.
+struct Plan<'p> {
+    /// Files, and whether they can be executed.
+    write: Vec<(&'p str, &'p Blob, bool)>,
+    /// Links, with their targets.
+    links: Vec<(&'p str, &'p str)>,
+    /// Those of them in whose place there is something else.
+    differ: Vec<&'p str>,
+}
+
+impl<'p> Plan<'p> {
+    fn of(pack: &'p Pack, configuration: &'p PackedConfiguration, dir: &Path) -> Result<Plan<'p>, PackError> {
+        let mut plan = Plan {
+            write: Vec::new(),
+            links: Vec::new(),
+            differ: Vec::new(),
+        };
+        for file in &configuration.files {
+            let Some(blob) = pack.index().blob_of(file) else {
+                continue;
+            };
+            let path = dir.join(&file.path);
+            let there = fs::symlink_metadata(&path);
+            if there.as_ref().is_ok_and(fs::Metadata::is_file) && blob.is_content_of(&path)? {
+                continue;
+            }
+            if there.is_ok() {
+                plan.differ.push(&file.path);
+            }
+            plan.write.push((&file.path, blob, file.executable));
+        }
+        for link in &configuration.links {
+            let path = dir.join(&link.path);
+            if fs::read_link(&path).is_ok_and(|target| target == Path::new(&link.target)) {
+                continue;
+            }
+            if fs::symlink_metadata(&path).is_ok() {
+                plan.differ.push(&link.path);
+            }
+            plan.links.push((&link.path, &link.target));
+        }
+        Ok(plan)
+    }
+
+    fn carry_out(&self, pack: &Pack, dir: &Path) -> Result<(), PackError> {
+        let failed = |path: PathBuf| move |source: std::io::Error| PackError::Write { path, source };
+        let directory_of = |path: &Path| match path.parent() {
+            Some(parent) => fs::create_dir_all(parent).map_err(failed(parent.to_owned())),
+            None => Ok(()),
+        };
+        for (path, blob, executable) in &self.write {
+            let path = dir.join(path);
+            directory_of(&path)?;
+            if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink()) {
+                fs::remove_file(&path).map_err(failed(path.clone()))?;
+            }
+            let policy = Policy {
+                mode: if *executable { 0o777 } else { 0o666 },
+                keep_mode: false,
+                durable: false,
+            };
+            let mut out = Output::create(&path, policy).map_err(failed(path.clone()))?;
+            pack.copy(blob, &mut out).map_err(|error| error.at(&path))?;
+            out.commit().map_err(failed(path.clone()))?;
+        }
+        for (path, target) in &self.links {
+            let path = dir.join(path);
+            directory_of(&path)?;
+            match fs::symlink_metadata(&path) {
+                Ok(meta) if !meta.is_dir() => fs::remove_file(&path).map_err(failed(path.clone()))?,
+                _ => {}
+            }
+            std::os::unix::fs::symlink(target, &path).map_err(failed(path.clone()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The configuration files of the root module that the pack does not have.
+fn others(root: &Path, configuration: &PackedConfiguration) -> Vec<String> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let prefix = match configuration.root.is_empty() {
+        true => String::new(),
+        false => format!("{}/", configuration.root),
+    };
+    let known = |name: &str| {
+        let path = format!("{prefix}{name}");
+        configuration.files.iter().any(|file| file.path == path)
+            || configuration.links.iter().any(|link| link.path == path)
+    };
+    let counts = |name: &String| {
+        (name.ends_with(".tf") || name.ends_with(".tf.json") || name.contains(".auto.tfvars")) && !known(name)
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(counts)
+        .collect();
+    names.sort();
+    names
+}

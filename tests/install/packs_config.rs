@@ -1,0 +1,221 @@
+//! Packs that carry configurations and a CLI configuration, and packs that are used only if they are trusted.
+
+use std::path::Path;
+
+use support::Workspace;
+use support::registry::Registry;
+
+use crate::packs_keys::{PRIVATE, PUBLIC, PUBLIC_OF_ANOTHER};
+
+/// A directory with a configuration in `envs/prod`, which calls local modules inside and outside of it.
+fn repository() -> Workspace {
+    let w = Workspace::with(&[
+        (
+            "envs/prod/main.tf",
+            "module \"in\" {\n  source = \"./modules/in\"\n}\nmodule \"out\" {\n  source = \"../../modules/out\"\n}\noutput \"said\" {\n  \
+             value = \"${module.in.said}, ${module.out.said}, ${var.name}\"\n}\nvariable \"name\" {}\n",
+        ),
+        ("envs/prod/terraform.tfvars", "name = \"prod\"\n"),
+        ("envs/prod/.terraform.lock.hcl", "# locked\n"),
+        ("envs/prod/tests/a.tftest.hcl", "run \"a\" {\n}\n"),
+        (
+            "envs/prod/modules/in/main.tf",
+            "output \"said\" {\n  value = file(\"${path.module}/text.txt\")\n}\n",
+        ),
+        ("envs/prod/modules/in/text.txt", "inside"),
+        ("modules/out/main.tf", "output \"said\" {\n  value = \"outside\"\n}\n"),
+        ("modules/other/main.tf", "# called by another configuration\n"),
+        ("envs/prod/.terraformignore", "*.big\nnotes/\n"),
+        ("envs/prod/image.big", "large"),
+        ("envs/prod/notes/todo.txt", "ignored"),
+        ("envs/prod/terraform.tfstate", "{}"),
+        ("envs/prod/terraform.tfstate.d/a/terraform.tfstate", "{}"),
+        (
+            "envs/prod/backup.json",
+            "{\"version\": 4, \"terraform_version\": \"1.11.4\", \"serial\": 1, \"lineage\": \"x\"}",
+        ),
+        ("envs/prod/.terraform/environment", "default"),
+        ("envs/prod/crash.log", "crash"),
+        ("private.pem", PRIVATE),
+        ("envs/prod/key.pem", PRIVATE),
+        ("public.pem", PUBLIC),
+        ("other.pem", PUBLIC_OF_ANOTHER),
+    ]);
+    for (name, target) in [
+        ("envs/prod/link.txt", "modules/in/text.txt"),
+        ("envs/prod/hosts", "/etc/hosts"),
+    ] {
+        std::os::unix::fs::symlink(target, w.dir().join(name)).expect("a link");
+    }
+    w
+}
+
+fn pack(w: &Workspace, args: &[&str]) -> support::Ran {
+    w.run_program(support::lean(), &[&["pack", "-no-color"], args].concat())
+}
+
+/// The paths of all files and links below a directory.
+fn files(dir: &Path) -> Vec<String> {
+    fn below(dir: &Path, prefix: &str, out: &mut Vec<String>) {
+        for entry in std::fs::read_dir(dir).expect("a directory") {
+            let entry = entry.expect("an entry");
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            match entry.file_type().expect("a type").is_dir() {
+                true => below(&entry.path(), &format!("{name}/"), out),
+                false => out.push(name),
+            }
+        }
+    }
+    let mut out = Vec::new();
+    below(dir, "", &mut out);
+    out.sort();
+    out
+}
+
+#[test]
+fn a_configuration_is_carried_without_states_and_secrets() {
+    let a = repository();
+    let made = pack(&a, &["-include-config", "-config=envs/prod", "-out=envs/prod/site"]);
+    let made = made.ok().shows(&["carries 0 packages and 1 configuration"]);
+    for left in [
+        "terraform.tfstate:",
+        "terraform.tfstate.d:",
+        "backup.json:",
+        "key.pem:",
+        "hosts:",
+    ] {
+        assert!(made.all().contains(left), "{left} {}", made.all());
+    }
+    // The pack in the directory is not packed.
+    pack(&a, &["-include-config", "-config=envs/prod", "-out=again"]).ok();
+    pack(&a, &["-from=again", "-out=over"]).ok();
+    let bytes = |name: &str| std::fs::read(a.dir().join(name)).expect("read");
+    assert!(bytes("envs/prod/site") == bytes("again"), "packed again");
+    assert!(bytes("over") == bytes("again"), "taken over");
+    pack(&a, &["-list", "again"])
+        .ok()
+        .shows(&["Configurations:", "envs/prod ("]);
+    let listed = pack(&a, &["-list", "-json", "again"]).ok().json();
+    assert_eq!(listed["configurations"][0]["name"], "envs/prod");
+
+    let site = a.dir().join("again");
+    let b = Workspace::new();
+    b.run_program(&site, &["unpack", "-config=envs/prod", "here"])
+        .ok()
+        .shows(&["here/envs/prod is complete"]);
+    let here = b.dir().join("here");
+    assert_eq!(
+        files(&here),
+        [
+            "envs/prod/.terraform.lock.hcl",
+            "envs/prod/.terraformignore",
+            "envs/prod/link.txt",
+            "envs/prod/main.tf",
+            "envs/prod/modules/in/main.tf",
+            "envs/prod/modules/in/text.txt",
+            "envs/prod/terraform.tfvars",
+            "envs/prod/tests/a.tftest.hcl",
+            "modules/out/main.tf",
+        ]
+    );
+    b.run_program(&site, &["-chdir=here/envs/prod", "apply", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["said = \"inside, outside, prod\""]);
+    // What is there and the same stays; what differs is replaced only where that is wanted.
+    b.run_program(&site, &["unpack", "-config=envs/prod", "here"])
+        .ok()
+        .shows(&["is there already"]);
+    b.write("here/envs/prod/terraform.tfvars", "name = \"changed\"\n");
+    b.write("here/envs/prod/more.tf", "# mine\n");
+    b.run_program(&site, &["unpack", "-config=envs/prod", "here"])
+        .fails_with(&[
+            "differ from those of the pack",
+            "envs/prod/terraform.tfvars",
+            "-replace",
+        ]);
+    b.run_program(&site, &["unpack", "-config=envs/prod", "-replace", "here"])
+        .ok()
+        .shows(&["1 file was written", "more.tf"]);
+    assert_eq!(b.read("here/envs/prod/terraform.tfvars"), "name = \"prod\"\n");
+    assert!(
+        b.exists("here/envs/prod/terraform.tfstate"),
+        "the state of the site stays"
+    );
+    b.run_program(&site, &["unpack", "-config=other", "here"])
+        .fails_with(&["has no configuration \"other\"", "\"envs/prod\""]);
+}
+
+#[test]
+fn a_carried_cli_configuration_counts_where_a_machine_has_none() {
+    let server = crate::serve(Registry::new().with("acme/anvil", "1.0.0", "one"));
+    let configuration = crate::requiring(&server, &[("acme/anvil", "1.0.0")]);
+    let a = crate::workspace(&server, &configuration);
+    let excluding = format!(
+        "provider_installation {{\n  direct {{\n    exclude = [\"{}/*/*\"]\n  }}\n}}\n",
+        server.host()
+    );
+    a.write("site.tfrc", &excluding);
+    a.write(
+        "secret.tfrc",
+        "# a token\ncredentials \"example.com\" {\n  token = \"x\"\n}\n",
+    );
+    a.write("wrong.tfrc", "host \"");
+    let null = ["-provider=hashicorp/null@>= 99"];
+    pack(&a, &["-cli-config=secret.tfrc", "-out=x", null[0]]).fails_with(&["line 2", "credentials"]);
+    pack(&a, &["-cli-config=wrong.tfrc", "-out=x", null[0]]).fails_with(&["wrong.tfrc cannot be carried", "line 1"]);
+    assert!(!a.exists("x"));
+    pack(&a, &["-cli-config=site.tfrc", "-config=.", "-out=site"]).ok();
+    pack(&a, &["-list", "site"])
+        .ok()
+        .shows(&["It carries a CLI configuration."]);
+    let site = a.dir().join("site");
+    let other = configuration.replace("acme/anvil", "acme/rocket");
+    let b = crate::workspace(&server, &other);
+    b.run_program(&site, &["init", "-no-color"])
+        .fails_with(&["names no source that it may be installed from"]);
+    // The machine's own file counts instead.
+    b.write("../home/.terraformrc", "disable_checkpoint = true\n");
+    let asked = b.run_program(&site, &["init", "-no-color"]);
+    assert_eq!(asked.status, 1, "{}", asked.all());
+    assert!(!asked.all().contains("names no source"), "{}", asked.all());
+}
+
+#[test]
+fn a_pack_that_is_not_trusted_is_not_used() {
+    let server = crate::serve(Registry::new().with("acme/anvil", "1.0.0", "one"));
+    let a = crate::workspace(&server, &crate::requiring(&server, &[("acme/anvil", "1.0.0")]));
+    for (name, text) in [
+        ("../private.pem", PRIVATE),
+        ("../public.pem", PUBLIC),
+        ("../other.pem", PUBLIC_OF_ANOTHER),
+    ] {
+        a.write(name, text);
+    }
+    pack(&a, &["-sign=../private.pem", "-out=signed"]).ok();
+    pack(&a, &["-out=unsigned"]).ok();
+    let run = |program: &str, key: &str, args: &[&str]| {
+        let b = Workspace::with(&[("main.tf", &a.read("main.tf"))]);
+        let b = b.env("MONOFORM_PACK_TRUST", a.dir().join(key).to_string_lossy());
+        b.run_program(a.dir().join(program), args)
+    };
+    let init = ["init", "-no-color"];
+    run("signed", "../public.pem", &init)
+        .ok()
+        .shows(&["is carried by this executable"]);
+    for (program, key, why) in [
+        ("signed", "../other.pem", "is signed with the key"),
+        ("unsigned", "../public.pem", "it is not signed"),
+        ("signed", "../missing.pem", "missing.pem cannot be read"),
+    ] {
+        let failed = run(program, key, &["plan", "-no-color"]);
+        failed.fails_with(&[
+            "Nothing that this executable carries can be used",
+            why,
+            "MONOFORM_PACK_TRUST",
+        ]);
+    }
+    // What is not used can be looked at.
+    run("unsigned", "../public.pem", &["pack", "-list", "-no-color"])
+        .ok()
+        .shows(&["acme/anvil v1.0.0"]);
+}

@@ -1,0 +1,183 @@
+//! Packs that carry modules: from a machine with a network to one without.
+
+use support::Workspace;
+use support::registry::zip;
+use support::server::{Reply, Server};
+
+use crate::site::Site;
+
+/// A registry with the module `acme/net/aws`, whose package has it in a directory and calls another module from elsewhere.
+fn registry() -> Server {
+    let nested = zip(&[("main.tf", b"output \"said\" {\n  value = \"nested\"\n}\n")]);
+    let plain = zip(&[
+        (
+            "main.tf",
+            b"output \"said\" {\n  value = file(\"${path.module}/text.txt\")\n}\n",
+        ),
+        ("text.txt", b"from a file"),
+    ]);
+    Server::https(move |request| match request.path() {
+        "/.well-known/terraform.json" => Reply::json(r#"{"modules.v1":"/v1/modules/"}"#),
+        "/v1/modules/acme/net/aws/versions" => {
+            Reply::json(r#"{"modules":[{"versions":[{"version":"1.0.0"},{"version":"1.2.0"},{"version":"2.0.0"}]}]}"#)
+        }
+        "/v1/modules/acme/net/aws/1.0.0/download"
+        | "/v1/modules/acme/net/aws/1.2.0/download"
+        | "/v1/modules/acme/net/aws/2.0.0/download" => {
+            let version = request.path().split('/').nth(6).unwrap_or_default().to_owned();
+            Reply::status(204).with("X-Terraform-Get", &format!("/net-{version}.zip//inner"))
+        }
+        "/nested.zip" => Reply::ok(nested.clone()),
+        "/plain.zip" => Reply::ok(plain.clone()),
+        path => match path.strip_prefix("/net-").and_then(|rest| rest.strip_suffix(".zip")) {
+            Some(version) => {
+                let text = format!(
+                    "module \"nested\" {{\n  source = \"https://{}/nested.zip\"\n}}\noutput \"said\" {{\n  value = \"net {version} \
+                     ${{module.nested.said}}\"\n}}\n",
+                    request.header("host")
+                );
+                Reply::ok(zip(&[("inner/main.tf", text.as_bytes()), ("README.md", b"read")]))
+            }
+            None => Reply::status(404),
+        },
+    })
+}
+
+fn calls(server: &Server, constraint: &str, more: &str) -> String {
+    format!(
+        "module \"net\" {{\n  source  = \"{}/acme/net/aws\"\n  version = \"{constraint}\"\n}}\nmodule \"plain\" {{\n  source = \
+         \"{}\"\n}}\noutput \"said\" {{\n  value = \"${{module.net.said}}, ${{module.plain.said}}\"\n}}\n{more}",
+        server.host(),
+        server.url("/plain.zip")
+    )
+}
+
+const SAID: &str = "said = \"net 1.2.0 nested, from a file\"";
+
+#[test]
+fn modules_in_a_pack_need_no_network_and_no_init() {
+    if !Site::is_possible("modules_in_a_pack_need_no_network_and_no_init") {
+        return;
+    }
+    let server = registry();
+    let a = crate::workspace(&server, &calls(&server, "~> 1.0", ""));
+    let on_a = |args: &[&str]| a.run_program(support::lean(), args);
+    on_a(&["pack", "-no-color", "-modules", "-out=site"])
+        .ok()
+        .shows(&["carries 3 packages"]);
+    assert!(!a.exists(".terraform"), "the working directory stays as it is");
+    let host = server.host();
+    on_a(&["pack", "-no-color", "-list", "site"]).ok().shows(&[
+        &format!("{host}/acme/net/aws 1.2.0"),
+        "/nested.zip",
+        "/plain.zip",
+    ]);
+    on_a(&["pack", "-no-color", "-verify", "site"]).ok();
+    // The same inputs give the same bytes, and so does what is taken over.
+    on_a(&["pack", "-no-color", "-modules", "-out=again"]).ok();
+    on_a(&["pack", "-no-color", "-from=site", "-out=over"]).ok();
+    let bytes = |name: &str| std::fs::read(a.dir().join(name)).expect("read");
+    assert!(bytes("site") == bytes("again"), "packed again");
+    assert!(bytes("site") == bytes("over"), "taken over");
+
+    let site = |configuration: &str| {
+        let b = Site(Workspace::with(&[("main.tf", configuration)]));
+        std::fs::copy(a.dir().join("site"), b.0.dir().join("site")).expect("a copy");
+        b
+    };
+    // Without init, and then nothing is left to be done by it.
+    let b = site(&calls(&server, "~> 1.0", ""));
+    b.run("site", &["validate"]).ok();
+    b.run("site", &["apply", "-auto-approve"]).ok().shows(&[SAID]);
+    assert!(b.0.exists(".terraform/modules/net/inner/main.tf"));
+    assert!(b.0.exists(".terraform/modules/net.nested/main.tf"));
+    b.run("site", &["init"]).ok();
+    b.run("site", &["plan"]).ok().shows(&["No changes."]);
+    // Another constraint: what is installed no longer fits, and the pack has nothing that does.
+    b.0.write("main.tf", &calls(&server, ">= 2.0", ""));
+    let command = format!("monoform pack -out=FILE \"-module={host}/acme/net/aws@>= 2.0\"");
+    for command_line in [&["plan"][..], &["init"]] {
+        let failed = b.run("site", command_line);
+        failed.fails_with(&["module \"net\"", "does not allow: 1.2.0", &command]);
+    }
+
+    // With init, which says where modules come from.
+    let b = site(&calls(&server, "~> 1.0", ""));
+    let init = b.run("site", &["init"]).ok();
+    init.shows(&[
+        &format!("Unpacking {host}/acme/net/aws 1.2.0 for net..."),
+        "Initializing modules...",
+    ]);
+    b.run("site", &["plan"]).ok().shows(&[SAID]);
+
+    // Where the data directory cannot be written, in a directory of the user.
+    let b = Site(site(&calls(&server, "~> 1.0", "")).0.env("TF_DATA_DIR", "/proc/none"));
+    b.run("site", &["plan"]).ok().shows(&[SAID]);
+    b.run("site", &["plan"]).ok().shows(&[SAID]);
+    assert!(b.0.exists("../home/.cache/monoform/packed/modules"));
+    let b = Site(b.0.env("MONOFORM_UNPACK_DIR", "none"));
+    b.run("site", &["plan"])
+        .fails_with(&["Cannot install modules", "/proc/none", "MONOFORM_UNPACK_DIR"]);
+}
+
+#[test]
+fn a_module_that_a_pack_lacks_is_carried_by_the_command_in_the_error() {
+    let test = "a_module_that_a_pack_lacks_is_carried_by_the_command_in_the_error";
+    if !Site::is_possible(test) {
+        return;
+    }
+    let server = registry();
+    let lean = support::lean();
+    let a = crate::workspace(
+        &server,
+        &format!("module \"plain\" {{\n  source = \"{}\"\n}}\n", server.url("/plain.zip")),
+    );
+    let on_a = |args: &[&str]| a.run_program(lean, args);
+    on_a(&["pack", "-no-color", "-modules", "-out=site"]).ok();
+    let b = Site(Workspace::with(&[("main.tf", &calls(&server, "~> 1.0", ""))]));
+    let carry = |name: &str| std::fs::copy(a.dir().join(name), b.0.dir().join(name)).expect("a copy");
+    carry("site");
+    let planned = b
+        .run("site", &["plan"])
+        .fails_with(&["This executable carries other modules, but not", "acme/net/aws"]);
+    let text = planned.all();
+    let line = text.lines().find(|line| line.contains("monoform pack"));
+    let line = line.expect("a command").trim_matches(['\u{2502}', ' ']);
+    let line = line.replace("monoform ", &format!("'{}' ", lean.display()));
+    let line = format!("{} -from=site -since=site", line.replace("FILE", "update"));
+    a.run_program("sh", &["-c", &line]).ok();
+    carry("update");
+    b.run("site", &["pack", "-update=update", "-out=newer"]).ok();
+    b.run("newer", &["apply", "-auto-approve"]).ok().shows(&[SAID]);
+    // The update is what is new, and not the executable.
+    let length = |name: &str| std::fs::metadata(a.dir().join(name)).expect("a file").len();
+    assert!(length("update") * 10 < length("site"), "{}", length("update"));
+}
+
+#[test]
+fn the_modules_of_a_pack_make_a_mirror() {
+    let server = registry();
+    let a = crate::workspace(&server, &calls(&server, "1.0.0", ""));
+    let on_a = |args: &[&str]| a.run_program(support::lean(), args);
+    // What is installed there is packed, whatever is newer.
+    on_a(&["init", "-no-color"]).ok();
+    a.write("main.tf", &calls(&server, "~> 1.0", ""));
+    on_a(&["pack", "-no-color", "-modules", "-out=site"]).ok();
+    on_a(&["pack", "-no-color", "-list", "site"])
+        .ok()
+        .shows(&["acme/net/aws 1.0.0"]);
+    on_a(&["unpack", "-from=site", "mirror"])
+        .ok()
+        .shows(&["acme/net/aws 1.0.0"]);
+    on_a(&["unpack", "-from=site", "mirror"]).ok();
+    let b = Workspace::with(&[("main.tf", &calls(&server, "~> 1.0", ""))]);
+    let mirror = format!("-mirror={}", a.dir().join("mirror").display());
+    b.run(&["init", "-no-color", &mirror]).ok();
+    b.run(&["plan", "-no-color"]).ok().shows(&["net 1.0.0 nested"]);
+    for (value, text) in [
+        ("./here", "is part of the configuration"),
+        ("acme/net/aws@what", "Invalid module argument"),
+    ] {
+        on_a(&["pack", "-no-color", "-out=x", &format!("-module={value}")]).fails_with(&[text]);
+    }
+}
