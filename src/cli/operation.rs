@@ -544,7 +544,7 @@ impl<'s> Operation<'s> {
     /// The views for people: lines and, on a terminal, the live area.
     fn showing(&self, progress: impl Fn(Arc<Ui>) -> Progress, work: Work) -> Reporter {
         let ui = &self.session.ui;
-        let mut views: Vec<Arc<dyn OperationView>> = vec![Arc::new(progress(ui.clone()))];
+        let mut views: Vec<Arc<dyn OperationView>> = vec![Arc::new(progress(ui.clone()).concise(self.session.concise))];
         if let Some(live) = Live::start(ui, work) {
             views.push(live);
         }

@@ -18,7 +18,7 @@ use crate::process;
 use crate::program;
 use crate::ui::Ui;
 use crate::views::diagnostics;
-use crate::views::plan::Form;
+use crate::views::plan::Shown;
 use crate::views::stream::Stream;
 
 /// The exit status of a command.
@@ -74,8 +74,10 @@ pub struct Session {
     pub working_dir: PathBuf,
     /// Whether warnings are shown by their summaries.
     pub compact_warnings: bool,
-    /// How much of a plan is shown.
-    pub form: Form,
+    /// What is shown of plans, states and outputs.
+    pub shown: Shown,
+    /// Whether progress is told by lines: not with `-concise`.
+    pub concise: bool,
     /// The command line as it was typed, without the name of the program and without what the environment adds.
     pub typed: Vec<String>,
     /// The flags that set variables. Every command that has them passes them on to what loads the configuration.
@@ -107,7 +109,8 @@ impl Session {
             working_dir,
             compact_warnings: false,
             typed: Vec::new(),
-            form: Form::default(),
+            shown: Shown::default(),
+            concise: false,
             variables: Vec::new(),
             remote_version: RemoteVersion::default(),
             stream: None,

@@ -14,7 +14,7 @@
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and our plugins for it; nothing else here needs it. What has no transcript is in [`own`],
-//! [`line`], [`live_area`], [`logs`] and [`backend`].
+//! [`line`], [`live_area`], [`logs`], [`shown`] and [`backend`].
 
 #![allow(
     clippy::disallowed_methods,
@@ -41,6 +41,7 @@ mod live_area;
 mod login;
 mod logs;
 mod own;
+mod shown;
 mod suggestions;
 
 use std::fmt::Write as _;
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         .chain(live_area::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)
+        .chain(shown::TESTS)
         .chain(suggestions::TESTS)
         .chain(backend::TESTS);
     for (name, test) in all {

@@ -138,6 +138,10 @@ pub fn no_color() -> Arg {
 
 const SUMMARY: &str = "summary";
 
+const SHOW_SENSITIVE: &str = "show-sensitive";
+
+const CONCISE: &str = "concise";
+
 const COMPACT_WARNINGS: &str = "compact-warnings";
 
 /// The flag of commands that write states without a plan; its value is in the session.
@@ -158,6 +162,24 @@ impl Flags<'_> {
         );
     }
 
+    /// Declares `-show-sensitive` of a command that shows values, whose value is in the session: see [`show_sensitive`].
+    pub fn show_sensitive(&mut self) {
+        self.switch(
+            SHOW_SENSITIVE,
+            false,
+            "Show sensitive values, which are hidden otherwise. They are then wherever the output goes.",
+        );
+    }
+
+    /// Declares `-concise` of a command that tells progress, whose value is in the session: see [`concise`].
+    pub fn concise(&mut self) {
+        self.switch(
+            CONCISE,
+            false,
+            "Leave out the lines on what begins, goes on and is complete, such as \"Refreshing state...\".",
+        );
+    }
+
     /// Declares `-json` of a command that prints a stream. It takes effect before flags are parsed, since mistakes in them are
     /// reported in the stream.
     pub fn json_stream(&mut self) {
@@ -172,13 +194,37 @@ impl Flags<'_> {
 /// Whether `-compact-warnings` is set; false for commands that do not have it.
 #[must_use]
 pub fn compact_warnings(matches: &ArgMatches) -> bool {
-    matches.try_get_one::<bool>(COMPACT_WARNINGS).ok().flatten() == Some(&true)
+    is_set(matches, COMPACT_WARNINGS)
 }
 
 /// Whether `-summary` is set; false for commands that do not have it.
 #[must_use]
 pub fn summary(matches: &ArgMatches) -> bool {
-    matches.try_get_one::<bool>(SUMMARY).ok().flatten() == Some(&true)
+    is_set(matches, SUMMARY)
+}
+
+/// Whether `-show-sensitive` is set; false for commands that do not have it.
+#[must_use]
+pub fn show_sensitive(matches: &ArgMatches) -> bool {
+    is_set(matches, SHOW_SENSITIVE)
+}
+
+/// Whether `-concise` is set; false for commands that do not have it.
+#[must_use]
+pub fn concise(matches: &ArgMatches) -> bool {
+    is_set(matches, CONCISE)
+}
+
+/// The first of the flags that are about what people read, if one is set.
+#[must_use]
+pub fn for_people(matches: &ArgMatches) -> Option<&'static str> {
+    [SUMMARY, SHOW_SENSITIVE, CONCISE]
+        .into_iter()
+        .find(|name| is_set(matches, name))
+}
+
+fn is_set(matches: &ArgMatches, name: &str) -> bool {
+    matches.try_get_one::<bool>(name).ok().flatten() == Some(&true)
 }
 
 /// Whether `-ignore-remote-version` is set; `None` for commands that do not have it.

@@ -187,6 +187,7 @@ impl FromFlags for OperationFlags {
             input: input(flags),
         };
         flags.json_stream();
+        flags.concise();
         flags.compact_warnings("Show warnings that are not accompanied by errors by their summaries only.");
         out
     }

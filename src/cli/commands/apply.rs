@@ -45,6 +45,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.summary();
+        flags.show_sensitive();
         Arguments {
             modes: ModeFlags::read(flags),
             variables: VariableFlags::read(flags),
@@ -75,7 +76,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         saved: positional.first().map(String::as_str),
     };
     if let Some(path) = positional.first() {
-        if session.form == Form::Summary {
+        if session.shown.form == Form::Summary {
             return Err(UsageError::new(
                 "Incompatible options",
                 "A saved plan is applied without being shown, so -summary has nothing to shorten. To see it, use \"show -summary\".",
@@ -180,7 +181,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Stat
     };
     match &session.stream {
         Some(stream) => stream.plan(&plan),
-        None => views::plan::show(&session.ui, &plan, &schemas, session.form),
+        None => views::plan::show(&session.ui, &plan, &schemas, session.shown),
     }
     if problems.has_errors() || plan.errored {
         session.show(&problems, &operation.project.sources);
@@ -351,6 +352,6 @@ pub fn outputs(session: &Session, state: &State) {
     session.ui.out(format!(
         "\n{}\n\n{}",
         session.ui.style().good("Outputs:"),
-        output::listing(state)
+        output::listing(state, session.shown)
     ));
 }

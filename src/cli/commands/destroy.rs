@@ -38,6 +38,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.summary();
+        flags.show_sensitive();
         Arguments {
             variables: VariableFlags::read(flags),
             targets: TargetFlags::read(flags),

@@ -252,6 +252,7 @@ const EXAMPLES: Examples = &[
         "output",
         &[
             ("", "Show all outputs; sensitive ones only by their names."),
+            ("-show-sensitive", "Show all outputs, sensitive ones too."),
             ("-raw url", "Print one text as it is, for a shell script."),
             ("-json", "Print all outputs for a program, sensitive ones too."),
         ],

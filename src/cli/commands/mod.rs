@@ -48,7 +48,7 @@ use crate::prompt::{Answer, Echo};
 use crate::session::{RemoteVersion, Session, Status};
 use crate::ui::Ui;
 use crate::views::diagnostics;
-use crate::views::plan::Form;
+use crate::views::plan::{Form, Shown};
 use crate::views::stream::Stream;
 use crate::{Invocation, json, logging, panics, process, program};
 use files::Environment;
@@ -445,15 +445,19 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     });
     let result = result.and_then(|matches| {
         session.compact_warnings |= flags::compact_warnings(&matches);
-        if flags::summary(&matches) {
-            if json_asked(&parsed.arguments) {
-                return Err(UsageError::new(
-                    "Incompatible options",
-                    "The option -summary is about what people read. It cannot be used with -json, whose output has the whole plan.",
-                ));
-            }
-            session.form = Form::Summary;
+        if let Some(flag) = flags::for_people(&matches).filter(|_| json_asked(&parsed.arguments)) {
+            return Err(UsageError::new(
+                "Incompatible options",
+                format!(
+                    "The option -{flag} is about what people read. It cannot be used with -json, whose output is always the same."
+                ),
+            ));
         }
+        session.shown = Shown {
+            form: if flags::summary(&matches) { Form::Summary } else { Form::Whole },
+            sensitive: flags::show_sensitive(&matches),
+        };
+        session.concise = flags::concise(&matches);
         session.remote_version = match flags::ignore_remote_version(&matches) {
             None => RemoteVersion::Unimportant,
             Some(false) => RemoteVersion::Checked,

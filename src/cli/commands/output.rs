@@ -12,6 +12,7 @@ use crate::json;
 use crate::program;
 use crate::runs;
 use crate::session::{Session, Status};
+use crate::views::plan::Shown;
 use crate::{state_session, workdir};
 
 pub const COMMAND: Command = Command {
@@ -33,6 +34,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.show_sensitive();
         Arguments {
             positional: flags.positional(),
             state: state_to_read(flags),
@@ -116,7 +118,7 @@ fn all(session: &Session, state: &State, as_json: bool) -> Status {
         );
         return 0;
     }
-    session.ui.out(listing(state));
+    session.ui.out(listing(state, session.shown));
     0
 }
 
@@ -159,11 +161,11 @@ fn one(session: &Session, name: &str, output: &OutputValue, as_json: bool, raw: 
     0
 }
 
-/// All outputs, a line or more each; sensitive ones hidden.
-pub fn listing(state: &State) -> String {
+/// All outputs, a line or more each; sensitive ones hidden, unless they are to be shown.
+pub fn listing(state: &State, shown: Shown) -> String {
     let mut out = String::new();
     for (name, output) in &state.outputs {
-        let value = if output.sensitive {
+        let value = if output.sensitive && !shown.sensitive {
             "<sensitive>".to_owned()
         } else {
             lang::render::format_value(&output.value, 0)

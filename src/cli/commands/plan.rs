@@ -42,6 +42,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.summary();
+        flags.show_sensitive();
         Arguments {
             modes: ModeFlags::read(flags),
             variables: VariableFlags::read(flags),
@@ -130,7 +131,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     }
     match &session.stream {
         Some(stream) => stream.plan(&plan),
-        None => views::plan::show(&session.ui, &plan, &schemas, session.form),
+        None => views::plan::show(&session.ui, &plan, &schemas, session.shown),
     }
     session.show(&problems, &operation.project.sources);
     if status == 0 && arguments.detailed_exitcode && plan.is_applyable() {

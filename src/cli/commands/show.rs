@@ -36,6 +36,7 @@ impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         VariableFlags::read(flags);
         flags.summary();
+        flags.show_sensitive();
         Arguments {
             positional: flags.positional(),
             json: flags.switch(
@@ -57,7 +58,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     }
     let as_json = arguments.json;
     let of_plan = |path: &Path| Bookmark::is(path) || planfile::looks_like_plan(path);
-    if session.form == Form::Summary && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
+    if session.shown.form == Form::Summary && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
         return Err(UsageError::new(
             "Incompatible options",
             "The option -summary is about plans. Name a saved plan that is to be shown.",
@@ -113,10 +114,7 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status 
         let document = json::state::state_document(&state, Some(&schemas), TERRAFORM_VERSION);
         session.ui.exact_line(cty::json::to_text(&document, None));
     } else {
-        let style = views::diff::Style {
-            colour: session.ui.style().on,
-            width: session.ui.width(),
-        };
+        let style = session.shown.style(&session.ui);
         session.ui.out(views::diff::state_text(&state, &schemas, style));
     }
     0
@@ -165,7 +163,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
         let document = json::plan::document(&saved.plan, &loaded.config, &schemas, TERRAFORM_VERSION);
         session.ui.exact_line(cty::json::to_text(&document, None));
     } else {
-        views::plan::show(&session.ui, &saved.plan, &schemas, session.form);
+        views::plan::show(&session.ui, &saved.plan, &schemas, session.shown);
     }
     0
 }

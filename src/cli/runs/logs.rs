@@ -71,6 +71,13 @@ impl Remote<'_> {
             | "apply_complete"
             | "refresh_start"
             | "provision_start"
+            | "ephemeral_op_start"
+            | "ephemeral_op_complete"
+                if self.session.concise => {}
+            "apply_start"
+            | "apply_complete"
+            | "refresh_start"
+            | "provision_start"
             | "resource_drift"
             | "ephemeral_op_start"
             | "ephemeral_op_complete" => self.output.bold(message),
@@ -97,7 +104,10 @@ impl Remote<'_> {
         };
         self.output.line(self.output.style().good("Outputs:"));
         for (name, output) in outputs {
-            let value = if output.get("sensitive").and_then(Json::as_bool) == Some(true) {
+            let sensitive = output.get("sensitive").and_then(Json::as_bool) == Some(true);
+            // A server may leave out what is sensitive.
+            let hidden = sensitive && !(self.session.shown.sensitive && output.get("value").is_some());
+            let value = if hidden {
                 "(sensitive value)".to_owned()
             } else {
                 let ty = output.get("type").and_then(|ty| cty::json::type_from_json(ty).ok());

@@ -62,7 +62,7 @@ pub(super) fn human(session: &Session, document: &Json, run: &Run) {
         Ok::<_, String>((plan, schemas))
     };
     match read() {
-        Ok((plan, schemas)) => views::plan::show(&session.ui, &plan, &schemas, session.form),
+        Ok((plan, schemas)) => views::plan::show(&session.ui, &plan, &schemas, session.shown),
         Err(why) => {
             let warning = Diagnostic::warning(
                 "The plan cannot be shown",

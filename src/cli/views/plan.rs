@@ -19,19 +19,33 @@ pub enum Form {
     Summary,
 }
 
-/// Writes a plan to standard output.
-pub fn show(ui: &Ui, plan: &Plan, schemas: &Schemas, form: Form) {
-    if form == Form::Summary {
-        return ui.out(summary::text(plan));
-    }
-    ui.out(diff::plan_text(
-        plan,
-        schemas,
+/// What people are shown of plans, states and outputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// How much of a plan.
+    pub form: Form,
+    /// Whether sensitive values are shown: `-show-sensitive`.
+    pub sensitive: bool,
+}
+
+impl Shown {
+    /// The style in which plans and states are shown.
+    #[must_use]
+    pub fn style(self, ui: &Ui) -> diff::Style {
         diff::Style {
             colour: ui.style().on,
             width: ui.width(),
-        },
-    ));
+            revealed: self.sensitive,
+        }
+    }
+}
+
+/// Writes a plan to standard output.
+pub fn show(ui: &Ui, plan: &Plan, schemas: &Schemas, shown: Shown) {
+    if shown.form == Form::Summary {
+        return ui.out(summary::text(plan));
+    }
+    ui.out(diff::plan_text(plan, schemas, shown.style(ui)));
 }
 
 /// A line across.

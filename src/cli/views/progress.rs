@@ -18,13 +18,19 @@ pub struct Progress {
     ui: Arc<Ui>,
     /// Whether the command is `import`, which has lines of its own.
     import: bool,
+    /// Whether lines that tell nothing but progress are left out.
+    concise: bool,
 }
 
 impl Progress {
     /// Shows them there.
     #[must_use]
     pub fn new(ui: Arc<Ui>) -> Progress {
-        Progress { ui, import: false }
+        Progress {
+            ui,
+            import: false,
+            concise: false,
+        }
     }
 
     /// Shows them as the import command does.
@@ -36,8 +42,17 @@ impl Progress {
         }
     }
 
-    /// Writes a line about an object.
+    /// The same without the lines that tell nothing but progress, if they are not wanted.
+    #[must_use]
+    pub fn concise(self, concise: bool) -> Progress {
+        Progress { concise, ..self }
+    }
+
+    /// Writes a line about the progress of an object.
     fn about(&self, line: &str) {
+        if self.concise {
+            return;
+        }
         self.ui.line(self.ui.style().bold(line));
     }
 
@@ -66,7 +81,7 @@ impl Progress {
                 self.ui.line(format!("{head} {message}"));
                 self.ui.flush();
             }
-            Event::ActionComplete { address, trigger } => {
+            Event::ActionComplete { address, trigger } if !self.concise => {
                 self.ui
                     .line(style.good(format!("Action complete: {}", invocation(address, trigger))));
             }
@@ -298,6 +313,50 @@ terraform_data.a[0]: Still modifying... [id=x, 01m10s elapsed]
 terraform_data.a[0]: Modifications complete after 1m20s [id=x]
 "
         );
+    }
+
+    #[test]
+    fn concise_progress_leaves_out_lines_but_not_what_is_said() {
+        let (ui, out, _) = Ui::captured();
+        let progress = Progress::new(ui).concise(true);
+        let id = Some(("id".to_owned(), "x".to_owned()));
+        let started = |action| Event::OperationStart {
+            address: address(),
+            deposed: None,
+            action,
+            id: None,
+        };
+        for event in [
+            Event::RefreshStart { address: address(), id },
+            started(Action::Create),
+            started(Action::Read),
+            Event::ProvisionStart {
+                address: address(),
+                provisioner: "local-exec".into(),
+            },
+            Event::ProvisionOutput {
+                address: address(),
+                provisioner: "local-exec".into(),
+                output: "said".into(),
+            },
+            Event::OperationComplete {
+                address: address(),
+                deposed: None,
+                action: Action::Create,
+                id: None,
+                elapsed: Duration::ZERO,
+            },
+        ] {
+            progress.event(&event);
+        }
+        progress.still_running(&[StillRunning {
+            address: address(),
+            deposed: None,
+            operation: ObjectOperation::Change(Action::Create),
+            id: None,
+            elapsed: Duration::from_secs(10),
+        }]);
+        assert_eq!(out.text(), "terraform_data.a[0] (local-exec): said\n");
     }
 
     #[test]

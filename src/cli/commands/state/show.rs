@@ -32,6 +32,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.show_sensitive();
         Arguments {
             positional: flags.positional(),
             state: state_to_read(flags),
@@ -64,10 +65,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             return Ok(1);
         }
     };
-    let style = views::diff::Style {
-        colour: session.ui.style().on,
-        width: session.ui.width(),
-    };
+    let style = session.shown.style(&session.ui);
     let text = views::diff::state_text(&only, &schemas, style);
     session.ui.out(text);
     Ok(0)

@@ -20,7 +20,7 @@ const OPTIONS: Options = Options {
 };
 
 /// Writes what a change triggers, before it and after it.
-pub(super) fn triggered(text: &mut Text, plan: &Plan, schemas: &Schemas, change: &ResourceChange) {
+pub(super) fn triggered(text: &mut Text, plan: &Plan, schemas: &Schemas, revealed: bool, change: &ResourceChange) {
     for (when, before) in [("before", true), ("after", false)] {
         let mut any = false;
         for invocation in &plan.invocations {
@@ -35,13 +35,13 @@ pub(super) fn triggered(text: &mut Text, plan: &Plan, schemas: &Schemas, change:
                 let heading = format!("# Actions to be invoked {when} this change in order:");
                 text.push("\n\n    ").inked(Ink::Bold, &heading).push("\n");
             }
-            one(text, schemas, invocation);
+            one(text, schemas, revealed, invocation);
         }
     }
 }
 
 /// Writes what the user asks for, if anything.
-pub(super) fn requested(text: &mut Text, plan: &Plan, schemas: &Schemas, tool: &str) {
+pub(super) fn requested(text: &mut Text, plan: &Plan, schemas: &Schemas, revealed: bool, tool: &str) {
     let requested = plan
         .invocations
         .iter()
@@ -59,12 +59,12 @@ pub(super) fn requested(text: &mut Text, plan: &Plan, schemas: &Schemas, tool: &
             text.push(&format!(" (called from {caller})"));
         }
         text.push("\n");
-        one(text, schemas, invocation);
+        one(text, schemas, revealed, invocation);
         text.push("\n");
     }
 }
 
-fn one(text: &mut Text, schemas: &Schemas, invocation: &ActionInvocation) {
+fn one(text: &mut Text, schemas: &Schemas, revealed: bool, invocation: &ActionInvocation) {
     let action = &invocation.address.action.action;
     text.push(&format!("    # {}\n", invocation.address));
     text.push(&format!(
@@ -76,12 +76,12 @@ fn one(text: &mut Text, schemas: &Schemas, invocation: &ActionInvocation) {
     let known = nulls_for_unknowns(&invocation.config);
     match schemas.action(&invocation.provider.provider, &action.ty) {
         Some(schema) => {
-            let pair = Pair::of_object(&known, &invocation.config, Paths::none(), Paths::All);
+            let pair = Pair::of_object(&known, &invocation.config, Paths::none(), Paths::All).revealed(revealed);
             render::node(text, &compare::block(&pair, &schema.block), 2, OPTIONS);
         }
         // The shape is unknown: show the content.
         None => {
-            let pair = Pair::of_value(Some(&known), Some(&invocation.config));
+            let pair = Pair::of_value(Some(&known), Some(&invocation.config)).revealed(revealed);
             render::node(text, &compare::dynamic(pair), 2, OPTIONS);
         }
     }

@@ -65,14 +65,15 @@ fn sensitive<'v>(pair: &Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Optio
     } else {
         inner.act
     };
+    let secret = Secret {
+        inner: inner.act,
+        before,
+        after,
+    };
     Some(Node {
         act,
         replace: pair.replace.ends_here(),
-        body: Body::Sensitive(Secret {
-            inner: inner.act,
-            before,
-            after,
-        }),
+        body: Body::Sensitive(secret, pair.revealed.then(|| Box::new(inner))),
     })
 }
 
@@ -408,11 +409,11 @@ fn nested_attribute<'v>(pair: &Pair<'v>, nested: &'v NestedObject) -> Node<'v> {
 /// Compares the contents of blocks.
 pub(super) fn block<'v>(pair: &Pair<'v>, schema: &'v BlockSchema) -> Node<'v> {
     if let Some(node) = sensitive(pair, &|p| block(&p, schema)) {
-        let Body::Sensitive(secret) = node.body else {
+        let Body::Sensitive(secret, shown) = node.body else {
             return node;
         };
         return Node {
-            body: Body::SensitiveBlock(secret),
+            body: Body::SensitiveBlock(secret, shown),
             ..node
         };
     }
@@ -478,12 +479,13 @@ fn nested_blocks<'v>(pair: &Pair<'v>, nested: &'v NestedBlock) -> (Act, Blocks<'
             };
             let (was, will) = (pair.was_sensitive, pair.is_sensitive);
             let first = if was || will {
+                let secret = Secret {
+                    inner: act,
+                    before: was,
+                    after: will,
+                };
                 Node {
-                    body: Body::SensitiveBlock(Secret {
-                        inner: act,
-                        before: was,
-                        after: will,
-                    }),
+                    body: Body::SensitiveBlock(secret, pair.revealed.then(|| Box::new(node(act)))),
                     ..node(act)
                 }
             } else {

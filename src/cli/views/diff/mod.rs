@@ -35,6 +35,8 @@ pub struct Style {
     pub colour: bool,
     /// How wide lines of prose may be; 0 for no limit.
     pub width: usize,
+    /// Whether sensitive values are shown.
+    pub revealed: bool,
 }
 
 /// A plan, from what changed outside to what becomes of the outputs.

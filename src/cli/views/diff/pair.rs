@@ -68,6 +68,8 @@ pub(super) struct Pair<'v> {
     pub(super) replace: Paths<'v>,
     /// Which parts are of interest.
     pub(super) relevant: Paths<'v>,
+    /// Whether sensitive values are shown.
+    pub(super) revealed: bool,
     /// Whether the values come from a plugin with the legacy type system, for which an empty string and null are the same.
     pub(super) legacy: bool,
 }
@@ -97,6 +99,7 @@ impl<'v> Pair<'v> {
             is_sensitive: sensitive(after),
             replace,
             relevant,
+            revealed: false,
             legacy: false,
         }
     }
@@ -115,8 +118,14 @@ impl<'v> Pair<'v> {
         self
     }
 
+    /// The same, with sensitive values shown or not.
+    pub(super) fn revealed(self, revealed: bool) -> Pair<'v> {
+        Pair { revealed, ..self }
+    }
+
     pub(super) fn like(self, whole: &Pair<'_>) -> Pair<'v> {
         Pair {
+            revealed: whole.revealed,
             legacy: whole.legacy,
             ..self
         }

@@ -22,6 +22,8 @@ struct Writer<'p> {
     plan: &'p Plan,
     schemas: &'p Schemas,
     width: usize,
+    /// Whether sensitive values are shown.
+    revealed: bool,
     names: Names,
 }
 
@@ -32,6 +34,7 @@ pub(super) fn write(plan: &Plan, schemas: &Schemas, style: Style, names: Names) 
         schemas,
         // One column stays free, as in all of the tool's prose.
         width: style.width.saturating_sub(1),
+        revealed: style.revealed,
         names,
     };
     writer.all();
@@ -71,7 +74,7 @@ impl Writer<'_> {
             .outputs
             .iter()
             .filter(|(_, change)| change.action != Action::NoOp)
-            .map(|(name, change)| (&**name, output(change)))
+            .map(|(name, change)| (&**name, output(change, self.revealed)))
             .filter(|(_, node)| node.act != Act::Keep)
             .collect();
         let nothing = !self.plan.changes.iter().any(is_shown) && outputs.is_empty();
@@ -92,7 +95,7 @@ impl Writer<'_> {
         }
         if !changes.is_empty() || invocations > 0 {
             self.changes(&changes, &counts);
-            actions::requested(&mut self.text, self.plan, self.schemas, self.names.tool);
+            actions::requested(&mut self.text, self.plan, self.schemas, self.revealed, self.names.tool);
         }
         if !outputs.is_empty() {
             self.outputs(&outputs, longest);
@@ -203,7 +206,8 @@ impl Writer<'_> {
             },
             Paths::of(&change.replace_paths),
             relevant,
-        );
+        )
+        .revealed(self.revealed);
         match self
             .schemas
             .resource(&change.provider.provider, resource.mode, &resource.ty)
@@ -230,7 +234,7 @@ impl Writer<'_> {
         };
         render::node(&mut self.text, compared, 0, options);
         if cause == Cause::Proposed && !self.plan.invocations.is_empty() {
-            actions::triggered(&mut self.text, self.plan, self.schemas, change);
+            actions::triggered(&mut self.text, self.plan, self.schemas, self.revealed, change);
         }
         self.text.push("\n");
     }
@@ -375,7 +379,7 @@ impl Writer<'_> {
     }
 }
 
-fn output(change: &OutputChange) -> Node<'_> {
+fn output(change: &OutputChange, revealed: bool) -> Node<'_> {
     fn side(value: &Value, present: bool) -> Option<&Value> {
         present.then_some(value)
     }
@@ -388,5 +392,6 @@ fn output(change: &OutputChange) -> Node<'_> {
         // As of attributes, whose empty strings may mean that there is nothing.
         before = before.map(compare::null_if_empty);
     }
-    compare::dynamic(Pair::of_value(before, after).sensitive(change.sensitive, change.sensitive))
+    let pair = Pair::of_value(before, after).sensitive(change.sensitive, change.sensitive);
+    compare::dynamic(pair.revealed(revealed))
 }

@@ -100,12 +100,15 @@ pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Opt
             );
             text.push(" -> (known after apply)").forces(node.replace, options);
         }
-        Body::Sensitive(_) => {
+        Body::Sensitive(_, Some(shown)) | Body::SensitiveBlock(_, Some(shown)) => {
+            self::node(text, shown, indent, options);
+        }
+        Body::Sensitive(_, None) => {
             text.push("(sensitive value)")
                 .null_suffix(node.act, options)
                 .forces(node.replace, options);
         }
-        Body::SensitiveBlock(_) => {
+        Body::SensitiveBlock(_, None) => {
             text.push("{").forces(node.replace, options).push("\n");
             text.indent(indent + 1)
                 .push("  # At least one attribute in this block is (or was) sensitive,\n");
@@ -134,8 +137,8 @@ pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Opt
 /// Remarks that stand on lines of their own before a value.
 fn warnings(text: &mut Text, node: &Node<'_>, indent: usize) {
     let (secret, what) = match &node.body {
-        Body::Sensitive(secret) => (secret, "attribute value"),
-        Body::SensitiveBlock(secret) => (secret, "block"),
+        Body::Sensitive(secret, _) => (secret, "attribute value"),
+        Body::SensitiveBlock(secret, _) => (secret, "block"),
         Body::Unknown(Some(before)) => return warnings(text, before, indent),
         _ => return,
     };

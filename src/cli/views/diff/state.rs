@@ -72,17 +72,13 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
             match decoded {
                 Some((schema, stored)) => {
                     let value = stored.marked(schema);
-                    let pair = Pair::of_object(&value, &value, Paths::none(), Paths::All);
+                    let pair = Pair::of_object(&value, &value, Paths::none(), Paths::All).revealed(style.revealed);
                     render::node(&mut text, &compare::block(&pair, &schema.block), 0, OPTIONS);
                 }
                 None => {
                     let value = as_stored(object);
-                    render::node(
-                        &mut text,
-                        &compare::dynamic(Pair::of_value(Some(&value), Some(&value))),
-                        0,
-                        OPTIONS,
-                    );
+                    let pair = Pair::of_value(Some(&value), Some(&value)).revealed(style.revealed);
+                    render::node(&mut text, &compare::dynamic(pair), 0, OPTIONS);
                 }
             }
             text.push("\n");
@@ -92,8 +88,9 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
         text.push("\n\nOutputs:\n\n");
         for (name, output) in &state.outputs {
             text.push(&attribute_name(name)).push(" = ");
-            let pair =
-                Pair::of_value(Some(&output.value), Some(&output.value)).sensitive(output.sensitive, output.sensitive);
+            let pair = Pair::of_value(Some(&output.value), Some(&output.value))
+                .sensitive(output.sensitive, output.sensitive)
+                .revealed(style.revealed);
             render::node(&mut text, &compare::typed(pair, output.value.ty()), 0, OPTIONS);
             text.push("\n");
         }

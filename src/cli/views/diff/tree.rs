@@ -60,17 +60,17 @@ pub(super) enum Body<'v> {
     Block(Block<'v>),
     /// To be known after apply; what it replaces, if there is something.
     Unknown(Option<Box<Node<'v>>>),
-    /// Not to be shown.
-    Sensitive(Secret),
-    /// A block not to be shown.
-    SensitiveBlock(Secret),
+    /// Not to be shown, unless there is what to show.
+    Sensitive(Secret, Option<Box<Node<'v>>>),
+    /// A block not to be shown, likewise.
+    SensitiveBlock(Secret, Option<Box<Node<'v>>>),
     /// Something of another type took its place.
     TypeChange(Box<Node<'v>>, Box<Node<'v>>),
     /// Given to the provider, never stored.
     WriteOnly,
 }
 
-/// What is shown in place of a value that must not be shown.
+/// What is known of a sensitive value without showing it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Secret {
     /// What happens to the value itself.

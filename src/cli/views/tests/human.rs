@@ -12,6 +12,7 @@ use testing::{Event, Performed, Status, View};
 
 use crate::area::Line;
 use crate::ui::{Style, Ui};
+use crate::views::plan::Shown;
 use crate::views::{self, diagnostics};
 
 use super::totals;
@@ -126,14 +127,11 @@ impl Human {
     fn outcome(&self, done: &Performed) {
         match &done.outcome {
             Some(Outcome::Planned(plan)) => {
-                views::plan::show(&self.ui, plan, &done.schemas, views::plan::Form::Whole);
+                views::plan::show(&self.ui, plan, &done.schemas, Shown::default());
                 self.ui.line("");
             }
             Some(Outcome::Applied(state)) => {
-                let style = views::diff::Style {
-                    colour: self.ui.style().on,
-                    width: self.ui.width(),
-                };
+                let style = Shown::default().style(&self.ui);
                 self.ui.line("");
                 self.ui.out(views::diff::state_text(state, &done.schemas, style));
                 self.ui.line("");

@@ -23,6 +23,7 @@ const TERRAFORM: Names = Names {
 const PLAIN: Style = Style {
     colour: false,
     width: 78,
+    revealed: false,
 };
 
 #[test]
@@ -40,7 +41,7 @@ fn plans_look_as_terraform_shows_them() {
         let json = serde_json::from_str(&read(&format!("{name}.json"))).unwrap();
         let style = Style {
             colour: extension == "ansi",
-            width: 78,
+            ..PLAIN
         };
         let text = plan::write(&recorded::plan(&json, &schemas), &schemas, style, TERRAFORM);
         assert_eq!(crate::terminal::shown(&text), read(&file), "{file}");
@@ -242,6 +243,68 @@ fn a_sensitive_part_never_reaches_the_text() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn sensitive_values_are_shown_where_they_are_asked_for() {
+    const REVEALED: Style = Style {
+        revealed: true,
+        ..PLAIN
+    };
+    let schemas = schemas(&[("text", Type::String), ("map", Type::map(Type::String))]);
+    let secret = |text: &str| Value::string(text).with_marks(Marks::SENSITIVE);
+    let of = |text: Value, key: Value| {
+        Value::object([
+            ("text", text),
+            ("map", Value::map(Type::String, BTreeMap::from([("k".into(), key)]))),
+        ])
+    };
+    let plan = Plan {
+        changes: vec![
+            thing(
+                "changed",
+                Action::Update,
+                of(secret("old"), secret("same")),
+                of(secret("new"), secret("same")),
+            ),
+            thing(
+                "marked",
+                Action::Update,
+                of(Value::string("seen"), Value::string("k")),
+                of(secret("seen"), Value::string("k")),
+            ),
+        ],
+        outputs: BTreeMap::from([(
+            "o".into(),
+            OutputChange {
+                action: Action::Update,
+                before: Value::string("before"),
+                after: Value::string("after"),
+                sensitive: true,
+            },
+        )]),
+        ..recorded::empty_plan()
+    };
+    let text = plan_text(&plan, &schemas, REVEALED);
+    for part in [
+        "      ~ text = \"old\" -> \"new\"\n        # (1 unchanged attribute hidden)\n",
+        // That it becomes sensitive is a change, though the value stays.
+        "      # Warning: this attribute value will be marked as sensitive and will not\n",
+        "      ~ text = \"seen\"\n",
+        "  ~ o = \"before\" -> \"after\"\n",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("(sensitive value)"), "{text}");
+    let mut state = State::new();
+    state.outputs.insert(
+        "o".into(),
+        OutputValue {
+            value: Value::string("x"),
+            sensitive: true,
+        },
+    );
+    assert!(state_text(&state, &schemas, REVEALED).contains("o = \"x\"\n"));
 }
 
 #[test]
