@@ -32,6 +32,7 @@ mod backend;
 mod completion;
 mod docs;
 mod doctor;
+mod documents;
 mod explain;
 mod facts;
 mod flags;
@@ -40,6 +41,7 @@ mod line;
 mod login;
 mod logs;
 mod own;
+mod self_check;
 mod suggestions;
 
 use std::fmt::Write as _;
@@ -89,12 +91,14 @@ fn main() -> ExitCode {
         .chain(completion::TESTS)
         .chain(docs::TESTS)
         .chain(doctor::TESTS)
+        .chain(documents::TESTS)
         .chain(explain::TESTS)
         .chain(flags::TESTS)
         .chain(graph_page::TESTS)
         .chain(line::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)
+        .chain(self_check::TESTS)
         .chain(suggestions::TESTS)
         .chain(backend::TESTS);
     for (name, test) in all {

@@ -4,6 +4,8 @@ mod build;
 mod show;
 mod unpack;
 
+pub(super) use show::bytes;
+
 use std::path::{Path, PathBuf};
 
 use pack::PackError;
