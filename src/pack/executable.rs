@@ -65,6 +65,69 @@ impl Executable {
     }
 }
 
+/// Whether an executable needs libraries of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linking {
+    /// It needs none, and no loader.
+    Static,
+    /// A loader finds libraries for it.
+    Dynamic,
+    /// The file is none whose header is known here: a 64-bit ELF file.
+    Unknown,
+}
+
+/// The kind of an ELF segment that names the loader.
+const INTERPRETER: u64 = 3;
+
+/// No executable has as many segments.
+const MOST_SEGMENTS: u64 = 1 << 10;
+
+impl Linking {
+    /// How the executable in a file is linked.
+    ///
+    /// # Errors
+    /// The file cannot be read, or ends before its table of segments does.
+    pub fn of(path: &Path) -> io::Result<Linking> {
+        let mut file = File::open(path)?;
+        let mut head = [0; 64];
+        let head = head_of(&mut file, &mut head)?;
+        if !head.starts_with(b"\x7fELF\x02\x01") || head.len() < 64 {
+            return Ok(Linking::Unknown);
+        }
+        // Where the table of segments begins, the size of its entries, and how many there are.
+        let (table, entry, count) = (number(head, 32, 8), number(head, 54, 2), number(head, 56, 2));
+        if entry < 4 || count > MOST_SEGMENTS {
+            return Ok(Linking::Unknown);
+        }
+        let mut segments = vec![0; usize::try_from(entry * count).unwrap_or_default()];
+        file.seek(SeekFrom::Start(table))?;
+        file.read_exact(&mut segments)?;
+        let mut kinds = segments
+            .chunks(usize::try_from(entry).unwrap_or(1))
+            .map(|segment| number(segment, 0, 4));
+        Ok(match kinds.any(|kind| kind == INTERPRETER) {
+            true => Linking::Dynamic,
+            false => Linking::Static,
+        })
+    }
+}
+
+/// Whether an executable ends before its header says: a copy that was cut off. `false` where the header does not say.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_cut_off(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    Ok(own_length(&mut file)?.is_some_and(|length| length > size))
+}
+
+/// A number of some bytes, the smallest first.
+fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
+    let bytes = bytes.get(at..at + len).unwrap_or_default();
+    bytes.iter().rev().fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
+}
+
 /// The platform of an executable, by its first bytes: ELF, Mach-O or PE.
 fn platform(file: &mut File) -> io::Result<Option<Platform>> {
     let mut head = [0; 1024];
@@ -155,10 +218,6 @@ pub(crate) fn own_length(file: &mut File) -> io::Result<Option<u64>> {
         return Ok(None);
     }
     // Of a 64-bit ELF header: where the table of sections begins, and the size and number of its entries. Linkers write it last.
-    let number = |at: usize, len: usize| -> u64 {
-        let bytes = head.get(at..at + len).unwrap_or_default();
-        bytes.iter().rev().fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
-    };
-    let table = number(40, 8);
-    Ok((table != 0).then(|| table.saturating_add(number(58, 2).saturating_mul(number(60, 2)))))
+    let table = number(head, 40, 8);
+    Ok((table != 0).then(|| table.saturating_add(number(head, 58, 2).saturating_mul(number(head, 60, 2)))))
 }

@@ -9,7 +9,7 @@ pub const TESTS: &[(&str, fn())] = &[
 ];
 
 /// The commands that the help names, with their subcommands.
-fn commands(w: &Workspace) -> Vec<Vec<String>> {
+pub fn commands(w: &Workspace) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for name in names(&w.run(&["-help"]).ok().stdout, "  ", ":") {
         let page = w.run(&[&name, "-help"]).ok().stdout;
@@ -43,7 +43,7 @@ fn names(page: &str, indent: &str, title: &str) -> Vec<String> {
 }
 
 /// The flags of a page: the name, and whether it has a value.
-fn flags(page: &str) -> Vec<(String, bool)> {
+pub fn flags(page: &str) -> Vec<(String, bool)> {
     // Each begins behind an empty line.
     let shown = page.split("\n\n").filter_map(|part| {
         let line = part.lines().find(|line| !line.ends_with(':'))?;

@@ -32,6 +32,7 @@ mod backend;
 mod completion;
 mod docs;
 mod doctor;
+mod documents;
 mod explain;
 mod facts;
 mod flags;
@@ -41,6 +42,7 @@ mod live_area;
 mod login;
 mod logs;
 mod own;
+mod self_check;
 mod shown;
 mod suggestions;
 
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         .chain(completion::TESTS)
         .chain(docs::TESTS)
         .chain(doctor::TESTS)
+        .chain(documents::TESTS)
         .chain(explain::TESTS)
         .chain(flags::TESTS)
         .chain(graph_page::TESTS)
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         .chain(live_area::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)
+        .chain(self_check::TESTS)
         .chain(shown::TESTS)
         .chain(suggestions::TESTS)
         .chain(backend::TESTS);

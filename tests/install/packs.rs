@@ -288,6 +288,16 @@ fn a_damaged_pack_is_refused() {
         verified.fails_with(&["Cannot verify the pack", "damaged", "copy it again"]);
         // As an executable it is the same program, and says why it carries nothing.
         make_executable(&damaged);
+        let checked = a.run_program(&damaged, &["self-check", "-json"]);
+        assert_eq!(checked.status, 1, "{what}: {}", checked.all());
+        let checked = checked.json();
+        assert_eq!(checked["whole"], false, "{what}: {checked:#}");
+        assert!(
+            checked["problems"].to_string().contains("damaged"),
+            "{what}: {checked:#}"
+        );
+        a.run_program(&damaged, &["self-check", "-no-color"])
+            .fails_with(&["damaged", "copy it again"]);
         let b = Workspace::with(&[("main.tf", MAIN)]);
         let planned = b.run_program(&damaged, &["plan", "-no-color"]);
         assert_eq!(planned.status, 1, "{what}: {}", planned.all());
@@ -332,6 +342,21 @@ fn packs_are_signed_listed_taken_over_and_unpacked() {
     pack(&["-list", "site"])
         .ok()
         .shows(&["example.com/acme/null v3.2.3", "Signed with the key"]);
+    let site = a.dir().join("site");
+    let check = |args: &[&str]| a.run_program(&site, &[&["self-check", "-no-color"], args].concat());
+    check(&["-trust=public.pem"]).ok().shows(&[
+        "example.com/acme/null v3.2.3",
+        "signed with the key",
+        "Nothing is damaged.",
+    ]);
+    check(&["-trust=other.pem"]).fails_with(&["What it carries cannot be verified", "not trusted"]);
+    let checked = check(&["-json", "-trust=public.pem"]).ok().json();
+    assert_eq!(checked["whole"], true, "{checked:#}");
+    assert_eq!(
+        checked["pack"]["providers"][0]["address"], "example.com/acme/null",
+        "{checked:#}"
+    );
+    assert!(checked["pack"]["verified_bytes"].as_u64() > Some(0), "{checked:#}");
     // The same inputs give the same bytes, and so does what is taken over.
     pack(&["-out=again", "-sign=private.pem"]).ok();
     pack(&["-out=over", "-from=site", "-sign=private.pem"]).ok();

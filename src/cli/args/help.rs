@@ -121,7 +121,8 @@ fn group(flag: &Arg) -> Option<&'static str> {
 }
 
 /// A flag as it is written.
-fn shown(flag: &Arg) -> String {
+#[must_use]
+pub fn shown(flag: &Arg) -> String {
     let name = flag.get_long().unwrap_or_default();
     if is_switch(flag) {
         return match default(flag) {
@@ -138,7 +139,8 @@ fn default(flag: &Arg) -> Option<&str> {
 }
 
 /// What a flag does, and its default.
-fn about(flag: &Arg) -> String {
+#[must_use]
+pub fn about(flag: &Arg) -> String {
     let mut help = flag.get_help().map(ToString::to_string).unwrap_or_default();
     if let (false, Some(default)) = (is_switch(flag), default(flag)) {
         help.push_str(&format!(" Defaults to {default}."));

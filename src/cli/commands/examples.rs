@@ -181,6 +181,10 @@ const EXAMPLES: Examples = &[
                 "-format=html -plan=tfplan > graph.html",
                 "Write a page that can be searched, of the resources with what a saved plan does to each.",
             ),
+            (
+                "-json -plan=tfplan",
+                "Print the resources, their order and what the plan does to each, for a program.",
+            ),
         ],
     ),
     (
@@ -189,6 +193,8 @@ const EXAMPLES: Examples = &[
             ("", "List the commands and the guides."),
             ("ci", "Show the guide about CI."),
             ("state mv", "Show the page of a command."),
+            ("json validate", "Print the JSON Schema of what validate -json prints."),
+            ("man | man -l -", "Read the manual page."),
         ],
     ),
     (
@@ -378,6 +384,19 @@ const EXAMPLES: Examples = &[
                 "Run one file, and show the plan or state of each run.",
             ),
             ("-junit-xml=results.xml", "Also write a report that CI servers read."),
+        ],
+    ),
+    (
+        "self-check",
+        &[
+            (
+                "",
+                "Say what this executable is and carries, and whether all of it is whole.",
+            ),
+            (
+                "-trust=release.pub",
+                "The same, and require that what it carries is signed with this key.",
+            ),
         ],
     ),
     (

@@ -21,16 +21,17 @@ use crate::session::{Session, Status};
 use crate::views::graph::{self as view, Format};
 use crate::views::graph_page;
 use crate::workdir::{self, Project};
-use crate::{VERSION, planfile, state_session};
+use crate::{VERSION, json, planfile, state_session};
 
 pub const COMMAND: Command = Command {
     path: "graph",
     about: "Generate a graph of what depends on what",
     positional: "",
     details: "Writes the dependency graph in the language of a program that draws it. By default, it has the resources of the \
-      configuration and the order among them. With -type, it has everything that an operation evaluates.",
+      configuration and the order among them. With -type, it has everything that an operation evaluates. With -json, it is a \
+      document of nodes and edges, for a program.",
     declare: flags::declare::<Arguments>,
-    refused: &[("json", "Terraform has it for other commands only.")],
+    refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
 };
 
@@ -40,6 +41,7 @@ struct Arguments {
     plan: Option<String>,
     kind: Option<String>,
     format: String,
+    json: bool,
     draw_cycles: bool,
     verbose: bool,
 }
@@ -65,6 +67,11 @@ impl FromFlags for Arguments {
                 "Show everything that an operation evaluates: plan, plan-refresh-only, plan-destroy or apply.",
             ),
             format: flags.value_or("format", "FORMAT", "dot", "The language of the graph: dot, mermaid, or html for a page of the resources with what a saved plan does to them."),
+            json: flags.switch(
+                "json",
+                false,
+                "Output the nodes and edges as JSON; with -plan and without -type, the resources with what the plan does to them.",
+            ),
             draw_cycles: flags.switch(
                 "draw-cycles",
                 false,
@@ -80,6 +87,7 @@ impl FromFlags for Arguments {
 }
 
 /// What the graph is of: the resources if no operation is named.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Resources,
     Plan(Mode),
@@ -89,7 +97,7 @@ enum Kind {
 impl Kind {
     fn of(arguments: &Arguments) -> Result<Kind, Diagnostic> {
         Ok(match arguments.kind.as_deref() {
-            None | Some("") if arguments.plan.is_none() => Kind::Resources,
+            None | Some("") if arguments.plan.is_none() || arguments.json => Kind::Resources,
             None | Some("" | "apply") => Kind::Apply,
             Some("plan") => Kind::Plan(Mode::Normal),
             Some("plan-refresh-only") => Kind::Plan(Mode::RefreshOnly),
@@ -148,6 +156,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             "The page of -format=html has the resources only. Use -type with one of the other formats.",
         ));
     }
+    if arguments.json && arguments.format != "dot" {
+        return Err(UsageError::new(
+            "Incompatible options",
+            "The option -json is a format of its own: leave out -format.",
+        ));
+    }
     let kind = match Kind::of(arguments) {
         Ok(kind) => kind,
         Err(problem) => {
@@ -164,6 +178,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Err(status) => return Ok(status),
     };
     let text = match format {
+        Some(_) if arguments.json => {
+            document(&subject, arguments, kind).map(|json| cty::json::to_text(&json, Some(2)) + "\n")
+        }
         Some(format) => draw(&subject, arguments, &kind, format),
         None => graph::resources(&subject.project.config, &subject.schemas, &subject.state)
             .map(|resources| graph_page::page(&resources, subject.plan.as_ref())),
@@ -179,6 +196,21 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             1
         }
     })
+}
+
+/// The graph as a document.
+fn document(subject: &Subject, arguments: &Arguments, kind: Kind) -> Result<serde_json::Value, Diagnostics> {
+    let (config, schemas, state) = (&subject.project.config, &subject.schemas, &subject.state);
+    let operation = match kind {
+        Kind::Resources => {
+            let resources = graph::resources(config, schemas, state)?;
+            return Ok(json::graph::resources(&resources, subject.plan.as_ref()));
+        }
+        Kind::Plan(mode) => Operation::Plan(mode),
+        Kind::Apply => Operation::Apply(subject.plan.as_ref()),
+    };
+    let drawn = graph::operation(config, schemas, state, operation, arguments.draw_cycles)?;
+    Ok(json::graph::operation(&drawn))
 }
 
 fn draw(subject: &Subject, arguments: &Arguments, kind: &Kind, format: Format) -> Result<String, Diagnostics> {

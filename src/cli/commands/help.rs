@@ -5,6 +5,7 @@ use syntax::content::did_you_mean;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, find, overview, page};
 use crate::guide;
+use crate::json::documents;
 use crate::program;
 use crate::session::{Session, Status};
 
@@ -12,8 +13,9 @@ pub const COMMAND: Command = Command {
     path: "help",
     about: "Show a guide, or the page of a command",
     positional: "[TOPIC]",
-    details: "Shows a guide or the page of a command; without an argument, the list of both. The guides are part of \
-      this executable: nothing is requested from a network.",
+    details: "Shows a guide or the page of a command; without an argument, the list of both. With json and the name of a document, \
+      it prints the JSON Schema of that; with man, the manual page. All of it is part of this executable: nothing is requested from \
+      a network.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| Ok(run(session, &flags::read(matches))),
@@ -40,6 +42,22 @@ fn run(session: &Session, arguments: &Arguments) -> Status {
     if let Some(text) = text(session, &subject) {
         session.ui.out(text);
         return 0;
+    }
+    if let Some(name) = subject.strip_prefix("json ") {
+        return match documents::find(name) {
+            Some(document) => {
+                session.ui.out(document.schema);
+                0
+            }
+            None => session.fail(
+                "No such document",
+                format!(
+                    "There is no JSON document \"{name}\".{} To see all of them, run: {} help json",
+                    did_you_mean(documents::nearest(name)),
+                    program::command()
+                ),
+            ),
+        };
     }
     let hint = did_you_mean(guide::nearest(&subject, overview::paths()));
     session.fail(
@@ -93,6 +111,10 @@ mod tests {
             (&[][..], "Usage: monoform [global options] <subcommand>"),
             (&["ci"], "In CI\n"),
             (&["functions"], "Functions\n"),
+            (&["json"], "JSON documents\n"),
+            (&["json", "validate"], "{\n  \"$schema\": "),
+            (&["json", "state", "list"], "{\n  \"$schema\": "),
+            (&["man"], ".\\\" Made by: monoform help man\n.TH MONOFORM 1 "),
             (&["plan"], "Usage: monoform [global options] plan"),
             (&["state", "mv"], "Usage: monoform [global options] state mv"),
             (&["state"], "Usage: monoform [global options] state <subcommand>"),
@@ -111,6 +133,7 @@ mod tests {
             (&["enviroment"][..], "Did you mean \"environment\"?"),
             (&["state", "lst"], "Did you mean \"state list\"?"),
             (&["xyzzy"], "run: monoform help"),
+            (&["json", "validat"], "Did you mean \"validate\"?"),
         ] {
             let (status, out, err) = help(words);
             let err = err.split_whitespace().collect::<Vec<_>>().join(" ");

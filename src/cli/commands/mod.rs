@@ -17,6 +17,7 @@ mod import;
 mod init;
 mod login;
 mod logout;
+pub(crate) mod man;
 mod metadata;
 mod modules;
 mod output;
@@ -26,6 +27,7 @@ pub(crate) mod plan;
 mod providers;
 mod query;
 mod refresh;
+mod self_check;
 mod show;
 mod state;
 mod taint;
@@ -135,6 +137,7 @@ const COMMANDS: &[&Command] = &[
     &providers::SCHEMA,
     &query::COMMAND,
     &refresh::COMMAND,
+    &self_check::COMMAND,
     &show::COMMAND,
     &state::IDENTITIES,
     &state::LIST,

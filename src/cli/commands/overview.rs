@@ -42,11 +42,14 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Providers", &["metadata", "pack", "providers", "unpack"]),
     ("Credentials", &["login", "logout"]),
-    ("This program", &["completion", "docs", "doctor", "help", "version"]),
+    (
+        "This program",
+        &["completion", "docs", "doctor", "help", "self-check", "version"],
+    ),
 ];
 
 /// The options before the command, and what they do.
-const GLOBALS: &[(&str, &str)] = &[
+pub const GLOBALS: &[(&str, &str)] = &[
     (
         "-chdir=DIR",
         "Change to this directory before anything else is done, as if the program had been started there.",
@@ -109,8 +112,13 @@ pub fn top() -> Vec<(&'static str, &'static str)> {
 
 /// The words of all commands and of their families; old names are left out.
 pub fn paths() -> impl Iterator<Item = &'static str> {
-    let commands = COMMANDS.iter().map(|c| c.path).filter(|path| !path.starts_with("env "));
+    let commands = COMMANDS.iter().map(|c| c.path).filter(|path| !is_hidden(path));
     commands.chain(FAMILIES.iter().map(|(name, _)| *name))
+}
+
+/// Whether a command is an old name, which is shown nowhere.
+pub fn is_hidden(path: &str) -> bool {
+    path.starts_with("env ")
 }
 
 /// The usage of the whole program.

@@ -3,12 +3,14 @@
 //! They are Markdown of a few forms only, so that they can be read in the repository as well as on a terminal: headings,
 //! paragraphs, lists with `-` and numbers, blocks of code between fences, and code in backticks. Lines are not broken again.
 
+mod documents;
 mod functions;
 #[cfg(test)]
 mod tests;
 
 use syntax::content::suggest;
 
+use crate::commands::man;
 use crate::ui::Style;
 
 /// A topic of `help`.
@@ -28,6 +30,10 @@ enum Text {
     Guide(&'static str),
     /// The list of functions.
     Functions,
+    /// The list of JSON documents.
+    Documents,
+    /// The manual page, in roff.
+    Manual,
 }
 
 /// The topics, in the order in which they are listed.
@@ -62,6 +68,16 @@ pub const TOPICS: &[Topic] = &[
         about: "The functions of the language, by what they are for",
         text: Text::Functions,
     },
+    Topic {
+        name: "json",
+        about: "The JSON documents that commands print, and their schemas",
+        text: Text::Documents,
+    },
+    Topic {
+        name: "man",
+        about: "The manual page, for the program man",
+        text: Text::Manual,
+    },
 ];
 
 const fn guide(name: &'static str, about: &'static str, text: &'static str) -> Topic {
@@ -79,6 +95,8 @@ impl Topic {
         match self.text {
             Text::Guide(markdown) => plain(markdown, style),
             Text::Functions => functions::page(style, width),
+            Text::Documents => documents::page(style, width),
+            Text::Manual => man::page(),
         }
     }
 }

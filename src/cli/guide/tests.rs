@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use super::{TOPICS, Text, Topic, find, nearest};
 use crate::commands::declared;
 use crate::commands::overview::{general, global_flags, paths};
+use crate::json::documents;
 use crate::ui::Style;
 
 /// The guides with their texts.
 fn guides() -> impl Iterator<Item = (&'static Topic, &'static str)> {
     TOPICS.iter().filter_map(|topic| match topic.text {
         Text::Guide(markdown) => Some((topic, markdown)),
-        Text::Functions => None,
+        Text::Functions | Text::Documents | Text::Manual => None,
     })
 }
 
@@ -136,7 +137,9 @@ fn commands_and_flags_in_guides_exist() {
                 "internal-plugin" => assert!(matches!(words[1], "list" | "link"), "{line}"),
                 "help" => {
                     let subject = words[1..].join(" ");
-                    let known = subject.is_empty() || find(&subject).is_some() || path_of(&words[1..]).is_some();
+                    let document = subject.strip_prefix("json ").and_then(documents::find).is_some();
+                    let known =
+                        subject.is_empty() || document || find(&subject).is_some() || path_of(&words[1..]).is_some();
                     assert!(known, "{}: {line}", topic.name);
                 }
                 _ if first.starts_with('-') => assert!(globals.iter().any(|flag| flag == first), "{line}"),

@@ -6,6 +6,7 @@ use super::live::Live;
 use crate::args::flags::is_switch;
 use crate::commands::{COMMANDS, Command, find, overview};
 use crate::guide::TOPICS;
+use crate::json::documents::DOCUMENTS;
 
 /// With more candidates than this, they are shown up to the next dot or bracket only.
 const MANY: usize = 100;
@@ -134,6 +135,12 @@ fn of_positional(path: &str, before: &[&str], last: &str, live: &dyn Live) -> Ve
             let commands = overview::top().into_iter();
             topics
                 .chain(commands.map(|(name, about)| Candidate::new(name, about)))
+                .collect()
+        }
+        "help" if before == ["json"] => {
+            let documents = DOCUMENTS.iter();
+            documents
+                .map(|document| Candidate::new(document.name, document.command))
                 .collect()
         }
         "fmt" => paths(last, false, live),

@@ -7,6 +7,8 @@ mod show;
 mod unpack;
 mod write_out;
 
+pub(super) use show::bytes;
+
 use std::path::{Path, PathBuf};
 
 use pack::PackError;

@@ -17,7 +17,7 @@ fn sizes(index: &Index, files: &[PackedFile]) -> (u64, u64) {
 }
 
 /// A size for people.
-pub(super) fn bytes(count: u64) -> String {
+pub(in crate::commands) fn bytes(count: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
     let count_f = count as f64;
     match count {

@@ -1,0 +1,260 @@
+//! `self-check`: whether this executable is whole, and what it carries.
+
+use std::path::{Path, PathBuf};
+
+use files::io_reason;
+use pack::executable::{self, Executable, Linking};
+use pack::signature::PublicKey;
+use pack::{Pack, PackError};
+use serde_json::{Value as Json, json};
+
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::commands::{Command, no_positional};
+use crate::session::{Session, Status};
+use crate::views::wrap::wrap;
+use crate::{VERSION, commands};
+
+pub const COMMAND: Command = Command {
+    path: "self-check",
+    about: "Check whether this executable is whole",
+    positional: "",
+    details: "Says how this executable is linked, for which platform it is, and what is built in. Of a pack, every byte that it \
+      carries is compared with its checksum; with -trust, it must be signed with that key. The exit status is 1 if something is \
+      damaged. Nothing is changed, and nothing is requested from a network.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+    trust: Option<String>,
+    json: bool,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            trust: flags.value(
+                "trust",
+                "KEYFILE",
+                "Require that what it carries is signed with the key in this file.",
+            ),
+            json: flags.switch("json", false, "Output what was found as JSON."),
+        }
+    }
+}
+
+/// What is wrong.
+struct Problem {
+    summary: &'static str,
+    detail: String,
+}
+
+/// What was found.
+struct Found {
+    path: PathBuf,
+    /// `None` if the file is no executable of this program.
+    executable: Option<Executable>,
+    linking: Linking,
+    /// What it carries, and how many bytes of that fit their checksums.
+    pack: Option<(Pack, Option<u64>)>,
+    problems: Vec<Problem>,
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    no_positional(&arguments.positional, "check")?;
+    let found = check(&session.builtins.executable, arguments.trust.as_deref());
+    if arguments.json {
+        session
+            .ui
+            .exact_line(cty::json::to_text(&document(session, &found), Some(2)));
+    } else {
+        show(session, &found);
+    }
+    Ok(u8::from(!found.problems.is_empty()))
+}
+
+fn check(path: &Path, trust: Option<&str>) -> Found {
+    let mut found = Found {
+        path: path.to_owned(),
+        executable: None,
+        linking: Linking::Unknown,
+        pack: None,
+        problems: Vec::new(),
+    };
+    let mut problem = |summary: &'static str, detail: String| found.problems.push(Problem { summary, detail });
+    match Executable::open(path, true) {
+        Ok(executable) => found.executable = Some(executable),
+        Err(error) => problem("The executable is damaged", sentence(&error)),
+    }
+    match Linking::of(path) {
+        Ok(linking) => found.linking = linking,
+        Err(error) => problem(
+            "The executable is damaged",
+            format!(
+                "The header of {} cannot be read: {}.",
+                path.display(),
+                io_reason(&error)
+            ),
+        ),
+    }
+    if executable::is_cut_off(path).unwrap_or_default() {
+        problem(
+            "The executable is damaged",
+            format!(
+                "The file {} ends before the executable does: it was not copied as a whole.",
+                path.display()
+            ),
+        );
+    }
+    let trusted = match trust.map(|file| PublicKey::read(Path::new(file))).transpose() {
+        Ok(trusted) => trusted,
+        Err(error) => {
+            problem("The key cannot be read", sentence(&error));
+            None
+        }
+    };
+    match Pack::find(path) {
+        Ok(Some(pack)) => {
+            let verified = pack.verify(trusted.as_ref()).map(|verified| verified.bytes);
+            if let Err(error) = &verified {
+                problem("What it carries cannot be verified", sentence(error));
+            }
+            found.pack = Some((pack, verified.ok()));
+        }
+        Ok(None) if trust.is_some() => problem(
+            "There is no signature",
+            "It carries no providers, and only what a pack carries is signed. Leave out -trust.".into(),
+        ),
+        Ok(None) => {}
+        // Of an executable that cannot be opened for the same reason, it has been said.
+        Err(error) if found.executable.is_some() => {
+            problem("What it carries is damaged", sentence(&error));
+        }
+        Err(_) => {}
+    }
+    found
+}
+
+/// An error as a sentence.
+fn sentence(error: &PackError) -> String {
+    let text = error.to_string();
+    let text = text.trim_end_matches('.');
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
+}
+
+fn linking(linking: Linking) -> &'static str {
+    match linking {
+        Linking::Static => "static",
+        Linking::Dynamic => "dynamic",
+        Linking::Unknown => "unknown",
+    }
+}
+
+fn document(session: &Session, found: &Found) -> Json {
+    let builtins = &session.builtins;
+    let providers = builtins.providers.iter().map(|provider| {
+        let version = provider.version.as_ref().map(ToString::to_string);
+        json!({"address": provider.address.to_string(), "version": version.unwrap_or_default()})
+    });
+    let executable = found.executable.as_ref();
+    let pack = found.pack.as_ref().map(|(pack, verified)| {
+        let carried = pack.index().providers.iter().map(|provider| {
+            json!({
+                "address": provider.address.to_string(),
+                "version": provider.version.to_string(),
+                "platform": provider.platform.to_string(),
+            })
+        });
+        json!({
+            "identity": pack.identity(),
+            "signed_by": pack.signed_by().map(PublicKey::fingerprint),
+            "verified_bytes": verified.unwrap_or_default(),
+            "providers": carried.collect::<Vec<_>>(),
+        })
+    });
+    let problems = found.problems.iter();
+    let problems = problems.map(|problem| json!({"summary": problem.summary, "detail": problem.detail}));
+    json!({
+        "format_version": "1.0",
+        "whole": found.problems.is_empty(),
+        "executable": {
+            "path": found.path.to_string_lossy(),
+            "version": executable.map_or(VERSION, |executable| executable.version.as_str()),
+            "platform": executable.map_or_else(current_platform, |executable| executable.platform.to_string()),
+            "size": executable.map_or(0, |executable| executable.size),
+            "linking": linking(found.linking),
+        },
+        "built_in": {
+            "providers": providers.collect::<Vec<_>>(),
+            "provisioners": builtins.provisioners,
+            "backends": builtins.state_stores,
+        },
+        "pack": pack,
+        "problems": problems.collect::<Vec<_>>(),
+    })
+}
+
+fn current_platform() -> String {
+    addrs::platform::Platform::current().to_string()
+}
+
+fn show(session: &Session, found: &Found) {
+    let ui = &session.ui;
+    let builtins = &session.builtins;
+    if let Some(executable) = &found.executable {
+        ui.line(format!(
+            "Monoform v{} for {}, linking: {} ({})",
+            executable.version,
+            executable.platform,
+            linking(found.linking),
+            commands::pack::bytes(executable.size)
+        ));
+    }
+    ui.line(found.path.display().to_string());
+    let list = |title: &str, names: Vec<String>| {
+        ui.line(format!("\n{title}:"));
+        for line in wrap(&names.join(", "), 76) {
+            ui.line(format!("  {line}"));
+        }
+    };
+    let providers = builtins.providers.iter().map(|provider| match &provider.version {
+        Some(version) => format!("{} v{version}", provider.address.for_display()),
+        None => provider.address.for_display(),
+    });
+    list("Built-in providers", providers.collect());
+    list("Built-in provisioners", builtins.provisioners.clone());
+    list("Built-in backends", builtins.state_stores.clone());
+    if let Some((pack, verified)) = &found.pack {
+        let carried = pack.index().providers.iter().map(|provider| {
+            format!(
+                "{} v{} for {}",
+                provider.address.for_display(),
+                provider.version,
+                provider.platform
+            )
+        });
+        list("Packed providers", carried.collect());
+        let signed = match pack.signed_by() {
+            Some(key) => format!("signed with the key {}", key.fingerprint()),
+            None => "not signed".to_owned(),
+        };
+        if let Some(size) = verified {
+            ui.line(format!(
+                "\nWhat it carries is whole ({}), and {signed}.",
+                commands::pack::bytes(*size)
+            ));
+        }
+    }
+    for problem in &found.problems {
+        session.fail(problem.summary, problem.detail.clone());
+    }
+    if found.problems.is_empty() {
+        ui.line(format!("\n{} Nothing is damaged.", ui.style().good("Success!")));
+    }
+}

@@ -1,0 +1,368 @@
+//! What commands print with `-json`, against the JSON Schemas that `help json` shows.
+
+use std::collections::BTreeSet;
+
+use boon::{Compiler, SchemaIndex, Schemas};
+use serde_json::Value;
+use support::{Ran, Workspace};
+
+/// The tests, by name.
+pub const TESTS: &[(&str, fn())] = &[
+    ("documents::fit_their_schemas", fit),
+    ("documents::each_command_with_json_has_a_schema", complete),
+    ("documents::a_graph_has_actions", graph),
+    ("documents::a_schema_refuses_what_is_missing_and_unknown", strict),
+];
+
+/// The schemas, as the executable prints them.
+struct Documents {
+    schemas: Schemas,
+    compiler: Compiler,
+    used: BTreeSet<String>,
+}
+
+impl Documents {
+    fn new() -> Documents {
+        Documents {
+            schemas: Schemas::new(),
+            compiler: Compiler::new(),
+            used: BTreeSet::new(),
+        }
+    }
+
+    fn schema(&mut self, name: &str) -> SchemaIndex {
+        let place = format!("{name}.json");
+        if self.used.insert(name.to_owned()) {
+            let shown = Workspace::new().run(&["help", "json", name]).ok().json();
+            self.compiler.add_resource(&place, shown).expect("a schema");
+        }
+        let compiled = self.compiler.compile(&place, &mut self.schemas);
+        compiled.unwrap_or_else(|error| panic!("{name}: {error:#}"))
+    }
+
+    #[track_caller]
+    fn fits(&mut self, name: &str, document: &Value) {
+        let schema = self.schema(name);
+        if let Err(error) = self.schemas.validate(document, schema) {
+            panic!("{name}: {error:#}\n{document:#}");
+        }
+    }
+
+    /// A command succeeds, or not, and its document fits.
+    #[track_caller]
+    fn of(&mut self, name: &str, ran: &Ran) -> Value {
+        let document = ran.json();
+        self.fits(name, &document);
+        document
+    }
+
+    #[track_caller]
+    fn stream(&mut self, ran: &Ran) {
+        assert!(!ran.stdout.is_empty(), "{}", ran.all());
+        for line in ran.stdout.lines() {
+            let document = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+            self.fits("stream", &document);
+        }
+    }
+}
+
+const MAIN: &str = r#"
+terraform {
+  required_providers {
+    random = {
+      source  = "hashicorp/random"
+      version = ">= 3.0.0"
+    }
+  }
+}
+
+variable "name" {
+  default = "x"
+  validation {
+    condition     = var.name != ""
+    error_message = "empty"
+  }
+}
+
+resource "terraform_data" "each" {
+  for_each = toset(["x"])
+  input    = var.name
+  lifecycle {
+    precondition {
+      condition     = var.name != ""
+      error_message = "empty"
+    }
+  }
+}
+
+resource "random_password" "secret" {
+  length = 8
+}
+
+data "terraform_remote_state" "none" {
+  count   = 0
+  backend = "local"
+}
+
+module "below" {
+  source = "./below"
+  count  = 1
+  name   = terraform_data.each["x"].output
+}
+
+check "named" {
+  assert {
+    condition     = var.name != "z"
+    error_message = "z"
+  }
+}
+
+output "secret" {
+  value     = random_password.secret.result
+  sensitive = true
+}
+
+output "object" {
+  value       = { a = [1, true], b = null }
+  description = "an object"
+}
+"#;
+
+const BELOW: &str = r#"
+variable "name" {}
+
+resource "terraform_data" "inner" {
+  input            = var.name
+  triggers_replace = [var.name]
+  provisioner "local-exec" {
+    command = "echo made"
+  }
+}
+
+output "id" {
+  value = terraform_data.inner.id
+}
+"#;
+
+const TESTS_OF: &str = r#"
+run "one" {
+  assert {
+    condition     = terraform_data.each["x"].output == "x"
+    error_message = "not x"
+  }
+}
+
+run "fails" {
+  command = plan
+  assert {
+    condition     = var.name == "y"
+    error_message = "not y"
+  }
+}
+"#;
+
+fn workspace() -> Workspace {
+    Workspace::with(&[
+        ("main.tf", MAIN),
+        ("below/main.tf", BELOW),
+        ("one.tftest.hcl", TESTS_OF),
+        ("untidy.tf", "locals {\n a = 1\n}\n"),
+    ])
+}
+
+fn fit() {
+    let mut d = Documents::new();
+    let w = workspace();
+    d.stream(&w.run(&["init", "-json"]).ok());
+    d.of("validate", &w.run(&["validate", "-json"]).ok());
+    d.of("graph", &w.run(&["graph", "-json"]).ok());
+    d.of("show", &w.run(&["show", "-json"]).ok());
+    d.stream(&w.run(&["plan", "-json", "-out=p"]).ok());
+    d.of("show", &w.run(&["show", "-json", "p"]).ok());
+    d.of(
+        "explain",
+        &w.run(&["explain", "-json", "-plan=p", "terraform_data.each"]).ok(),
+    );
+    d.stream(&w.run(&["apply", "-json", "p"]).ok());
+    d.of("show", &w.run(&["show", "-json"]).ok());
+    d.of(
+        "explain",
+        &w.run(&["explain", "-json", "module.below[0].terraform_data.inner"])
+            .ok(),
+    );
+    d.of("output", &w.run(&["output", "-json"]).ok());
+    w.run(&["taint", "random_password.secret"]).ok();
+    d.of("state-list", &w.run(&["state", "list", "-json"]).ok());
+    d.of(
+        "state-show",
+        &w.run(&["state", "show", "-json", "random_password.secret"]).ok(),
+    );
+    let missing = w.run(&["state", "show", "-json", "random_password.secrets"]);
+    assert_eq!(d.of("state-show", &missing)["diagnostics"][0]["severity"], "error");
+    d.of("state-identities", &w.run(&["state", "identities", "-json"]).ok());
+    d.of("workspace-list", &w.run(&["workspace", "list", "-json"]).ok());
+    d.of("providers", &w.run(&["providers", "-json"]).ok());
+    d.of("providers-schema", &w.run(&["providers", "schema", "-json"]).ok());
+    d.of("version", &w.run(&["version", "-json"]).ok());
+    d.of("modules", &w.run(&["modules", "-json"]).ok());
+    d.of("metadata-functions", &w.run(&["metadata", "functions", "-json"]).ok());
+    d.of("doctor", &w.run(&["doctor", "-json"]));
+    d.of("self-check", &w.run(&["self-check", "-json"]).ok());
+    d.of("fmt", &w.run(&["fmt", "-json", "-check", "-diff"]));
+    d.stream(&w.run(&["refresh", "-json"]).ok());
+    d.stream(&w.run(&["test", "-json"]));
+    w.run(&["test", "-coverage", "-coverage-json=coverage.json"]);
+    d.fits(
+        "coverage",
+        &serde_json::from_str(&w.read("coverage.json")).expect("JSON"),
+    );
+    w.run(&["plan", "-out=replace", "-var=name=y"]).ok();
+    d.of("show", &w.run(&["show", "-json", "replace"]).ok());
+    d.of(
+        "explain",
+        &w.run(&[
+            "explain",
+            "-json",
+            "-plan=replace",
+            "module.below[0].terraform_data.inner",
+        ])
+        .ok(),
+    );
+    d.of("graph", &w.run(&["graph", "-json", "-plan=replace"]).ok());
+    d.of(
+        "graph",
+        &w.run(&["graph", "-json", "-type=apply", "-plan=replace"]).ok(),
+    );
+    d.of("graph", &w.run(&["graph", "-json", "-type=plan"]).ok());
+    d.stream(&w.run(&["destroy", "-json", "-auto-approve"]).ok());
+    // Mistakes, with the lines that they are in.
+    w.write("untidy.tf", "locals {\n  a = upper(\n}\n");
+    d.of("fmt", &w.run(&["fmt", "-json"]));
+    d.of("validate", &w.run(&["validate", "-json"]));
+    w.write("untidy.tf", "locals {\n  a = max(var.name, [])\n}\n");
+    d.stream(&w.run(&["plan", "-json"]));
+    d.of("validate", &w.run(&["validate", "-json", "-nothing"]));
+    let pack = w
+        .run_program(support::lean(), &["pack", "-out=packed", "-config=below"])
+        .ok();
+    assert!(w.exists("packed"), "{}", pack.all());
+    d.of("pack-list", &w.run(&["pack", "-list", "-json", "packed"]).ok());
+    d.of(
+        "self-check",
+        &w.run_program(w.dir().join("packed"), &["self-check", "-json"]).ok(),
+    );
+    let all: BTreeSet<String> = named(&w).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(d.used, all, "a document that no command was seen to print");
+}
+
+/// The documents that `help json` lists, with the commands that print them.
+fn named(w: &Workspace) -> Vec<(String, String)> {
+    let page = w.run(&["help", "json"]).ok().stdout;
+    let mut out: Vec<(String, String)> = Vec::new();
+    for line in page.lines().filter_map(|line| line.strip_prefix("  ")) {
+        match (line.trim().split_once("  "), out.last_mut()) {
+            (Some((name, command)), _) if !line.starts_with(' ') => {
+                out.push((name.to_owned(), command.trim().to_owned()));
+            }
+            (_, Some((_, commands))) => commands.push_str(&format!(" {}", line.trim())),
+            _ => {}
+        }
+    }
+    assert!(out.len() > 15, "{page}");
+    out
+}
+
+/// Each command that has the flag is named by a document.
+fn complete() {
+    let w = Workspace::new();
+    let commands: Vec<String> = named(&w)
+        .into_iter()
+        .flat_map(|(_, commands)| commands.split(", ").map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    for path in crate::flags::commands(&w) {
+        let words: Vec<&str> = path.iter().map(String::as_str).collect();
+        let page = w.run(&[&words[..], &["-help"]].concat()).ok().stdout;
+        let has = crate::flags::flags(&page).iter().any(|(name, _)| name == "json");
+        let prefix = format!("{} ", path.join(" "));
+        let is_named = commands
+            .iter()
+            .any(|command| command.starts_with(&prefix) && command.ends_with(" -json"));
+        assert_eq!(has, is_named, "{path:?}\n{commands:#?}");
+    }
+    w.run(&["help", "json", "stat-list"])
+        .fails_with(&["No such document", "Did you mean \"state-list\"?"]);
+}
+
+fn graph() {
+    let w = workspace();
+    w.run(&["init"]).ok();
+    let drawn = w.run(&["graph", "-json"]).ok().json();
+    assert_eq!(drawn["kind"], "resources");
+    let node = |drawn: &Value, id: &str| {
+        let nodes = drawn["nodes"].as_array().expect("nodes").clone();
+        nodes.into_iter().find(|node| node["id"] == id)
+    };
+    let inner = node(&drawn, "module.below.terraform_data.inner").expect("the node");
+    assert_eq!(
+        inner,
+        serde_json::json!({
+            "id": "module.below.terraform_data.inner",
+            "address": "module.below.terraform_data.inner",
+            "module_address": "module.below",
+            "mode": "managed",
+            "type": "terraform_data",
+            "name": "inner",
+        })
+    );
+    let edge = serde_json::json!({"from": "module.below.terraform_data.inner", "to": "terraform_data.each"});
+    assert!(drawn["edges"].as_array().expect("edges").contains(&edge), "{drawn:#}");
+    w.run(&["plan", "-out=p"]).ok();
+    let planned = w.run(&["graph", "-json", "-plan=p"]).ok().json();
+    assert_eq!(
+        node(&planned, "terraform_data.each").expect("the node")["changes"],
+        serde_json::json!([{"address": "terraform_data.each[\"x\"]", "actions": ["create"]}])
+    );
+    let operation = w.run(&["graph", "-json", "-type=plan"]).ok().json();
+    assert_eq!(operation["kind"], "operation");
+    let ids: BTreeSet<String> = operation["nodes"]
+        .as_array()
+        .expect("nodes")
+        .iter()
+        .map(|node| node["id"].to_string())
+        .collect();
+    assert_eq!(
+        ids.len(),
+        operation["nodes"].as_array().expect("nodes").len(),
+        "{operation:#}"
+    );
+    for edge in operation["edges"].as_array().expect("edges") {
+        for end in ["from", "to"] {
+            assert!(ids.contains(&edge[end].to_string()), "{edge}");
+        }
+    }
+    w.write("cycle.tf", "locals {\n  c = local.d\n  d = local.c\n}\n");
+    w.run(&["graph", "-json"]).fails_with(&["Cycle: local.c, local.d"]);
+    let cycles = w.run(&["graph", "-json", "-type=plan", "-draw-cycles"]).ok().json();
+    assert!(cycles["edges"].to_string().contains("\"in_cycle\":true"), "{cycles:#}");
+    w.run(&["graph", "-json", "-format=mermaid"])
+        .fails_with(&["leave out -format"]);
+}
+
+fn strict() {
+    let mut d = Documents::new();
+    let schema = d.schema("workspace-list");
+    let document = |extra: &str| -> Value {
+        let text = format!("{{\"format_version\": \"1.0\", \"workspaces\": [{extra}], \"diagnostics\": []}}");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    for (workspace, fits) in [
+        ("{\"name\": \"x\"}", true),
+        ("{}", false),
+        ("{\"name\": 1}", false),
+        ("{\"name\": \"x\", \"unknown\": 1}", false),
+    ] {
+        let document = document(workspace);
+        let result = d.schemas.validate(&document, schema);
+        assert_eq!(result.is_ok(), fits, "{workspace}");
+    }
+}

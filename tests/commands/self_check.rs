@@ -1,0 +1,111 @@
+//! `self-check` of an executable without a pack, and the manual page. Packs are in `tests/install`.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use support::{Workspace, lean, monoform, needs};
+
+/// The tests, by name.
+pub const TESTS: &[(&str, fn())] = &[
+    ("self_check::says_what_the_executable_is", whole),
+    ("self_check::finds_a_copy_that_was_cut_off", cut_off),
+    ("manual::is_shown_by_man", manual),
+];
+
+fn whole() {
+    let w = Workspace::new();
+    let text = w.run(&["self-check", "-no-color"]).ok();
+    text.shows(&[
+        "Built-in providers:\n",
+        "hashicorp/random v",
+        "Built-in backends:\n",
+        "Success! Nothing is damaged.",
+    ]);
+    let found = w.run(&["self-check", "-json"]).ok().json();
+    assert_eq!(
+        (&found["whole"], &found["pack"]),
+        (&true.into(), &serde_json::Value::Null)
+    );
+    let version = w.run(&["version", "-json"]).ok().json();
+    assert_eq!(found["executable"]["platform"], version["platform"]);
+    assert_eq!(found["executable"]["version"], version["monoform_version"]);
+    // What the tools of the system say of this build.
+    if let Some(readelf) = needs("readelf", "self_check::whole") {
+        let segments = w.run_program(readelf, &["-lW", monoform()]).ok().stdout;
+        let expected = if segments.contains("INTERP") {
+            "dynamic"
+        } else {
+            "static"
+        };
+        assert_eq!(found["executable"]["linking"], expected);
+    }
+    w.write("key.pem", "no key");
+    w.run(&["self-check", "-trust=key.pem"])
+        .fails_with(&["The key cannot be read", "There is no signature"]);
+    w.run(&["self-check", "x"])
+        .fails_with(&["Too many command line arguments"]);
+}
+
+fn cut_off() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let w = Workspace::new();
+    let mut bytes = std::fs::read(lean()).expect("the executable");
+    // The table of sections, which is not loaded, is last in the file.
+    bytes.truncate(bytes.len() - 64);
+    let copy = w.dir().join("monoform");
+    std::fs::write(&copy, bytes).expect("a copy");
+    std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let found = w.run_program(&copy, &["self-check", "-json"]);
+    assert_eq!(found.status, 1, "{}", found.all());
+    let found = found.json();
+    assert_eq!(found["whole"], false);
+    assert!(
+        found["problems"].to_string().contains("was not copied as a whole"),
+        "{found:#}"
+    );
+}
+
+/// The page has no mistakes that the formatter warns of, and shows commands and flags as they are written.
+fn manual() {
+    let w = Workspace::new();
+    let page = w.run(&["help", "man"]).ok().stdout;
+    let Some(groff) = needs("groff", "manual::is_shown_by_man") else {
+        return;
+    };
+    let mut shown = w
+        .command(groff)
+        .args(["-man", "-Tutf8", "-ww", "-P-c", "-rLL=100n"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("groff starts");
+    let mut input = shown.stdin.take().expect("its input");
+    let writer = std::thread::spawn(move || input.write_all(page.as_bytes()));
+    let ran = support::ran(shown.wait_with_output().expect("its output")).ok();
+    writer.join().expect("the writer").expect("written");
+    assert!(ran.stderr.is_empty(), "{}", ran.all());
+    let plain: String = {
+        // Bold letters are printed over themselves.
+        let mut out: Vec<char> = Vec::new();
+        let mut letters = ran.stdout.chars();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\u{8}' => {
+                    out.pop();
+                    out.extend(letters.next());
+                }
+                letter => out.push(letter),
+            }
+        }
+        out.into_iter().collect()
+    };
+    for text in [
+        "monoform - infrastructure as code",
+        "state mv",
+        "-var='NAME=VALUE'",
+        "monoform plan -out=tfplan",
+    ] {
+        assert!(plain.contains(text), "{text:?} is not in\n{plain}");
+    }
+}
