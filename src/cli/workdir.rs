@@ -128,7 +128,7 @@ fn load_by(session: &Session, dir: &str, load: Load) -> (Loaded, Diagnostics) {
     if loaded.missing.is_empty() || dir != "." || problems.has_errors() {
         return (loaded, problems);
     }
-    let Some(installed) = carried_modules::install(session) else {
+    let Some(installed) = carried_modules::install(session, &[]) else {
         return (
             loaded,
             problems.into_iter().chain(carried_modules::unusable(session)).collect(),

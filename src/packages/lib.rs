@@ -9,7 +9,7 @@
 //!   [`packed`]: what our own executable carries. [`install`] and [`lock_file`]: what `init` writes.
 //! - [`sources`]: package sources: a provider's registry (`registry`), a [`network_mirror`], archives on this machine. `fetch`
 //!   gets, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), by way of the plugin cache.
-//!   [`cross_platform`]: packages for other platforms. [`gather`]: unpacked packages for a pack.
+//!   [`serve`]: a server of packages. [`cross_platform`]: packages for other platforms. [`gather`]: unpacked packages for a pack.
 //!
 //! Where to begin: [`catalog`], then [`selection`].
 
@@ -34,6 +34,7 @@ pub mod packed;
 mod place;
 mod registry;
 pub mod selection;
+pub mod serve;
 mod settings;
 pub mod signature;
 pub mod sources;

@@ -31,6 +31,7 @@ pub mod kubernetes;
 pub mod registry;
 pub mod scenario;
 pub mod server;
+pub mod serving;
 pub mod terminal;
 
 use std::ffi::OsStr;

@@ -133,6 +133,7 @@ const COMMANDS: &[&Command] = &[
     &providers::LOCK,
     &providers::MIRROR,
     &providers::SCHEMA,
+    &providers::SERVE,
     &query::COMMAND,
     &refresh::COMMAND,
     &show::COMMAND,
