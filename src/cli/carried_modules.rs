@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use config::TestFile;
 use config::files::join;
 use config::manifest::Manifest;
 use modules::{Install, Mirror};
@@ -40,11 +42,11 @@ pub struct Installed {
 }
 
 /// Installs the modules that are missing from our own executable, and from nowhere else: in the data directory, or in a directory of
-/// the user where that cannot be written. `None` if our executable carries no modules.
+/// the user where that cannot be written; those that runs of these test files name, too. `None` if our executable carries no modules.
 #[must_use]
-pub fn install(session: &Session) -> Option<Installed> {
+pub fn install(session: &Session, tests: &[Arc<TestFile>]) -> Option<Installed> {
     let mirror = of(session)?;
-    let installed = data_dir(session).and_then(|data_dir| in_dir(session, mirror, &data_dir));
+    let installed = data_dir(session).and_then(|data_dir| in_dir(session, mirror, &data_dir, tests));
     Some(installed.unwrap_or_else(|problems| Installed {
         manifest: Manifest::default(),
         problems,
@@ -52,7 +54,12 @@ pub fn install(session: &Session) -> Option<Installed> {
     }))
 }
 
-fn in_dir(session: &Session, mirror: Mirror, data_dir: &str) -> Result<Installed, Diagnostics> {
+fn in_dir(
+    session: &Session,
+    mirror: Mirror,
+    data_dir: &str,
+    tests: &[Arc<TestFile>],
+) -> Result<Installed, Diagnostics> {
     // Of several commands at the same time, one installs, and the others find it installed. Where directories cannot be locked, each
     // replaces what the other has installed by the same.
     let lock = File::open(join(data_dir, "modules"));
@@ -65,7 +72,9 @@ fn in_dir(session: &Session, mirror: Mirror, data_dir: &str) -> Result<Installed
         load: workdir::load_options(session, &nothing, &environment),
         mirror: Some(mirror),
         carried: None,
-        tests: &[],
+        tests,
+        // Which test files there are is known to few commands.
+        forget: false,
     };
     let mut installed = |event| tracing::info!(?event, "a module that this executable carries");
     let outcome = session.runtime()?.block_on(install.run(".", &mut installed));

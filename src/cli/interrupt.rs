@@ -127,6 +127,29 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last
     });
 }
 
+/// Is done when an interrupt has come, for a command that runs until then. The handlers are installed at once.
+pub fn received() -> impl Future<Output = ()> {
+    crate::prompt::listened();
+    let signals =
+        signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+    let mut hangup = if hangup_is_ignored() {
+        None
+    } else {
+        signal(SignalKind::hangup()).ok()
+    };
+    async move {
+        let Ok((mut interrupt, mut terminate)) = signals else {
+            tracing::warn!("signals cannot be listened for");
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            () = next(&mut hangup) => {}
+        }
+    }
+}
+
 async fn next(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),

@@ -19,6 +19,7 @@ use versions::Constraints;
 
 use crate::TERRAFORM_VERSION;
 use crate::args::flags::Flags;
+use crate::carried_modules;
 use crate::plugin_source::requirements;
 use crate::session::Session;
 
@@ -79,13 +80,22 @@ pub struct Tested {
 
 /// Loads the modules of test files. `remote` is set if those of registries must be there.
 pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile>>, remote: bool) -> Tested {
-    let manifest = Manifest::read(&Disk, session.env.data_dir()).unwrap_or_default();
+    let mut manifest = Manifest::read(&Disk, session.env.data_dir()).unwrap_or_default();
+    let (mut sources, mut problems) = (SourceMap::default(), Diagnostics::new());
+    if remote
+        && lacks_any(&manifest, &tests)
+        && let Some(installed) = carried_modules::install(session, &tests)
+    {
+        manifest = installed.manifest;
+        sources.extend(installed.sources);
+        problems.extend(installed.problems);
+    }
     let mut modules = Modules {
         session,
         manifest: &manifest,
         known: HashMap::new(),
-        sources: SourceMap::default(),
-        problems: Diagnostics::new(),
+        sources,
+        problems,
         remote,
     };
     let mut files = Vec::new();
@@ -106,6 +116,18 @@ pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile
         sources: modules.sources,
         problems: modules.problems,
     }
+}
+
+/// Whether a run names a module from elsewhere that is not installed.
+fn lacks_any(manifest: &Manifest, tests: &[Arc<TestFile>]) -> bool {
+    let lacks = |file: &TestFile, run: &TestRun| {
+        let module = run.module.as_ref().filter(|module| !module.address.source.is_local());
+        module.is_some_and(|module| {
+            let entry = manifest.modules.get(&Manifest::key(&file.module_path(run)));
+            entry.is_none_or(|entry| entry.source != module.address.source.to_string())
+        })
+    };
+    tests.iter().any(|file| file.runs.iter().any(|run| lacks(file, run)))
 }
 
 /// The modules of runs, each loaded once.

@@ -134,7 +134,7 @@ fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> 
     if loaded.missing.is_empty() || dir != "." || problems.has_errors() {
         return (loaded, problems);
     }
-    let Some(installed) = carried_modules::install(session) else {
+    let Some(installed) = carried_modules::install(session, &[]) else {
         return (
             loaded,
             problems.into_iter().chain(carried_modules::unusable(session)).collect(),

@@ -49,6 +49,8 @@ pub struct Install<'i> {
     pub carried: Option<Mirror>,
     /// The test files, whose runs may name modules of their own.
     pub tests: &'i [Arc<TestFile>],
+    /// Whether the manifest forgets modules that neither the configuration nor these test files call.
+    pub forget: bool,
 }
 
 /// What happens, in the order of the calls.
@@ -146,8 +148,13 @@ impl Install<'_> {
         let whole = loaded.missing.is_empty() && !problems.has_errors() && !loaded.diagnostics.has_errors();
         let last = if whole {
             let mut last = loaded.config.manifest();
-            last.modules
-                .extend(manifest.modules.into_iter().filter(|(key, _)| seen.contains(key)));
+            for (key, entry) in manifest.modules {
+                if seen.contains(&key) {
+                    last.modules.insert(key, entry);
+                } else if !self.forget {
+                    last.modules.entry(key).or_insert(entry);
+                }
+            }
             last
         } else {
             manifest

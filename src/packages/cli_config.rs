@@ -210,10 +210,12 @@ impl CliConfig {
             let main = home.as_ref().map(|home| home.join(".terraformrc"));
             let mut files: Vec<PathBuf> = main.into_iter().filter(|path| path.exists()).collect();
             files.extend(home.iter().flat_map(|home| extra_files(&home.join(".terraform.d"))));
-            match carried.pack().filter(|_| files.is_empty()) {
-                Some(pack) => loader.pack(pack),
-                None => files.iter().for_each(|path| loader.file(path)),
+            // What `login` has written is no configuration of the machine.
+            let tokens_only = files.iter().all(|path| path.ends_with("credentials.tfrc.json"));
+            if let Some(pack) = carried.pack().filter(|_| tokens_only) {
+                loader.pack(pack);
             }
+            files.iter().for_each(|path| loader.file(path));
         }
         if let Some(dir) = environment.get("TF_PLUGIN_CACHE_DIR") {
             loader.config.plugin_cache_dir = Some(dir.into());

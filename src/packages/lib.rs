@@ -10,7 +10,7 @@
 //! - [`sources`]: package sources: a provider's registry (`registry`), a [`network_mirror`], an
 //!   `oci_mirror`, archives on this machine. `fetch`
 //!   gets, verifies and unpacks one package ([`download`], [`signature`], the crate `archive`), by way of the plugin cache.
-//!   [`cross_platform`]: packages for other platforms. [`gather`]: unpacked packages for a pack.
+//!   [`serve`]: a server of packages. [`cross_platform`]: packages for other platforms. [`gather`]: unpacked packages for a pack.
 //!
 //! Where to begin: [`catalog`], then [`selection`].
 
@@ -37,6 +37,7 @@ mod place;
 mod registry;
 pub mod repository_template;
 pub mod selection;
+pub mod serve;
 mod settings;
 pub mod signature;
 pub mod sources;

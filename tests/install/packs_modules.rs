@@ -115,9 +115,38 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
     b.run("site", &["plan"]).ok().shows(&[SAID]);
     b.run("site", &["plan"]).ok().shows(&[SAID]);
     assert!(b.0.exists("../home/.cache/monoform/packed/modules"));
+    b.run("site", &["plan", "-out=saved"]).ok();
+    b.run("site", &["apply", "saved"]).ok().shows(&[SAID]);
     let b = Site(b.0.env("MONOFORM_UNPACK_DIR", "none"));
     b.run("site", &["plan"])
         .fails_with(&["Cannot install modules", "/proc/none", "MONOFORM_UNPACK_DIR"]);
+}
+
+#[test]
+fn modules_that_tests_name_are_carried() {
+    let server = registry();
+    let run = format!(
+        "run \"a\" {{\n  module {{\n    source  = \"{}/acme/net/aws\"\n    version = \"~> 1.0\"\n  }}\n  assert {{\n    condition     = \
+         output.said == \"net 1.2.0 nested\"\n    error_message = \"it says ${{output.said}}\"\n  }}\n}}\n",
+        server.host()
+    );
+    let files = [("main.tf", "# nothing\n"), ("tests/a.tftest.hcl", run.as_str())];
+    let a = crate::workspace(&server, "# nothing\n");
+    a.write("tests/a.tftest.hcl", &run);
+    a.run_program(support::lean(), &["pack", "-no-color", "-modules", "-out=site"])
+        .ok()
+        .shows(&["carries 2 packages"]);
+    let b = Workspace::with(&files);
+    let site = a.dir().join("site");
+    b.run_program(&site, &["test", "-no-color"]).ok().shows(&["1 passed"]);
+    b.run_program(&site, &["test", "-no-color"]).ok().shows(&["1 passed"]);
+    // What another command installs for a call that is new leaves them as they are.
+    let call = format!("module \"plain\" {{\n  source = \"{}\"\n}}\n", server.url("/plain.zip"));
+    b.write("main.tf", &call);
+    b.run_program(&site, &["plan", "-no-color"])
+        .fails_with(&["This executable carries other modules"]);
+    b.write("main.tf", "# nothing\n");
+    b.run_program(&site, &["test", "-no-color"]).ok().shows(&["1 passed"]);
 }
 
 #[test]

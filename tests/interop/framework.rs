@@ -20,6 +20,11 @@ provider "shelf" {
 }
 "#;
 
+/// A configuration with a book.
+pub fn configuration() -> String {
+    format!("{HEAD}{}", dune("en", 412, "{ title = \"Dune\" }"))
+}
+
 fn workspace() -> Workspace {
     let provider = shelf();
     let w = Workspace::with(&[("main.tf", HEAD)]);

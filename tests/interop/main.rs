@@ -6,7 +6,7 @@
 //! certificates. [`drivers`]: a program on HashiCorp's module for driving Terraform. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`kinds`]:
 //! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
 //! configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other left off.
-//! [`modules`]: modules installed by both. [`named`]: records in zones of BIND. [`our_plugins`]: our plugins, called by
+//! [`modules`]: modules installed by both. [`served`]: a provider from our server. [`named`]: records in zones of BIND. [`our_plugins`]: our plugins, called by
 //! Terraform and by hand. [`racks`]: what version 2 of the plugin SDK has beyond a plain resource. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step. [`running`]: how providers run and end.
 
 #![allow(
@@ -32,6 +32,7 @@ mod racks;
 mod recorded;
 mod running;
 mod sdkv2;
+mod served;
 mod side_by_side;
 mod store_programs;
 mod stores;
@@ -288,6 +289,11 @@ fn main() {
             "machines::write_only_values_are_nowhere",
             &["go", "terraform"],
             machines::write_only_values_are_nowhere,
+        ),
+        (
+            "served::terraform_and_monoform_run_a_served_provider",
+            &["go", "terraform"],
+            served::terraform_and_monoform_run_a_served_provider,
         ),
         ("stores::the_life_of_a_state", &["go"], stores::the_life_of_a_state),
         ("stores::locks_of_others", &["go"], stores::locks_of_others),

@@ -33,6 +33,7 @@ pub mod oci;
 pub mod registry;
 pub mod scenario;
 pub mod server;
+pub mod serving;
 pub mod terminal;
 
 use std::ffi::OsStr;

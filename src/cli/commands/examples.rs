@@ -239,13 +239,23 @@ const EXAMPLES: Examples = &[
         "pack",
         &[
             ("-out=site", "Carry the providers that this configuration needs"),
+            (
+                "-out=site -modules -include-config",
+                "Carry its modules, and the configuration itself, too",
+            ),
             ("-out=site -provider=hashicorp/aws@~>5.0", "Carry a provider by name"),
             ("-verify -trust=public.pem site", "Check every byte and the signature"),
         ],
     ),
     (
         "unpack",
-        &[("-from=site ./mirror", "Make a filesystem mirror of what a pack carries")],
+        &[
+            ("-from=site ./mirror", "Make a filesystem mirror of what a pack carries"),
+            (
+                "-from=site -config=prod ./prod",
+                "Write the configuration prod that a pack carries into a directory",
+            ),
+        ],
     ),
     (
         "modules mirror",
@@ -282,6 +292,13 @@ const EXAMPLES: Examples = &[
         &[(
             "-platform=linux_amd64 ./mirror",
             "Copy the packages that the configuration needs into a directory, for a site without network.",
+        )],
+    ),
+    (
+        "providers serve",
+        &[(
+            "-listen=0.0.0.0:8443 -tls-cert=cert.pem -tls-key=key.pem ./mirror",
+            "Serve the packages of a mirror to other machines.",
         )],
     ),
     (

@@ -110,6 +110,7 @@ pub fn install(
         mirror,
         carried,
         tests,
+        forget: true,
     };
     let runtime = session.runtime().map_err(|problems| {
         session.show(&problems, &SourceMap::default());

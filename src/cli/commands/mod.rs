@@ -135,6 +135,7 @@ const COMMANDS: &[&Command] = &[
     &providers::LOCK,
     &providers::MIRROR,
     &providers::SCHEMA,
+    &providers::SERVE,
     &query::COMMAND,
     &refresh::COMMAND,
     &self_check::COMMAND,

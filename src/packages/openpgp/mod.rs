@@ -14,6 +14,7 @@ mod error;
 mod key;
 mod packet;
 mod signature;
+mod signer;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use key::PublicKey;
 use packet::{Reader, dearmored};
 pub use signature::Signature;
 use signature::kind;
+pub(crate) use signer::SigningKey;
 
 const SIGNATURE: u8 = 2;
 const PUBLIC_KEY: u8 = 6;

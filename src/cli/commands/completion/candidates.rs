@@ -145,7 +145,7 @@ fn of_positional(path: &str, before: &[&str], last: &str, live: &dyn Live) -> Ve
         }
         "fmt" => paths(last, false, live),
         "apply" | "show" | "state push" if first => paths(last, false, live),
-        "pack" if first => paths(last, false, live),
+        "pack" | "providers serve" if first => paths(last, false, live),
         "providers mirror" | "modules mirror" | "unpack" if first => paths(last, true, live),
         _ => Vec::new(),
     }

@@ -11,7 +11,6 @@ use syntax::{Diagnostics, SourceMap};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
-use crate::carried_modules;
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::tested;
@@ -127,8 +126,10 @@ pub(in crate::commands) fn fetch(
         upgrade: false,
         load: workdir::load_options(session, &nothing, &environment),
         mirror: None,
-        carried: carried_modules::of(session),
+        // What this executable carries may be older than what there is.
+        carried: None,
         tests,
+        forget: true,
     };
     let mut tell = |event| match event {
         Event::Downloading {

@@ -179,7 +179,7 @@ fn gathered(
     let nothing_named =
         arguments.providers.is_empty() && arguments.named_modules.is_empty() && arguments.from.is_empty();
     let dirs: &[String] = match &arguments.configs[..] {
-        [] if nothing_named => &here,
+        [] if nothing_named || arguments.modules || arguments.include_config => &here,
         dirs => dirs,
     };
     for dir in dirs {

@@ -66,8 +66,8 @@ impl FromFlags for Arguments {
             configs: flags.values(
                 "config",
                 "DIR",
-                "Carry the providers that the configuration in this directory needs; the working directory if neither this nor \
-                 -provider nor -module nor -from is given. May occur many times.",
+                "Carry the providers that the configuration in this directory needs; the working directory if it is not given, unless \
+                 only -provider, -module or -from say what is carried. May occur many times.",
             ),
             modules: flags.switch(
                 "modules",

@@ -5,6 +5,7 @@ mod json;
 mod lock;
 mod mirror;
 mod schema;
+mod serve;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use crate::workdir::{self, Project};
 pub use lock::COMMAND as LOCK;
 pub use mirror::COMMAND as MIRROR;
 pub use schema::COMMAND as SCHEMA;
+pub use serve::COMMAND as SERVE;
 
 pub const COMMAND: Command = Command {
     path: "providers",

@@ -1,0 +1,164 @@
+//! `providers serve`: a mirror directory or a pack, as a network mirror and a registry of providers.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use pack::Pack;
+use packages::serve::{Access, Contents, Server, Shelf, server_config};
+use syntax::SourceMap;
+use tokio::net::TcpListener;
+
+use crate::args::UsageError;
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::commands::Command;
+use crate::session::{Session, Status};
+use crate::{interrupt, process};
+
+const SUMMARY: &str = "Cannot serve providers";
+
+pub const COMMAND: Command = Command {
+    path: "providers serve",
+    about: "Serve provider packages to other machines",
+    positional: "[DIR|PACK]",
+    details: "Serves the provider packages in a directory that \"providers mirror\" or \"unpack\" has filled, or in a pack, over HTTPS: as a \
+      network mirror, and as a registry. It answers only requests that read. Without an argument it serves what this executable \
+      carries. Requests are logged at stderr. It ends when it is interrupted.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+    listen: String,
+    certificate: Option<String>,
+    key: Option<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        Arguments {
+            positional: flags.positional(),
+            listen: flags.value_or(
+                "listen",
+                "ADDRESS:PORT",
+                "127.0.0.1:8443",
+                "Where to listen. The port 0 means any that is free; 0.0.0.0 and [::] mean all addresses of the machine.",
+            ),
+            certificate: flags.value(
+                "tls-cert",
+                "FILE",
+                "The certificate of the server, and those that lead to the authority (PEM).",
+            ),
+            key: flags.value("tls-key", "FILE", "The private key of the certificate (PEM)."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    let source = match arguments.positional.as_slice() {
+        [] => session.builtins.executable.clone(),
+        [source] => source.into(),
+        _ => {
+            return Err(UsageError::new(
+                "Too many command line arguments",
+                "Name the directory or the pack that is served. It is the only argument.",
+            ));
+        }
+    };
+    let Ok(address) = arguments.listen.parse::<SocketAddr>() else {
+        return Err(UsageError::flag(format!(
+            "invalid value \"{}\" for flag -listen: it must be an IP address and a port, like 127.0.0.1:8443 or [::]:8443",
+            arguments.listen
+        )));
+    };
+    let tls = match (&arguments.certificate, &arguments.key) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => match server_config(Path::new(certificate), Path::new(key)) {
+            Ok(config) => Some(config),
+            Err(error) => return Ok(session.fail(SUMMARY, format!("That failed: {error}."))),
+        },
+        _ => return Err(UsageError::flag("-tls-cert and -tls-key need each other")),
+    };
+    let contents = match source.is_dir() {
+        true => Contents::Mirror(source.clone()),
+        false => match Pack::open(&source) {
+            Ok(pack) => Contents::Pack(Arc::new(pack)),
+            Err(error) => return Ok(session.fail(SUMMARY, format!("That failed: {error}."))),
+        },
+    };
+    let count = contents.providers().len();
+    let shelf = match Shelf::new(contents) {
+        Ok(shelf) => Arc::new(shelf),
+        Err(error) => {
+            let reason = files::io_reason(&error);
+            return Ok(session.fail(
+                SUMMARY,
+                format!("A temporary directory or a key cannot be made: {reason}."),
+            ));
+        }
+    };
+    let runtime = match session.runtime() {
+        Ok(runtime) => runtime,
+        Err(problems) => {
+            session.show(&problems, &SourceMap::default());
+            return Ok(1);
+        }
+    };
+    let ui = session.ui.clone();
+    let server = Server {
+        shelf,
+        tls,
+        log: Arc::new(move |access| ui.err(logged(access))),
+    };
+    Ok(runtime.block_on(serve(session, server, address, &source, count)))
+}
+
+async fn serve(session: &Session, server: Server, address: SocketAddr, source: &Path, count: usize) -> Status {
+    let bound = match TcpListener::bind(address).await {
+        Ok(listener) => listener.local_addr().map(|address| (listener, address)),
+        Err(error) => Err(error),
+    };
+    let (listener, address) = match bound {
+        Ok(bound) => bound,
+        Err(error) => {
+            let reason = files::io_reason(&error);
+            return session.fail(SUMMARY, format!("The server cannot listen at {address}: {reason}."));
+        }
+    };
+    // The handlers are installed before anything says that the server is there.
+    let interrupted = interrupt::received();
+    let secured = server.tls.is_some();
+    let scheme = if secured { "https" } else { "http" };
+    session.ui.line(format!(
+        "Serving {count} {} from {} at {scheme}://{address}/.\n\nThe CLI configuration of a machine that installs from here:\n\n  \
+         provider_installation {{\n    network_mirror {{\n      url = \"https://{address}/providers/\"\n    }}\n  }}\n",
+        if count == 1 { "provider" } else { "providers" },
+        source.display()
+    ));
+    if !secured {
+        session.ui.line(
+            "Clients accept only HTTPS: name a certificate by -tls-cert and -tls-key, or have a server that has one before this one.\n",
+        );
+    }
+    session.ui.flush();
+    server.run(listener, interrupted).await;
+    session.ui.line("The server has ended.");
+    0
+}
+
+/// A line of the access log.
+fn logged(access: &Access) -> String {
+    let Access {
+        peer,
+        method,
+        path,
+        status,
+        bytes,
+        error,
+    } = access;
+    let time = process::now();
+    let error = error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+    format!("{time:.0} {peer} {method} {path} {status} {bytes}{error}\n")
+}

@@ -1,0 +1,165 @@
+//! Which path means what, and the documents that are answered.
+//!
+//! ```text
+//! /.well-known/terraform.json                                          where the registry is
+//! /providers/HOST/NAMESPACE/TYPE/index.json                            versions, for a network mirror
+//! /providers/HOST/NAMESPACE/TYPE/VERSION.json                          archives of a version
+//! /providers/HOST/NAMESPACE/TYPE/terraform-provider-…_OS_ARCH.zip      an archive
+//! /providers/HOST/NAMESPACE/TYPE/….zip.SHA256SUMS, ….SHA256SUMS.sig    its checksum and the signature of that, for a registry
+//! /v1/providers/NAMESPACE/TYPE/versions                                versions, in the registry that this server is
+//! /v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH                a package
+//! /registry/HOST/v1/providers/…                                        the same in place of another registry
+//! ```
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use addrs::Provider;
+use addrs::platform::Platform;
+use serde_json::{Value as Json, json};
+use versions::Version;
+
+use super::contents::{Place, Shelf};
+
+/// The plugin protocols that a registry must name. Which of them a provider speaks is found out when it is started.
+const PROTOCOLS: [&str; 2] = ["5.0", "6.0"];
+
+/// An answer.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// A document.
+    Json(Json),
+    /// Text or bytes of this media type.
+    Bytes(&'static str, Vec<u8>),
+    /// An archive, and how many bytes it has.
+    File(PathBuf, u64),
+    /// There is no such thing.
+    NotFound,
+}
+
+/// Answers a request for a path. `host` is the name, and perhaps the port, that the client calls this server by.
+pub(super) async fn answer(shelf: &Arc<Shelf>, host: &str, path: &str) -> io::Result<Answer> {
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    match parts.as_slice() {
+        [".well-known", "terraform.json"] => Ok(Answer::Json(json!({"providers.v1": "/v1/providers/"}))),
+        ["providers", host, namespace, ty, file] => match provider(host, namespace, ty) {
+            Some(provider) => mirrored(shelf, &provider, file).await,
+            None => Ok(Answer::NotFound),
+        },
+        ["v1", "providers", namespace, ty, rest @ ..]
+        | ["registry", _, "v1", "providers", namespace, ty, rest @ ..] => {
+            let host = match parts.as_slice() {
+                ["registry", other, ..] => other,
+                _ => host,
+            };
+            match provider(host, namespace, ty) {
+                Some(provider) => registered(shelf, &provider, rest).await,
+                None => Ok(Answer::NotFound),
+            }
+        }
+        _ => Ok(Answer::NotFound),
+    }
+}
+
+fn provider(host: &str, namespace: &str, ty: &str) -> Option<Provider> {
+    Provider::parse(&format!("{host}/{namespace}/{ty}")).ok()
+}
+
+/// The packages of a provider, looked up without blocking.
+async fn packages(shelf: &Arc<Shelf>, provider: &Provider) -> io::Result<BTreeMap<Version, BTreeMap<Platform, Place>>> {
+    let (shelf, provider) = (shelf.clone(), provider.clone());
+    let found = tokio::task::spawn_blocking(move || shelf.packages(&provider)).await;
+    found.map_err(io::Error::other)
+}
+
+fn archive_name(provider: &Provider, version: &Version, platform: &Platform) -> String {
+    format!("terraform-provider-{}_{version}_{platform}.zip", provider.ty)
+}
+
+/// Answers as a network mirror.
+async fn mirrored(shelf: &Arc<Shelf>, provider: &Provider, file: &str) -> io::Result<Answer> {
+    let packages = packages(shelf, provider).await?;
+    if file == "index.json" && !packages.is_empty() {
+        let versions: BTreeMap<String, Json> = packages.keys().map(|v| (v.to_string(), json!({}))).collect();
+        return Ok(Answer::Json(json!({"versions": versions})));
+    }
+    if let Some(version) = file.strip_suffix(".json").and_then(|text| Version::parse(text).ok()) {
+        let Some(platforms) = packages.get(&version) else {
+            return Ok(Answer::NotFound);
+        };
+        let mut archives = BTreeMap::new();
+        for (platform, place) in platforms {
+            let name = archive_name(provider, &version, platform);
+            let hashes = [shelf.hash(place).await?];
+            archives.insert(platform.to_string(), json!({"url": name, "hashes": hashes}));
+        }
+        return Ok(Answer::Json(json!({"archives": archives})));
+    }
+    // What is left are archives and the checksums of one.
+    let (name, more) = match file.split_once(".zip") {
+        Some((name, more)) => (format!("{name}.zip"), more),
+        None => return Ok(Answer::NotFound),
+    };
+    let named = |(version, platforms): (&Version, &BTreeMap<Platform, Place>)| {
+        let fits = |(platform, place): (&Platform, &Place)| {
+            (archive_name(provider, version, platform) == name).then(|| place.clone())
+        };
+        platforms.iter().find_map(fits)
+    };
+    let Some(place) = packages.iter().find_map(named) else {
+        return Ok(Answer::NotFound);
+    };
+    let archive = shelf.archive(&place).await?;
+    let sums = format!("{}  {name}\n", archive.sha256);
+    Ok(match more {
+        "" => Answer::File(archive.path, archive.size),
+        ".SHA256SUMS" => Answer::Bytes("text/plain", sums.into_bytes()),
+        ".SHA256SUMS.sig" => Answer::Bytes("application/octet-stream", shelf.key.sign(sums.as_bytes())),
+        _ => Answer::NotFound,
+    })
+}
+
+/// Answers as a registry.
+async fn registered(shelf: &Arc<Shelf>, provider: &Provider, rest: &[&str]) -> io::Result<Answer> {
+    let packages = packages(shelf, provider).await?;
+    match rest {
+        ["versions"] if !packages.is_empty() => {
+            let platform = |platform: &Platform| json!({"os": platform.os, "arch": platform.arch});
+            let version = |(version, platforms): (&Version, &BTreeMap<Platform, Place>)| {
+                let platforms: Vec<Json> = platforms.keys().map(platform).collect();
+                json!({"version": version.to_string(), "protocols": PROTOCOLS, "platforms": platforms})
+            };
+            let versions: Vec<Json> = packages.iter().map(version).collect();
+            Ok(Answer::Json(json!({"versions": versions})))
+        }
+        [version, "download", os, arch] => {
+            let platform = format!("{os}_{arch}").parse::<Platform>().ok();
+            let version = Version::parse(version).ok();
+            let (Some(version), Some(platform)) = (version, platform) else {
+                return Ok(Answer::NotFound);
+            };
+            let Some(place) = packages.get(&version).and_then(|platforms| platforms.get(&platform)) else {
+                return Ok(Answer::NotFound);
+            };
+            let archive = shelf.archive(place).await?;
+            let name = archive_name(provider, &version, &platform);
+            let url = format!("/providers/{provider}/{name}");
+            Ok(Answer::Json(json!({
+                "protocols": PROTOCOLS,
+                "os": platform.os,
+                "arch": platform.arch,
+                "filename": name,
+                "download_url": url,
+                "shasum": archive.sha256,
+                "shasums_url": format!("{url}.SHA256SUMS"),
+                "shasums_signature_url": format!("{url}.SHA256SUMS.sig"),
+                "signing_keys": {
+                    "gpg_public_keys": [{"key_id": shelf.key.id(), "ascii_armor": shelf.key.armored()}],
+                },
+            })))
+        }
+        _ => Ok(Answer::NotFound),
+    }
+}

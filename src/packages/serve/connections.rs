@@ -1,0 +1,259 @@
+//! Connections: accepted, bounded in number and time, and ended in order.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, header};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use super::answer::{Answer, answer};
+use super::contents::Shelf;
+
+/// How many connections are open at the same time. More wait to be accepted.
+const CONNECTIONS: u32 = 128;
+/// How long a client may take for the TLS handshake, and for the header of a request.
+const HEADER: Duration = Duration::from_secs(30);
+/// How long a client may take to accept a part of an archive.
+const STALL: Duration = Duration::from_secs(60);
+/// How long a connection may last.
+const LONGEST: Duration = Duration::from_secs(3600);
+/// How long running answers may take when the server ends.
+const ENDING: Duration = Duration::from_secs(10);
+/// How long the server waits after a connection could not be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How much of an archive is sent at a time.
+const CHUNK: usize = 1 << 16;
+
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// A request that was answered.
+#[derive(Debug)]
+pub struct Access {
+    /// Who has asked.
+    pub peer: SocketAddr,
+    /// The method.
+    pub method: String,
+    /// The path, without its query.
+    pub path: String,
+    /// The status of the answer.
+    pub status: u16,
+    /// How many bytes its body has.
+    pub bytes: u64,
+    /// What went wrong on our side.
+    pub error: Option<String>,
+}
+
+/// A server.
+pub struct Server {
+    /// What it serves.
+    pub shelf: Arc<Shelf>,
+    /// How connections are secured; not at all if there is nothing.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// Is called with each answer.
+    pub log: Arc<dyn Fn(&Access) + Send + Sync>,
+}
+
+impl Server {
+    /// Accepts connections until `stop` is done; then running answers may be completed.
+    pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) {
+        let permits = Arc::new(Semaphore::new(CONNECTIONS as usize));
+        let (ending, ended) = watch::channel(false);
+        let acceptor = self.tls.clone().map(TlsAcceptor::from);
+        let this = Arc::new(self);
+        let accepting = async {
+            loop {
+                let Ok(permit) = permits.clone().acquire_owned().await else {
+                    return;
+                };
+                let (stream, peer) = match listener.accept().await {
+                    Ok(accepted) => accepted,
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        tokio::time::sleep(PAUSE).await;
+                        continue;
+                    }
+                };
+                let (this, acceptor, ended) = (this.clone(), acceptor.clone(), ended.clone());
+                tokio::spawn(async move {
+                    let served = timeout(LONGEST, this.connection(stream, peer, acceptor, ended)).await;
+                    if served.is_err() {
+                        tracing::warn!(%peer, "the connection has lasted too long");
+                    }
+                    drop(permit);
+                });
+            }
+        };
+        tokio::select! {
+            () = accepting => {}
+            () = stop => {}
+        }
+        drop(listener);
+        let _ = ending.send(true);
+        if timeout(ENDING, permits.acquire_many(CONNECTIONS)).await.is_err() {
+            tracing::warn!("not all answers were completed");
+        }
+    }
+
+    async fn connection(
+        self: Arc<Server>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        acceptor: Option<TlsAcceptor>,
+        ended: watch::Receiver<bool>,
+    ) {
+        let _ = stream.set_nodelay(true);
+        match acceptor {
+            None => self.http(stream, peer, ended).await,
+            Some(acceptor) => match timeout(HEADER, acceptor.accept(stream)).await {
+                Ok(Ok(stream)) => self.http(stream, peer, ended).await,
+                Ok(Err(error)) => tracing::info!(%peer, %error, "TLS handshake failed"),
+                Err(_) => tracing::info!(%peer, "TLS handshake took too long"),
+            },
+        }
+    }
+
+    async fn http(
+        self: Arc<Server>,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        peer: SocketAddr,
+        mut ended: watch::Receiver<bool>,
+    ) {
+        let service = service_fn(|request: Request<Incoming>| {
+            let this = self.clone();
+            async move { Ok::<_, Infallible>(this.respond(peer, &request).await) }
+        });
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(HEADER);
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let result = tokio::select! {
+            result = &mut connection => result,
+            () = async { drop(ended.wait_for(|ended| *ended).await) } => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = result {
+            tracing::info!(%peer, %error, "the connection has ended");
+        }
+    }
+
+    async fn respond(&self, peer: SocketAddr, request: &Request<Incoming>) -> Response<Body> {
+        let path = request.uri().path();
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        let head = request.method() == Method::HEAD;
+        let (mut error, mut allow) = (None, false);
+        let answered = match head || request.method() == Method::GET {
+            true => answer(&self.shelf, host.unwrap_or_default(), path).await,
+            false => {
+                allow = true;
+                Ok(Answer::NotFound)
+            }
+        };
+        let opened = match answered {
+            Ok(Answer::File(path, size)) => tokio::fs::File::open(path).await.map(|file| {
+                let body = if head { empty() } else { archive(file, size) };
+                (StatusCode::OK, "application/zip", size, body)
+            }),
+            Ok(Answer::Json(document)) => Ok(whole(
+                StatusCode::OK,
+                "application/json",
+                document.to_string().into_bytes(),
+                head,
+            )),
+            Ok(Answer::Bytes(media, bytes)) => Ok(whole(StatusCode::OK, media, bytes, head)),
+            Ok(Answer::NotFound) if allow => Ok(problem(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "only GET and HEAD are answered",
+                head,
+            )),
+            Ok(Answer::NotFound) => Ok(problem(StatusCode::NOT_FOUND, "there is no such package here", head)),
+            Err(why) => Err(why),
+        };
+        let (status, media, bytes, body) = opened.unwrap_or_else(|why| {
+            error = Some(why.to_string());
+            problem(StatusCode::INTERNAL_SERVER_ERROR, "the package cannot be read", head)
+        });
+        (self.log)(&Access {
+            peer,
+            method: request.method().to_string(),
+            path: path.to_owned(),
+            status: status.as_u16(),
+            bytes,
+            error,
+        });
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(media));
+        headers.insert(header::CONTENT_LENGTH, bytes.into());
+        if allow {
+            headers.insert(header::ALLOW, header::HeaderValue::from_static("GET, HEAD"));
+        }
+        response
+    }
+}
+
+type Parts = (StatusCode, &'static str, u64, Body);
+
+fn empty() -> Body {
+    Full::new(Bytes::new()).map_err(|never| match never {}).boxed_unsync()
+}
+
+fn whole(status: StatusCode, media: &'static str, bytes: Vec<u8>, head: bool) -> Parts {
+    let length = bytes.len() as u64;
+    let body = match head {
+        true => empty(),
+        false => Full::new(Bytes::from(bytes))
+            .map_err(|never| match never {})
+            .boxed_unsync(),
+    };
+    (status, media, length, body)
+}
+
+fn problem(status: StatusCode, text: &str, head: bool) -> Parts {
+    let document = json!({"errors": [text]});
+    whole(status, "application/json", document.to_string().into_bytes(), head)
+}
+
+/// The content of an archive, read as fast as the client takes it.
+fn archive(file: tokio::fs::File, size: u64) -> Body {
+    let (sender, receiver) = mpsc::channel::<io::Result<Frame<Bytes>>>(2);
+    tokio::spawn(async move {
+        let mut file = file.take(size);
+        loop {
+            let mut chunk = vec![0; CHUNK];
+            let read = file.read(&mut chunk).await.map(|count| {
+                chunk.truncate(count);
+                Frame::data(Bytes::from(chunk))
+            });
+            let last = match &read {
+                Ok(frame) => frame.data_ref().is_none_or(Bytes::is_empty),
+                Err(_) => false,
+            };
+            let failed = read.is_err();
+            if last || sender.send_timeout(read, STALL).await.is_err() || failed {
+                return;
+            }
+        }
+    });
+    let parts = futures::stream::unfold(receiver, async |mut receiver| {
+        let part = receiver.recv().await?;
+        Some((part, receiver))
+    });
+    StreamBody::new(parts).boxed_unsync()
+}

@@ -1,0 +1,190 @@
+//! `providers serve`: a mirror directory and a pack, as a network mirror and as a registry, for Monoform and for Terraform.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use support::registry::{platform, zip};
+use support::serving::{Serving, certificate};
+use support::{Ran, Workspace};
+
+/// A provider that runs: a copy of this executable, which serves the plugin that the file is named after.
+const MAIN: &str = "terraform {
+  required_providers {
+    null = {
+      source  = \"example.com/acme/null\"
+      version = \"~> 3.0\"
+    }
+  }
+}
+
+resource \"null_resource\" \"a\" {
+}
+";
+
+/// A machine with a mirror that has a package unpacked and one as an archive, and a certificate.
+fn machine() -> Workspace {
+    let (certificate, key) = certificate();
+    let w = Workspace::with(&[("main.tf", MAIN), ("cert.pem", &certificate), ("key.pem", &key)]);
+    let base = w.dir().join("mirror/example.com/acme");
+    let unpacked = base.join("null/3.2.3").join(platform());
+    std::fs::create_dir_all(&unpacked).expect("a directory");
+    std::fs::copy(support::lean(), unpacked.join("terraform-provider-null_v3.2.3")).expect("a copy");
+    std::fs::create_dir_all(base.join("anvil")).expect("a directory");
+    let archive = zip(&[("terraform-provider-anvil_v1.4.0", b"packed")]);
+    let name = format!("terraform-provider-anvil_1.4.0_{}.zip", platform());
+    std::fs::write(base.join("anvil").join(name), archive).expect("written");
+    w
+}
+
+const TLS: [&str; 2] = ["-tls-cert=cert.pem", "-tls-key=key.pem"];
+
+/// A machine that installs from the server, and trusts its certificate.
+fn client(server: &Workspace, main: &str, cli_config: &str) -> Workspace {
+    let w = Workspace::with(&[("main.tf", main), ("../home/.terraformrc", cli_config)]);
+    let roots = server.dir().join("cert.pem");
+    w.env("SSL_CERT_FILE", roots.to_string_lossy())
+}
+
+fn registry(host: &str) -> String {
+    format!(
+        "host \"example.com\" {{\n  services = {{\n    \"providers.v1\" = \"https://{host}/registry/example.com/v1/providers/\"\n  }}\n}}\n"
+    )
+}
+
+/// Installs by both, as far as Terraform is there, and runs the provider.
+fn installs(server: &Workspace, cli_config: &str, how: &str) {
+    let apply = ["apply", "-no-color", "-auto-approve"];
+    let w = client(server, MAIN, cli_config);
+    w.run(&["init", "-no-color"])
+        .ok()
+        .shows(&["example.com/acme/null v3.2.3", how]);
+    w.run(&apply).ok().shows(&["1 added"]);
+    if support::needs("terraform", "providers_are_served_to_terraform").is_some() {
+        let w = client(server, MAIN, cli_config);
+        w.terraform(&["init", "-no-color"])
+            .ok()
+            .shows(&["Installed example.com/acme/null v3.2.3", how]);
+        w.terraform(&apply).ok().shows(&["1 added"]);
+    }
+}
+
+#[test]
+fn a_mirror_directory_is_served_as_a_network_mirror_and_as_a_registry() {
+    let a = machine();
+    let serving = Serving::of(&a, &[TLS[0], TLS[1], "mirror"]);
+    installs(&a, &serving.network_mirror(), "verified checksum");
+    installs(&a, &registry(&serving.host), "self-signed");
+    // Archives are served as they are, and to a host that is the server itself.
+    let host = &serving.host;
+    let anvil = "terraform {\n  required_providers {\n    anvil = {\n      source = \"example.com/acme/anvil\"\n    }\n  }\n}\n";
+    let w = client(&a, anvil, &serving.network_mirror());
+    w.run(&["init", "-no-color"]).ok();
+    let archive = a.dir().join("mirror/example.com/acme/anvil");
+    let archive = std::fs::read(archive.join(format!("terraform-provider-anvil_1.4.0_{}.zip", platform())));
+    let sum = support::registry::sha256(&archive.expect("read"));
+    let w = client(&a, anvil, &registry(host));
+    w.run(&["init", "-no-color"]).ok();
+    assert!(w.read(".terraform.lock.hcl").contains(&format!("zh:{sum}")));
+    // What is added while it runs is served, too.
+    let newer = a.dir().join("mirror/example.com/acme/null/3.3.0").join(platform());
+    std::fs::create_dir_all(&newer).expect("a directory");
+    std::fs::write(newer.join("terraform-provider-null_v3.3.0"), "newer").expect("written");
+    let w = client(&a, MAIN, &serving.network_mirror());
+    w.run(&["init", "-no-color"]).ok().shows(&["null v3.3.0"]);
+    let missing = anvil.replace("anvil", "rocket");
+    client(&a, &missing, &serving.network_mirror())
+        .run(&["init"])
+        .fails_with(&["acme/rocket"]);
+    let log = serving.end();
+    let line = "GET /providers/example.com/acme/null/index.json 200 ";
+    assert!(log.contains(line), "{log}");
+    assert!(
+        log.contains("GET /providers/example.com/acme/rocket/index.json 404 "),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_pack_is_served() {
+    let a = machine();
+    let mirror = format!(
+        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+        a.dir().join("mirror").display()
+    );
+    a.write("../home/.terraformrc", &mirror);
+    a.run_program(support::lean(), &["pack", "-no-color", "-out=site"]).ok();
+    a.write("../home/.terraformrc", "");
+    let serving = Serving::of(&a, &[TLS[0], TLS[1], "site"]);
+    installs(&a, &serving.network_mirror(), "verified checksum");
+    installs(&a, &registry(&serving.host), "self-signed");
+    serving.end();
+}
+
+/// Sends a request, as it is written, and returns the answer.
+fn asked(host: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(host).expect("connected");
+    write!(
+        stream,
+        "{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )
+    .expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("an answer");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn nothing_but_packages_is_served() {
+    let a = machine();
+    a.write("mirror/secret.json", "secret");
+    a.write("secret.json", "secret");
+    let serving = Serving::of(&a, &["mirror"]);
+    let host = &serving.host;
+    for (request, status) in [
+        ("GET /providers/example.com/acme/null/index.json", 200),
+        ("HEAD /providers/example.com/acme/null/index.json", 200),
+        ("GET /.well-known/terraform.json", 200),
+        ("GET /v1/providers/acme/null/versions", 404),
+        ("GET /registry/example.com/v1/providers/acme/null/versions", 200),
+        ("GET /providers/example.com/acme/null/3.2.3.json", 200),
+        ("GET /providers/example.com/acme/null/9.9.9.json", 404),
+        ("GET /providers/example.com/acme/../../../secret.json", 404),
+        ("GET /providers/../mirror/secret.json", 404),
+        ("GET /providers/example.com/acme/null/..%2F..%2Fsecret.json", 404),
+        ("GET /../secret.json", 404),
+        ("GET /secret.json", 404),
+        ("GET /", 404),
+        ("POST /providers/example.com/acme/null/index.json", 405),
+        ("DELETE /providers/example.com/acme/null/3.2.3.json", 405),
+    ] {
+        let answer = asked(host, request);
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{request}: {answer}"
+        );
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        assert_eq!(body.is_empty(), request.starts_with("HEAD"), "{request}: {answer}");
+        assert!(!answer.contains("secret"), "{request}: {answer}");
+    }
+    // A client that says nothing does not keep others from being served, nor the server from ending.
+    let silent: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(host).expect("connected")).collect();
+    assert!(asked(host, "GET /.well-known/terraform.json").contains("providers.v1"));
+    drop(silent);
+    serving.end();
+}
+
+#[test]
+fn servers_that_cannot_be_are_refused() {
+    let a = machine();
+    let run = |args: &[&str]| -> Ran { a.run(&[&["providers", "serve", "-no-color"], args].concat()) };
+    run(&["-listen=nowhere", "mirror"]).fails_with(&["-listen", "127.0.0.1:8443"]);
+    run(&["-tls-cert=cert.pem", "mirror"]).fails_with(&["-tls-cert and -tls-key need each other"]);
+    run(&["-tls-cert=main.tf", "-tls-key=key.pem", "mirror"]).fails_with(&["main.tf has no certificate"]);
+    run(&["-tls-cert=cert.pem", "-tls-key=main.tf", "mirror"]).fails_with(&["main.tf has no private key"]);
+    run(&["missing"]).fails_with(&["missing cannot be read"]);
+    run(&["main.tf"]).fails_with(&["carries no pack"]);
+    run(&["mirror", "more"]).fails_with(&["only argument"]);
+    let (_, other) = certificate();
+    a.write("other.pem", &other);
+    run(&["-tls-cert=cert.pem", "-tls-key=other.pem", "mirror"]).fails_with(&["cannot be used together"]);
+}

@@ -1,0 +1,72 @@
+//! A running `providers serve`, for tests: started, asked, interrupted.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Stdio};
+
+use super::Workspace;
+
+/// A certificate for this machine, and its key.
+pub fn certificate() -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    (made.cert.pem(), made.signing_key.serialize_pem())
+}
+
+/// A server that is running.
+pub struct Serving {
+    process: Child,
+    /// `127.0.0.1:PORT`.
+    pub host: String,
+}
+
+impl Serving {
+    /// Starts `providers serve` with these arguments in a workspace, and waits until it listens.
+    pub fn of(w: &Workspace, args: &[&str]) -> Serving {
+        let mut command = w.command(super::lean());
+        command
+            .args([&["providers", "serve", "-no-color", "-listen=127.0.0.1:0"], args].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut process = command.spawn().expect("started");
+        let mut out = BufReader::new(process.stdout.as_mut().expect("a pipe"));
+        let mut shown = String::new();
+        let host = loop {
+            let mut line = String::new();
+            assert!(out.read_line(&mut line).expect("read") > 0, "it has ended: {shown}");
+            shown.push_str(&line);
+            if let Some((_, rest)) = line.split_once("url = \"https://") {
+                break rest.split('/').next().expect("a host").to_owned();
+            }
+        };
+        assert!(shown.contains("provider_installation {"), "{shown}");
+        Serving { process, host }
+    }
+
+    /// A CLI configuration by which providers are installed from it, and from nowhere else.
+    pub fn network_mirror(&self) -> String {
+        format!(
+            "provider_installation {{\n  network_mirror {{\n    url = \"https://{}/providers/\"\n  }}\n}}\n",
+            self.host
+        )
+    }
+
+    /// Interrupts it; returns what it has logged. It must end without an error.
+    pub fn end(mut self) -> String {
+        let pid = i32::try_from(self.process.id()).expect("a process");
+        let pid = nix::unistd::Pid::from_raw(pid);
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("interrupted");
+        let mut log = String::new();
+        let mut err = self.process.stderr.take().expect("a pipe");
+        err.read_to_string(&mut log).expect("read");
+        let status = self.process.wait().expect("ended");
+        assert!(status.success(), "{status} {log}");
+        log
+    }
+}
+
+/// Of a test that fails, nothing is left running.
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
