@@ -214,12 +214,19 @@ impl Config {
             user: text(&self.config_context_auth_info, "KUBE_CTX_AUTH_INFO"),
             cluster: text(&self.config_context_cluster, "KUBE_CTX_CLUSTER"),
         };
-        let access = kubeconfig::read(&self.paths(), &choice).map_err(|why| {
+        let mut access = kubeconfig::read(&self.paths(), &choice).map_err(|why| {
             problem(
                 "config_path",
                 format!("Failed to initialize kubernetes configuration: {why}."),
             )
         })?;
+        if access.server.to_ascii_lowercase().starts_with("http://") {
+            tracing::warn!(
+                "the user of the file is not used: the connection to {} is not safe",
+                access.server
+            );
+            access.without_user();
+        }
         // Without anything else, a pod uses what it has.
         let is_elsewhere = !access.server.is_empty() || text(&self.host, "KUBE_HOST").is_some();
         match is_elsewhere || env::var("KUBERNETES_SERVICE_HOST").is_none() {

@@ -30,6 +30,20 @@ pub(crate) struct Access {
     pub instead: Vec<(String, String)>,
 }
 
+impl Access {
+    /// Removes who we are: as kubectl does it, that is not said without TLS.
+    pub fn without_user(&mut self) {
+        *self = Access {
+            server: std::mem::take(&mut self.server),
+            authorities: self.authorities.take(),
+            insecure: self.insecure,
+            server_name: self.server_name.take(),
+            proxy: self.proxy.take(),
+            ..Access::default()
+        };
+    }
+}
+
 /// What is chosen in the files, in place of what they choose themselves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {

@@ -219,7 +219,7 @@ impl LockedStore for Client {
             headers.push(("x-oss-server-side-encryption", "AES256".to_owned()));
         }
         let sum = md5_hex(state);
-        let answer = cloud
+        let put = cloud
             .send(
                 about,
                 Method::PUT,
@@ -227,9 +227,15 @@ impl LockedStore for Client {
                 &headers,
                 Some(state.to_vec()),
             )
-            .await?;
-        if !answer.status.is_success() {
-            return Err(cloud.problem(about, bucket, &answer));
+            .await;
+        match put {
+            Ok(answer) if answer.status.is_success() => {}
+            Ok(answer) => return Err(cloud.problem(about, bucket, &answer)),
+            Err(problems) => match self.get(&object).await {
+                // It was written, and the answer was lost: without its checksum nobody could read it.
+                Ok(there) if there.state.as_deref() == Some(state) => {}
+                _ => return Err(problems),
+            },
         }
         if let Some(table) = table {
             let stored = table.put(cloud, &self.digest_key(workspace), DIGEST, &sum).await;

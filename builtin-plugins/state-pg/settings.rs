@@ -179,7 +179,12 @@ impl TlsFiles {
         let certificate = self.certificate.clone().or_else(|| own("postgresql.crt"));
         let key = self.key.clone().or_else(|| own("postgresql.key"));
         let client = match (certificate, key) {
-            (Some(certificate), Some(key)) => Some((read("sslcert", &certificate)?, read("sslkey", &key)?)),
+            (Some(certificate), Some(key)) => {
+                if !self.inline {
+                    private(&key)?;
+                }
+                Some((read("sslcert", &certificate)?, read("sslkey", &key)?))
+            }
             _ => None,
         };
         let tls = Tls {
@@ -199,6 +204,22 @@ impl TlsFiles {
                  said), \"verify-ca\" and \"verify-full\"."
             )),
         }
+    }
+}
+
+/// Refuses the file of a key that others can read, as the library of others does. The group may read one that belongs to root.
+fn private(key: &str) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let Ok(found) = env::expand_home(key).metadata() else {
+        // What is wrong with it is said where it is read.
+        return Ok(());
+    };
+    let readable = if found.uid() == 0 { 0o037 } else { 0o077 };
+    match found.mode() & readable {
+        0 => Ok(()),
+        _ => Err(format!(
+            "The file {key:?} with the private key (sslkey) can be read by others: run \"chmod 600 {key}\"."
+        )),
     }
 }
 

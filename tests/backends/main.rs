@@ -20,6 +20,8 @@ mod azure;
 mod consul;
 mod cos;
 mod crashes;
+mod credentials_kubernetes;
+mod credentials_s3;
 mod cut;
 mod errors;
 mod faults;
@@ -39,6 +41,7 @@ mod mixed;
 mod oci;
 mod oss;
 mod postgres;
+mod postgres_tls;
 mod power_cut;
 mod s3;
 mod scenarios;
@@ -146,6 +149,7 @@ fn main() -> ExitCode {
     let own: &[(&str, Tests, &[&str])] = &[
         ("s3", s3::TESTS, s3::PROGRAMS),
         ("pg", lost_locks::TESTS_OF_PG, postgres::PROGRAMS),
+        ("pg", postgres_tls::TESTS, postgres::PROGRAMS),
         ("gcs", gcs::TESTS, gcs::PROGRAMS),
         ("azurerm", azure::TESTS, azure::PROGRAMS),
         ("consul", consul::TESTS, consul::PROGRAMS),
@@ -164,6 +168,8 @@ fn main() -> ExitCode {
             trials.push(needing(Trial::test(format!("{store}::{name}"), run), programs));
         }
     }
+    trials.extend(credentials_s3::trials());
+    trials.extend(credentials_kubernetes::trials());
     trials.extend(errors::trials());
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {

@@ -83,14 +83,28 @@ fn states(w: &Workspace, tool: Tool, names: &[&str]) -> Vec<Json> {
     names.iter().map(of).collect()
 }
 
-/// What two lists of states have in common: everything but the serial, which a copy may raise.
+/// Checks that two lists of states are the same but for the serial, which a copy may raise by one, and for what only one of the two
+/// programs knows about a state: its own version, and the version of identities.
 fn same(before: &[Json], after: &[Json], place: &str) {
+    let plain = |state: &Json| {
+        let mut state = state.clone();
+        for resource in state["resources"].as_array_mut().into_iter().flatten() {
+            for instance in resource["instances"].as_array_mut().into_iter().flatten() {
+                instance
+                    .as_object_mut()
+                    .expect("an instance")
+                    .remove("identity_schema_version");
+            }
+        }
+        state
+    };
     for (before, after) in before.iter().zip(after) {
-        for part in ["version", "lineage", "outputs", "resources"] {
+        let (before, after) = (plain(before), plain(after));
+        for part in ["version", "lineage", "outputs", "resources", "check_results"] {
             assert_eq!(before[part], after[part], "{place}: {part}");
         }
         let serial = |state: &Json| state["serial"].as_u64().expect("a number");
-        let rise = serial(after) - serial(before);
+        let rise = serial(&after) - serial(&before);
         assert!(rise <= 1, "{place}: the serial rose by {rise}");
     }
 }
@@ -127,13 +141,9 @@ pub fn migrated(lab: &Lab, other: &Lab, with_terraform: bool) {
     same(&before, &there, lab.ty);
     if with_terraform {
         let theirs = lab.directory(lab.peer);
-        assert_eq!(
-            states(&theirs, lab.peer, names),
-            there,
-            "{}: read by {:?}",
-            lab.ty,
-            lab.peer
-        );
+        let found = states(&theirs, lab.peer, names);
+        same(&there, &found, &format!("{} read by {:?}", lab.ty, lab.peer));
+        assert_eq!(found[0]["serial"], there[0]["serial"]);
     }
     w.write("backend.tf", &other.block(""));
     run(&w, Tool::Monoform, &["init", "-migrate-state", "-force-copy"]).ok();
@@ -141,12 +151,8 @@ pub fn migrated(lab: &Lab, other: &Lab, with_terraform: bool) {
     same(&there, &elsewhere, other.ty);
     // A copy takes nothing away.
     let left = lab.directory(Tool::Monoform);
-    assert_eq!(
-        states(&left, Tool::Monoform, names),
-        there,
-        "{} after the migration",
-        lab.ty
-    );
+    let found = states(&left, Tool::Monoform, names);
+    assert!(found == there, "{} after the migration", lab.ty);
     w.write("backend.tf", "");
     run(&w, Tool::Monoform, &["init", "-migrate-state", "-force-copy"]).ok();
     let home = states(&w, Tool::Monoform, names);

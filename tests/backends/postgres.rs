@@ -10,9 +10,9 @@ use crate::lab::{Lab, Tool};
 
 pub const PROGRAMS: &[&str] = &["postgres", "psql"];
 
-struct Server {
+pub struct Server {
     child: Child,
-    port: u16,
+    pub port: u16,
     _dir: tempfile::TempDir,
 }
 
@@ -52,6 +52,11 @@ fn is_root() -> bool {
 
 impl Server {
     fn start() -> Server {
+        Server::start_with(|_| (), &[])
+    }
+
+    /// One whose data directory is prepared before it starts, with these arguments.
+    pub fn start_with(prepare: impl FnOnce(&Path), more: &[&str]) -> Server {
         let dir = tempfile::Builder::new()
             .prefix("pg")
             .tempdir_in("/tmp")
@@ -70,6 +75,17 @@ impl Server {
             .stderr(Stdio::null())
             .status();
         assert!(made.is_ok_and(|status| status.success()), "initdb");
+        prepare(&data);
+        if is_root() {
+            let owned = Command::new("chown")
+                .args(["-R", "postgres:postgres"])
+                .arg(&data)
+                .status();
+            assert!(
+                owned.is_ok_and(|status| status.success()),
+                "the files are those of the server"
+            );
+        }
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .expect("a port")
             .local_addr()
@@ -80,6 +96,7 @@ impl Server {
             .arg(&data)
             .args(["-p", &port.to_string(), "-h", "127.0.0.1", "-F", "-k"])
             .arg(dir.path())
+            .args(more)
             .current_dir("/tmp")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -94,7 +111,8 @@ impl Server {
         server
     }
 
-    fn sql(&self, database: &str, statement: &str) -> bool {
+    /// Runs a statement as the administrator; whether that worked.
+    pub fn sql(&self, database: &str, statement: &str) -> bool {
         let run = Command::new("psql")
             .args([
                 "-q",

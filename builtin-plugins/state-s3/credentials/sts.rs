@@ -132,6 +132,9 @@ pub(crate) async fn assume(
 ) -> Result<Credential> {
     let what = format!("Taking on the role {}", role.arn);
     let sts = ("sts", &*services.sts_region, &*services.sts);
+    let mut role = role.clone();
+    // As Terraform has it; the credentials are got anew when they end.
+    role.duration.get_or_insert_with(|| "15m".to_owned());
     let text = query(http, sts, Some(base), &role.parameters("AssumeRole"), &what).await?;
     of_answer(&text, &role.arn)
 }
