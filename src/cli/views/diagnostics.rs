@@ -211,7 +211,7 @@ pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, compact: bo
     }
 }
 
-fn compact_warnings(warnings: &[Diagnostic], style: Style) -> String {
+pub(super) fn compact_warnings(warnings: &[Diagnostic], style: Style) -> String {
     let mut out = format!("{}\n", style.paint_warning("Warnings:"));
     out.push('\n');
     for warning in warnings {

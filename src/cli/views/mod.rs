@@ -4,6 +4,8 @@ pub mod completion;
 pub mod diagnostics;
 pub mod diff;
 pub mod downloads;
+#[cfg(test)]
+mod goldens;
 pub mod graph;
 pub mod graph_page;
 pub mod live;
