@@ -73,7 +73,7 @@ impl Site {
         let path = self.path(name);
         let mut out = std::fs::File::create(&path).unwrap();
         let options = Options { level: 3, signing: key };
-        crate::write::write(&mut out, &path, &self.executable(), contents, &options).unwrap();
+        write::write(&mut out, &path, &self.executable(), contents, &options).unwrap();
         Pack::open(&path).unwrap()
     }
 
@@ -95,7 +95,7 @@ impl Site {
 }
 
 fn tree(dir: &Path) -> BTreeMap<String, Vec<u8>> {
-    let read = |entry: &crate::write::Entry<'_>| (entry.path.clone(), std::fs::read(dir.join(&entry.path)).unwrap());
+    let read = |entry: &write::Entry<'_>| (entry.path.clone(), std::fs::read(dir.join(&entry.path)).unwrap());
     entries(dir).unwrap().iter().map(read).collect()
 }
 
