@@ -152,7 +152,7 @@ impl Session {
         let executable = self.builtins.executable.clone();
         let mut settings = HostSettings::from_environment(executable, TERRAFORM_VERSION, |name| self.env.get(name))?;
         // A relative path is meant from where the command was called; plugins run where -chdir leads.
-        for name in ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"] {
+        for name in ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", packages::packed::TRUST] {
             if let Some(path) = self.env.get(name).filter(|path| Path::new(path).is_relative()) {
                 let absolute = self.original_dir.join(path).into_os_string();
                 settings.environment.insert(name.to_owned(), absolute);

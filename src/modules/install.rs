@@ -17,6 +17,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 
+use crate::carried::lacks;
 use crate::fetch::{FetchError, Fetcher, file_error};
 use crate::mirror::Mirror;
 use crate::moved::moved;
@@ -227,46 +228,11 @@ impl Walk<'_> {
     }
 
     fn report(&self, call: &MissingModule, summary: &str, detail: impl Into<String>) {
-        let detail = format!("{}{}", detail.into(), self.not_carried(call));
-        self.found().0.push(Diagnostic::error(summary, detail).at(&call.range));
-    }
-
-    /// What our own executable carries that it does not carry this, and how it is made to. Empty where it carries no modules.
-    fn not_carried(&self, call: &MissingModule) -> String {
         let ours = self.install.mirror.iter().filter(|mirror| mirror.is_pack());
-        let Some(pack) = self.install.carried.iter().chain(ours).next() else {
-            return String::new();
-        };
-        let (source, versions) = match &call.source {
-            ModuleSource::Local(_) => return String::new(),
-            ModuleSource::Remote(remote) => match pack.has(&remote.package) {
-                true => return String::new(),
-                false => (public(&remote.package), Vec::new()),
-            },
-            ModuleSource::Registry(module) => (module.package(), pack.versions(module)),
-        };
-        let constraint = call.version.as_ref().map_or("", |constraint| constraint.text.as_str());
-        let allows = |version: &Version| {
-            call.version
-                .as_ref()
-                .is_none_or(|constraint| constraint.allows(version))
-        };
-        if versions.iter().any(|one| allows(&one.version)) {
-            return String::new();
-        }
-        let versions: Vec<&str> = versions.iter().map(|one| one.text.as_str()).collect();
-        let carries = match versions.is_empty() {
-            true => format!("This executable carries other modules, but not \"{source}\"."),
-            false => format!(
-                "This executable carries \"{source}\" in versions that the constraint \"{constraint}\" does not allow: {}.",
-                versions.join(", ")
-            ),
-        };
-        let at = if constraint.is_empty() { "" } else { "@" };
-        format!(
-            "\n\n{carries} Where there is a network, this command makes a pack that carries it (\"help air-gapped\"):\n  monoform pack \
-             -out=FILE \"-module={source}{at}{constraint}\""
-        )
+        let carried = self.install.carried.iter().chain(ours).next();
+        let hint = carried.map(|carried| lacks(carried, call)).unwrap_or_default();
+        let detail = format!("{}{hint}", detail.into());
+        self.found().0.push(Diagnostic::error(summary, detail).at(&call.range));
     }
 
     /// What runs that were interrupted have left.

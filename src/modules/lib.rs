@@ -16,6 +16,7 @@
 //! Where to begin: [`install`].
 
 mod available;
+mod carried;
 pub mod fetch;
 pub mod from_module;
 pub mod install;

@@ -476,3 +476,20 @@ fn below(package: &Path, module: &Path, called: Option<&str>) -> Option<String> 
     };
     (!outer.is_empty()).then_some(outer)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_have_their_places_in_a_mirror() {
+        let place = place_of("registry::registry.terraform.io/acme/net/aws@1.2.0");
+        assert_eq!(place, "registry.terraform.io/acme/net/aws/1.2.0");
+        let other = place_of("git::https://example.com/a.git?ref=v1");
+        assert!(other.starts_with("packages/") && is_inside(&other), "{other}");
+        assert_eq!(for_display("registry::h.example/a/b/c@1.0.0"), "h.example/a/b/c 1.0.0");
+        for outside in ["registry::../../x@1.0.0", "registry::a@../..", "registry::/etc/x@1.0.0"] {
+            assert!(!is_inside(&place_of(outside)), "{outside}");
+        }
+    }
+}
