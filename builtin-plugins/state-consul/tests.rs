@@ -298,6 +298,31 @@ async fn a_state_that_has_changed_is_not_overwritten() {
 }
 
 #[tokio::test]
+async fn a_lock_that_was_taken_away_overwrites_nothing() {
+    let (server, _) = agent().await;
+    let (one, other) = (connect(&server, &[]).await, connect(&server, &[]).await);
+    let info = || LockInfo::of_this_process("x");
+    other.write("default", b"1".to_vec()).await.unwrap();
+    let first = one.lock("default", info()).await.unwrap();
+    assert_eq!(one.read("default").await.unwrap().unwrap(), b"1");
+    other.unlock("default", &first).await.unwrap();
+    let second = other.lock("default", info()).await.unwrap();
+    let problems = one.write("default", b"2".to_vec()).await.unwrap_err();
+    let detail = &problems.0[0].detail;
+    assert!(
+        detail.starts_with("lock lost: ") && detail.contains(&second),
+        "{problems:?}"
+    );
+    other.read("default").await.unwrap();
+    other.write("default", b"3".to_vec()).await.unwrap();
+    other.unlock("default", &second).await.unwrap();
+    // Nobody has it now, and it is lost all the same.
+    one.write("default", b"2".to_vec()).await.unwrap_err();
+    one.unlock("default", &first).await.unwrap();
+    assert_eq!(other.read("default").await.unwrap().unwrap(), b"3");
+}
+
+#[tokio::test]
 async fn a_lock_that_was_lost_is_told() {
     let (server, cluster) = agent().await;
     let store = connect(&server, &[]).await;

@@ -176,7 +176,6 @@ const CASES: &[Case] = &[
         arguments: "host = \"ADDRESS\"\ninsecure = true\ntoken = \"of-argument\"",
         identity: "Bearer of-argument",
         with_terraform: false,
-        ..NONE
     },
     Case {
         name: "everything_of_environment",

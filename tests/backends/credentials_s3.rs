@@ -424,8 +424,7 @@ fn asked(case: &Case, tool: Tool) -> Vec<String> {
         ),
     );
     run(&w, tool, &["init", "-input=false"]).ok();
-    let asked = std::mem::take(&mut record.lock().expect("the record").0);
-    asked
+    std::mem::take(&mut record.lock().expect("the record").0)
 }
 
 fn sha1(text: &str) -> String {

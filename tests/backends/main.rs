@@ -20,6 +20,8 @@ mod azure;
 mod consul;
 mod cos;
 mod crashes;
+mod credentials_azurerm;
+mod credentials_gcs;
 mod credentials_kubernetes;
 mod credentials_s3;
 mod cut;
@@ -170,6 +172,8 @@ fn main() -> ExitCode {
     }
     trials.extend(credentials_s3::trials());
     trials.extend(credentials_kubernetes::trials());
+    trials.extend(credentials_gcs::trials());
+    trials.extend(credentials_azurerm::trials());
     trials.extend(errors::trials());
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {

@@ -140,7 +140,7 @@ resource "terraform_data" "slow" {
 
 /// Waits until something is so.
 pub fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(120);
     while !there() {
         assert!(Instant::now() < end, "{what} does not happen");
         std::thread::sleep(Duration::from_millis(20));
