@@ -20,6 +20,10 @@ mod azure;
 mod consul;
 mod cos;
 mod crashes;
+mod credentials;
+mod credentials_aws;
+mod credentials_aws_machine;
+mod credentials_aws_roles;
 mod errors;
 mod gcs;
 mod hcp;
@@ -117,6 +121,12 @@ fn main() -> ExitCode {
         }
     }
     trials.extend(errors::trials());
+    trials.extend(credentials::trials(&[
+        &credentials_aws::TABLE,
+        &credentials_aws_roles::TABLE,
+        &credentials_aws_roles::CHECKED,
+        &credentials_aws_machine::TABLE,
+    ]));
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {
         trials.push(Trial::test(format!("http::{name}"), move || {
