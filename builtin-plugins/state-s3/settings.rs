@@ -9,7 +9,7 @@ use monoform_sdk::{Attr, Diagnostic, Result, Set, env};
 use store_client::{Answer, HttpClient, Proxy, Retries, Settings as HttpSettings, Tls, Url};
 
 use crate::config::{Config, Endpoints, invalid};
-use crate::credentials::Sources;
+use crate::credentials::{Files, Sources};
 use crate::endpoints;
 
 /// How objects are encrypted.
@@ -43,7 +43,9 @@ pub(crate) struct Services {
     pub iam: String,
     pub sts: String,
     pub sts_region: String,
+    /// Where logins are used and where they are renewed, if not where that usually is.
     pub sso: Option<String>,
+    pub sso_login: Option<String>,
     pub path_style: bool,
 }
 
@@ -145,10 +147,13 @@ impl Settings {
         let dualstack = flag(&config.use_dualstack_endpoint, "AWS_USE_DUALSTACK_ENDPOINT");
         let none = Endpoints::default();
         let nested = config.endpoints.known().unwrap_or(&none);
-        let everything = env::var("AWS_ENDPOINT_URL");
+        let profile = text(&config.profile).or_else(|| env::first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]));
+        let told = Files::of(config).endpoints(profile.as_deref().unwrap_or("default"));
+        // What is said about one service comes before what is said about all.
+        let configured = |service: &str| told.of(service).or_else(|| told.all.clone());
         let address = |service: &str, region: &str, given: [&Attr<String>; 2], variables: [&str; 2]| {
             let given = given.into_iter().find_map(text).or_else(|| env::first(&variables));
-            let given = given.or_else(|| everything.clone());
+            let given = given.or_else(|| configured(service));
             given.unwrap_or_else(|| endpoints::of(service, region, fips, dualstack))
         };
         let sts_region = text(&config.sts_region).unwrap_or_else(|| region.clone());
@@ -177,7 +182,10 @@ impl Settings {
                 [&nested.sts, &config.sts_endpoint],
                 ["AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT"],
             ),
-            sso: text(&nested.sso).or_else(|| env::var("AWS_ENDPOINT_URL_SSO")),
+            sso: text(&nested.sso)
+                .or_else(|| env::var("AWS_ENDPOINT_URL_SSO"))
+                .or_else(|| configured("sso")),
+            sso_login: env::var("AWS_ENDPOINT_URL_SSO_OIDC").or_else(|| configured("sso_oidc")),
             sts_region,
             path_style: is_true(&config.use_path_style) || is_true(&config.force_path_style),
             region,
@@ -201,7 +209,7 @@ impl Settings {
                 validate: !is_true(&config.skip_credentials_validation),
                 request: !is_true(&config.skip_requesting_account_id),
             },
-            sources: Sources::new(config, &services)?,
+            sources: Sources::new(config)?,
             services,
             http: client(config)?,
         })

@@ -20,10 +20,13 @@ mod azure;
 mod consul;
 mod cos;
 mod crashes;
+mod credentials;
+mod credentials_aws;
+mod credentials_aws_machine;
+mod credentials_aws_roles;
 mod credentials_azurerm;
 mod credentials_gcs;
 mod credentials_kubernetes;
-mod credentials_s3;
 mod cut;
 mod errors;
 mod faults;
@@ -170,11 +173,16 @@ fn main() -> ExitCode {
             trials.push(needing(Trial::test(format!("{store}::{name}"), run), programs));
         }
     }
-    trials.extend(credentials_s3::trials());
     trials.extend(credentials_kubernetes::trials());
     trials.extend(credentials_gcs::trials());
     trials.extend(credentials_azurerm::trials());
     trials.extend(errors::trials());
+    trials.extend(credentials::trials(&[
+        &credentials_aws::TABLE,
+        &credentials_aws_roles::TABLE,
+        &credentials_aws_roles::CHECKED,
+        &credentials_aws_machine::TABLE,
+    ]));
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {
         trials.push(Trial::test(format!("http::{name}"), move || {

@@ -1,5 +1,6 @@
 //! Credentials of the container or the machine that this runs on.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use monoform_sdk::{Result, env};
@@ -9,14 +10,15 @@ use store_client::{Answer, HeaderMap, HeaderValue, HttpClient, Method, Proxy, Re
 
 use super::{credential, expiry, problem};
 
+/// Services of containers, by addresses of their own: Amazon's own scheduler, and the one for Kubernetes.
+const CONTAINER_SERVICES: [&str; 3] = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
+
 /// Where the services of the machine are.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// The metadata service of EC2.
     pub endpoint: String,
     pub disabled: bool,
-    /// Where IAM Identity Center is, if not where it usually is.
-    pub sso: Option<String>,
 }
 
 /// A client of services that are near: they answer at once, or are not there.
@@ -45,6 +47,14 @@ fn of_json(answer: &Answer) -> Option<Credential> {
     ))
 }
 
+/// Whether a request with a token may go to this address: what is not encrypted must not leave the machine.
+fn is_safe(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    let of_machine = host == "localhost" || address.is_some_and(|address| address.is_loopback());
+    url.scheme() == "https" || of_machine || CONTAINER_SERVICES.contains(&host)
+}
+
 /// The credentials of the container, if the environment says where they are.
 pub(super) async fn container() -> Result<Option<Credential>> {
     let relative = env::var("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").map(|path| format!("http://169.254.170.2{path}"));
@@ -57,6 +67,12 @@ pub(super) async fn container() -> Result<Option<Credential>> {
         ))
     };
     let url = Url::parse(&address).map_err(|e| failed(e.to_string()))?;
+    if !is_safe(&url) {
+        return Err(failed(
+            "credentials come from this machine (127.0.0.1, or the service for containers), or else by https"
+                .to_owned(),
+        ));
+    }
     let token = match env::var("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
         Some(path) => Some(std::fs::read_to_string(&path).map_err(|e| failed(format!("the token in {path}: {e}")))?),
         None => env::var("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
@@ -80,6 +96,9 @@ pub(super) async fn container() -> Result<Option<Credential>> {
 
 /// The credentials of the machine, by version 2 of the metadata service.
 pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credential, String> {
+    if settings.disabled {
+        return Err("it is not asked, by a setting (AWS_EC2_METADATA_DISABLED or skip_metadata_api_check)".to_owned());
+    }
     let base =
         Url::parse(&settings.endpoint).map_err(|e| format!("its address {:?} is wrong: {e}", settings.endpoint))?;
     let at = |path: &str| base.join(path).map_err(|e| e.to_string());
@@ -112,4 +131,27 @@ pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credent
         .await
         .map_err(|f| f.message)?;
     of_json(&answer).ok_or_else(|| format!("it has no credentials for the role {role} (status {})", answer.status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_go_in_plain_text_to_this_machine_only() {
+        for (address, safe) in [
+            ("http://127.0.0.1:8080/x", true),
+            ("http://[::1]/x", true),
+            ("http://localhost/x", true),
+            ("http://169.254.170.2/v2/x", true),
+            ("http://169.254.170.23/v1/credentials", true),
+            ("http://[fd00:ec2::23]/v1/credentials", true),
+            ("https://credentials.example/x", true),
+            ("http://credentials.example/x", false),
+            ("http://169.254.170.2@credentials.example/x", false),
+            ("http://10.0.0.1/x", false),
+        ] {
+            assert_eq!(is_safe(&Url::parse(address).unwrap()), safe, "{address}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ use reqsign_aws_v4::Credential;
 use store_client::HttpClient;
 use tokio::sync::Mutex;
 
+pub(crate) use self::profile::Files;
 use self::sts::Role;
 pub(crate) use self::sts::account_id;
 use crate::config::{AssumeRole, Config, WebIdentity};
@@ -34,7 +35,7 @@ pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
 pub(crate) struct Sources {
     fixed: Option<Credential>,
     profile: Option<String>,
-    files: profile::Files,
+    files: Files,
     role: Option<Role>,
     web_identity: Option<(Role, sts::Token)>,
     machine: machine::Settings,
@@ -56,7 +57,7 @@ fn credential(access: &str, secret: &str, token: Option<&str>, expires: Option<T
 
 impl Sources {
     /// What arguments and environment say about where credentials are.
-    pub fn new(config: &Config, services: &Services) -> Result<Sources> {
+    pub fn new(config: &Config) -> Result<Sources> {
         let (access, secret, token) = (text(&config.access_key), text(&config.secret_key), text(&config.token));
         let fixed = match (&access, &secret, &token) {
             (None, None, None) => None,
@@ -67,9 +68,6 @@ impl Sources {
                 ));
             }
         };
-        let one = text(&config.shared_credentials_file).map(|file| vec![file]);
-        let several = list(&config.shared_credentials_files);
-        let files = profile::Files::new(list(&config.shared_config_files), several.or(one));
         let profile = text(&config.profile);
         if profile.is_some() && env::var("AWS_ACCESS_KEY_ID").is_some() {
             tracing::warn!("the backend names a profile, so AWS_ACCESS_KEY_ID in the environment is not used");
@@ -96,13 +94,12 @@ impl Sources {
         Ok(Sources {
             fixed,
             profile,
-            files,
+            files: Files::of(config),
             role: config.assume_role.known().map(of_role),
             web_identity,
             machine: machine::Settings {
                 endpoint: endpoint.unwrap_or_else(|| usual.to_owned()),
                 disabled,
-                sso: services.sso.clone(),
             },
         })
     }
@@ -122,9 +119,7 @@ impl Sources {
 
     async fn base(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
         if let Some(profile) = &self.profile {
-            return profile::find(self, http, services, profile, true)
-                .await?
-                .ok_or_else(|| problem(format!("The profile {profile:?} has no credentials.")));
+            return profile::find(self, http, services, profile, true).await;
         }
         if let (Some(access), Some(secret)) = (
             env::first(&["AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY"]),
@@ -137,7 +132,13 @@ impl Sources {
                 None,
             ));
         }
-        if let (Some(file), Some(arn)) = (env::var("AWS_WEB_IDENTITY_TOKEN_FILE"), env::var("AWS_ROLE_ARN")) {
+        if let Some(file) = env::var("AWS_WEB_IDENTITY_TOKEN_FILE") {
+            let Some(arn) = env::var("AWS_ROLE_ARN") else {
+                return Err(problem(
+                    "The environment variable AWS_WEB_IDENTITY_TOKEN_FILE names a token, and AWS_ROLE_ARN, the role to take on with \
+                     it, is not set. Set both, or neither.",
+                ));
+            };
             let role = Role {
                 arn,
                 session: env::var("AWS_ROLE_SESSION_NAME"),
@@ -147,23 +148,23 @@ impl Sources {
         }
         let named = env::first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]);
         let profile = named.clone().unwrap_or_else(|| "default".to_owned());
-        if let Some(found) = profile::find(self, http, services, &profile, named.is_some()).await? {
-            return Ok(found);
-        }
+        profile::find(self, http, services, &profile, named.is_some()).await
+    }
+
+    /// The credentials of the container or of the machine, for a profile that has none.
+    async fn of_surroundings(&self, profile: &str) -> Result<Credential> {
         if let Some(found) = machine::container().await? {
             return Ok(found);
         }
-        let why = match self.machine.disabled {
-            true => "and the metadata service of EC2 is not asked, by a setting".to_owned(),
-            false => match machine::instance(&self.machine).await {
-                Ok(found) => return Ok(found),
-                Err(why) => format!("and the metadata service of EC2 has none: {why}"),
-            },
+        let why = match machine::instance(&self.machine).await {
+            Ok(found) => return Ok(found),
+            Err(why) => why,
         };
         Err(problem(format!(
             "There are no credentials for AWS: none in the backend, in the environment (AWS_ACCESS_KEY_ID and \
-             AWS_SECRET_ACCESS_KEY), or in the profile {profile:?} of the shared files, {why}.\n\nSet the variables, or make a \
-             profile with \"aws configure\" or \"aws configure sso\" and name it in AWS_PROFILE or with the argument \"profile\"."
+             AWS_SECRET_ACCESS_KEY), or in the profile {profile:?} of the shared files, and none from the metadata service of EC2: \
+             {why}.\n\nSet the variables, or make a profile with \"aws configure\" or \"aws configure sso\" and name it in \
+             AWS_PROFILE or with the argument \"profile\"."
         )))
     }
 }

@@ -1,14 +1,19 @@
 //! Profiles in the shared files `~/.aws/config` and `~/.aws/credentials`.
 
+#![expect(clippy::disallowed_methods, reason = "credentials expire")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use monoform_sdk::{Result, env};
 use reqsign_aws_v4::Credential;
 use store_client::HttpClient;
 
+use jiff::Timestamp;
+
 use super::sts::{self, Role, Token};
 use super::{Sources, credential, expiry, machine, problem, sso};
-use crate::settings::Services;
+use crate::config::Config;
+use crate::settings::{Services, list, text};
 
 /// Where the shared files are.
 #[derive(Clone, Debug)]
@@ -17,11 +22,39 @@ pub(crate) struct Files {
     credentials: Vec<String>,
 }
 
-/// A section of a shared file.
+/// A section of a shared file. A setting `b` below a setting `a` is `a.b`.
 pub(crate) type Section = BTreeMap<String, String>;
 
+/// The sections of all files: those of profiles, of sessions of SSO, and of services, by their names.
+#[derive(Default)]
+struct Sections {
+    profiles: BTreeMap<String, Section>,
+    sessions: BTreeMap<String, Section>,
+    services: BTreeMap<String, Section>,
+}
+
+/// Where services are, as all programs for AWS are told.
+#[derive(Default)]
+pub(crate) struct Endpoints {
+    /// All of them.
+    pub all: Option<String>,
+    /// Some of them, by the name of the setting: `s3.endpoint_url`.
+    services: Section,
+}
+
+impl Endpoints {
+    /// Where one service is.
+    pub fn of(&self, service: &str) -> Option<String> {
+        self.services.get(&format!("{service}.endpoint_url")).cloned()
+    }
+}
+
 impl Files {
-    pub fn new(config: Option<Vec<String>>, credentials: Option<Vec<String>>) -> Files {
+    /// Where arguments and the environment say that they are.
+    pub fn of(arguments: &Config) -> Files {
+        let one = text(&arguments.shared_credentials_file).map(|file| vec![file]);
+        let credentials = list(&arguments.shared_credentials_files).or(one);
+        let config = list(&arguments.shared_config_files);
         let or = |given: Option<Vec<String>>, variables: &[&str], usual: &str| {
             given.unwrap_or_else(|| vec![env::first(variables).unwrap_or_else(|| usual.to_owned())])
         };
@@ -31,29 +64,61 @@ impl Files {
         }
     }
 
-    /// All sections, those of profiles by the name of the profile; what stands in a file with credentials comes first.
-    fn read(&self) -> (BTreeMap<String, Section>, BTreeMap<String, Section>) {
-        let (mut profiles, mut sessions) = (BTreeMap::<String, Section>::new(), BTreeMap::<String, Section>::new());
+    /// All sections; what stands in a file with credentials comes first.
+    fn read(&self) -> Sections {
+        let mut all = Sections::default();
         let read = |path: &String| std::fs::read_to_string(env::expand_home(path)).unwrap_or_default();
-        for (name, section) in self.config.iter().flat_map(|path| sections(&read(path))) {
-            let mut words = name.splitn(2, char::is_whitespace);
-            match (words.next().unwrap_or_default(), words.next().map(str::trim)) {
-                ("profile", Some(name)) => profiles.entry(name.to_owned()).or_default().extend(section),
-                ("sso-session", Some(name)) => sessions.entry(name.to_owned()).or_default().extend(section),
-                ("default", None) => profiles.entry("default".to_owned()).or_default().extend(section),
-                _ => {}
+        for path in &self.config {
+            let found = sections(&read(path));
+            // Of `[default]` and `[profile default]` in one file the first does not count.
+            let has_long = found.iter().any(|(name, _)| kind(name) == ("profile", "default"));
+            for (name, section) in found {
+                let (kind, name) = kind(&name);
+                let (of_kind, name) = match (kind, name) {
+                    ("profile", name) => (&mut all.profiles, name),
+                    ("sso-session", name) => (&mut all.sessions, name),
+                    ("services", name) => (&mut all.services, name),
+                    ("default", "") if !has_long => (&mut all.profiles, "default"),
+                    _ => continue,
+                };
+                of_kind.entry(name.to_owned()).or_default().extend(section);
             }
         }
         for (name, section) in self.credentials.iter().flat_map(|path| sections(&read(path))) {
-            profiles.entry(name).or_default().extend(section);
+            all.profiles.entry(name).or_default().extend(section);
         }
-        (profiles, sessions)
+        all
     }
+
+    /// Where the environment and a profile say that services are, beside what they say to this program only.
+    pub fn endpoints(&self, profile: &str) -> Endpoints {
+        let mut all = self.read();
+        let section = all.profiles.remove(profile).unwrap_or_default();
+        let get = |key: &str| section.get(key).filter(|value| !value.is_empty());
+        let ignored =
+            env::var("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS").or_else(|| get("ignore_configured_endpoint_urls").cloned());
+        if ignored.is_some_and(|text| text.eq_ignore_ascii_case("true")) {
+            return Endpoints::default();
+        }
+        Endpoints {
+            all: env::var("AWS_ENDPOINT_URL").or_else(|| get("endpoint_url").cloned()),
+            services: get("services")
+                .and_then(|name| all.services.remove(name))
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// What a section of the file of configurations is about: the kind and the name.
+fn kind(header: &str) -> (&str, &str) {
+    let (kind, name) = header.split_once(char::is_whitespace).unwrap_or((header, ""));
+    (kind, name.trim())
 }
 
 /// The sections of a file, in order.
 fn sections(text: &str) -> Vec<(String, Section)> {
     let mut out: Vec<(String, Section)> = Vec::new();
+    let mut outer = String::new();
     for line in text.lines() {
         let trimmed = line.trim();
         if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
@@ -63,27 +128,33 @@ fn sections(text: &str) -> Vec<(String, Section)> {
             out.push((name.trim().to_owned(), Section::new()));
             continue;
         }
-        // Lines that are moved in belong to the setting before, which has settings of its own.
-        if line.starts_with(char::is_whitespace) {
-            continue;
-        }
         if let (Some((name, value)), Some((_, section))) = (trimmed.split_once('='), out.last_mut()) {
             let value = value.split(" #").next().unwrap_or_default().trim();
-            section.insert(name.trim().to_lowercase(), value.to_owned());
+            let name = name.trim().to_lowercase();
+            // Lines that are moved in belong to the setting before, which has settings of its own.
+            let name = match line.starts_with(char::is_whitespace) {
+                true => format!("{outer}.{name}"),
+                false => {
+                    outer.clone_from(&name);
+                    name
+                }
+            };
+            section.insert(name, value.to_owned());
         }
     }
     out
 }
 
-/// The credentials of a profile; `None` if it has none, unless it is one that was named.
+/// The credentials of a profile. One that has none has those of the container or of the machine. There need be no profile of this
+/// name, unless it is `named` by the user.
 pub(crate) async fn find(
     sources: &Sources,
     http: &HttpClient,
     services: &Services,
     name: &str,
     named: bool,
-) -> Result<Option<Credential>> {
-    let (profiles, sessions) = sources.files.read();
+) -> Result<Credential> {
+    let Sections { profiles, sessions, .. } = sources.files.read();
     if !profiles.contains_key(name) {
         return match named {
             true => Err(problem(format!(
@@ -92,7 +163,7 @@ pub(crate) async fn find(
                     .concat()
                     .join(", ")
             ))),
-            false => Ok(None),
+            false => sources.of_surroundings(name).await,
         };
     }
     // From the profile to the one that its role is taken on with, and so on; then back.
@@ -111,7 +182,7 @@ pub(crate) async fn find(
         // A profile may take on its role with its own keys.
         let role = get("role_arn").filter(|_| !with_token && is_new);
         let Some(arn) = role else {
-            break of_profile(sources, http, services, &current, profile, &sessions).await?;
+            break of_profile(http, services, &current, profile, &sessions).await?;
         };
         roles.push(Role {
             arn: arn.clone(),
@@ -126,8 +197,16 @@ pub(crate) async fn find(
                  credentials of a session that was begun with one, as \"aws sts get-session-token\" gives them."
             )));
         }
+        let has_keys = get("aws_access_key_id").is_some() && get("aws_secret_access_key").is_some();
         match (get("source_profile"), get("credential_source").map(String::as_str)) {
-            (Some(next), _) => current.clone_from(next),
+            (Some(_), Some(_)) => {
+                return Err(problem(format!(
+                    "The profile {current:?} has both source_profile and credential_source: its role is taken on with one of them. \
+                     Remove the other."
+                )));
+            }
+            // A source with keys of its own is not followed to another one.
+            (Some(next), None) if !has_keys || seen.len() == 1 => current.clone_from(next),
             (None, Some("Environment")) => {
                 let found = env::var("AWS_ACCESS_KEY_ID").zip(env::var("AWS_SECRET_ACCESS_KEY"));
                 let Some((access, secret)) = found else {
@@ -144,36 +223,43 @@ pub(crate) async fn find(
                 ));
             }
             (None, Some("Ec2InstanceMetadata")) => {
-                break Some(machine::instance(&sources.machine).await.map_err(problem)?);
+                let found = machine::instance(&sources.machine).await;
+                break Some(found.map_err(|why| {
+                    problem(format!(
+                        "The profile {current:?} takes its credentials from the metadata service of EC2: {why}."
+                    ))
+                })?);
             }
-            (None, Some("EcsContainer")) => break machine::container().await?,
+            (None, Some("EcsContainer")) => {
+                let found = machine::container().await?;
+                break Some(found.ok_or_else(|| {
+                    problem(format!(
+                        "The profile {current:?} takes its credentials from the container, and neither \
+                         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor AWS_CONTAINER_CREDENTIALS_FULL_URI says where they are."
+                    ))
+                })?);
+            }
             (None, Some(other)) => {
                 return Err(problem(format!(
                     "The profile {current:?} has an unknown credential_source: {other:?}."
                 )));
             }
-            (None, None) => {
-                return Err(problem(format!(
-                    "The profile {current:?} has a role_arn, and neither source_profile nor credential_source to take it on with."
-                )));
-            }
+            // With its own keys, or whatever else it has.
+            _ => break of_profile(http, services, &current, profile, &sessions).await?,
         }
     };
-    let Some(mut found) = base else {
-        return match named || !roles.is_empty() {
-            true => Err(problem(format!("The profile {current:?} has no credentials."))),
-            false => Ok(None),
-        };
+    let mut found = match base {
+        Some(found) => found,
+        None => sources.of_surroundings(&current).await?,
     };
     for role in roles.iter().rev() {
         found = sts::assume(http, services, &found, role).await?;
     }
-    Ok(Some(found))
+    Ok(found)
 }
 
 /// What one profile has by itself.
 async fn of_profile(
-    sources: &Sources,
     http: &HttpClient,
     services: &Services,
     name: &str,
@@ -196,9 +282,7 @@ async fn of_profile(
             .map(Some);
     }
     if get("sso_account_id").is_some() || get("sso_session").is_some() || get("sso_start_url").is_some() {
-        return sso::find(http, sources.machine.sso.as_deref(), name, profile, sessions)
-            .await
-            .map(Some);
+        return sso::find(http, services, name, profile, sessions).await.map(Some);
     }
     match get("credential_process") {
         Some(command) => process(name, command).await.map(Some),
@@ -229,13 +313,12 @@ async fn process(profile: &str, command: &str) -> Result<Credential> {
     let json: serde_json::Value =
         serde_json::from_slice(&output.stdout).map_err(|e| failed(format!("it does not print JSON: {e}")))?;
     let part = |name: &str| json[name].as_str();
+    let expires = part("Expiration").and_then(expiry);
+    if let Some(at) = expires.filter(|at| *at <= Timestamp::now()) {
+        return Err(failed(format!("its credentials have expired at {at}")));
+    }
     match (json["Version"].as_i64(), part("AccessKeyId"), part("SecretAccessKey")) {
-        (Some(1), Some(access), Some(secret)) => Ok(credential(
-            access,
-            secret,
-            part("SessionToken"),
-            part("Expiration").and_then(expiry),
-        )),
+        (Some(1), Some(access), Some(secret)) => Ok(credential(access, secret, part("SessionToken"), expires)),
         _ => Err(failed(
             "its JSON has no Version 1 with AccessKeyId and SecretAccessKey".to_owned(),
         )),
@@ -255,5 +338,6 @@ mod tests {
         assert_eq!(found[1].0, "profile dev");
         assert_eq!(found[1].1["role_arn"], "r");
         assert!(!found[1].1.contains_key("max"));
+        assert_eq!(found[1].1["s3.max"], "5");
     }
 }

@@ -14,7 +14,7 @@ use store_client::{HeaderMap, HeaderValue, HttpClient, Method};
 
 use super::profile::Section;
 use super::{credential, expiry, problem};
-use crate::settings::url;
+use crate::settings::{Services, url};
 
 /// The file with the token of a login, which has the name of the session, or else the address of the portal.
 fn file(key: &str) -> PathBuf {
@@ -31,7 +31,7 @@ fn expired(profile: &str) -> Diagnostics {
 /// The credentials of a profile.
 pub(super) async fn find(
     http: &HttpClient,
-    endpoint: Option<&str>,
+    services: &Services,
     name: &str,
     profile: &Section,
     sessions: &BTreeMap<String, Section>,
@@ -69,13 +69,16 @@ pub(super) async fn find(
         .is_some_and(|at| at > Timestamp::now());
     let token = match cached["accessToken"].as_str() {
         Some(token) if holds => token.to_owned(),
-        _ => refreshed(http, &region, &cached, &path)
+        _ => refreshed(http, services, &region, &cached, &path)
             .await
             .ok_or_else(|| expired(name))?,
     };
     let usual = format!("https://portal.sso.{region}.amazonaws.com");
-    let mut address = url("SSO", endpoint.unwrap_or(&usual))?;
-    address.set_path("/federation/credentials");
+    let mut address = url("SSO", services.sso.as_ref().unwrap_or(&usual))?;
+    address.set_path(&format!(
+        "{}/federation/credentials",
+        address.path().trim_end_matches('/')
+    ));
     address
         .query_pairs_mut()
         .append_pair("account_id", &account)
@@ -111,7 +114,13 @@ pub(super) async fn find(
 }
 
 /// A new token for one that has expired, if the login allows that; kept where the old one was.
-async fn refreshed(http: &HttpClient, region: &str, cached: &Json, path: &std::path::Path) -> Option<String> {
+async fn refreshed(
+    http: &HttpClient,
+    services: &Services,
+    region: &str,
+    cached: &Json,
+    path: &std::path::Path,
+) -> Option<String> {
     let part = |name: &str| cached[name].as_str();
     let until = part("registrationExpiresAt").and_then(expiry);
     if until.is_some_and(|until| until <= Timestamp::now()) {
@@ -123,7 +132,9 @@ async fn refreshed(http: &HttpClient, region: &str, cached: &Json, path: &std::p
         "refreshToken": part("refreshToken")?,
         "grantType": "refresh_token",
     });
-    let address = url("SSO", &format!("https://oidc.{region}.amazonaws.com/token")).ok()?;
+    let usual = format!("https://oidc.{region}.amazonaws.com");
+    let mut address = url("SSO", services.sso_login.as_ref().unwrap_or(&usual)).ok()?;
+    address.set_path(&format!("{}/token", address.path().trim_end_matches('/')));
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     let answer = http

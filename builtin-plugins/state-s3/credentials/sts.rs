@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use monoform_sdk::{Diagnostic, Result, env};
+use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
 use reqsign_aws_v4::Credential;
 use store_client::xml::tag;
 use store_client::{HttpClient, Method};
@@ -167,67 +167,76 @@ pub(crate) async fn assume_with_token(
     of_answer(&text, &role.arn)
 }
 
-fn call(action: &str, version: &str) -> Vec<(String, String)> {
-    vec![
-        ("Action".to_owned(), action.to_owned()),
-        ("Version".to_owned(), version.to_owned()),
-    ]
+fn call(parameters: &[(&str, &str)], version: &str) -> Vec<(String, String)> {
+    let version = [("Version", version)];
+    let all = parameters.iter().chain(&version);
+    all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
-/// The account that credentials belong to, as STS says; where that may not be asked and is not needed to check them, as IAM says.
+/// The account that credentials belong to: as STS says, which checks them by this; without that check as IAM says, or STS, if IAM
+/// may not be asked.
 pub(crate) async fn account_id(
     http: &HttpClient,
     services: &Services,
     credential: &Credential,
     check: bool,
 ) -> Result<String> {
-    let sts = ("sts", &*services.sts_region, &*services.sts);
-    let asked = query(
-        http,
-        sts,
-        Some(credential),
-        &call("GetCallerIdentity", "2011-06-15"),
-        "Asking STS who is calling",
-    )
-    .await;
-    let refusal = match asked {
-        Ok(text) => match tag(&text, "Account") {
-            Some(account) => return Ok(account),
-            None => problem("The answer of STS names no account."),
-        },
-        Err(problems) => problems,
-    };
     if check {
-        let detail = refusal.0.iter().map(|d| d.detail.clone()).collect::<Vec<_>>().join(" ");
-        return Err(Diagnostic::error(
-            "Retrieving caller identity from STS",
-            format!("{detail}\n\nFor services that have no STS, set skip_credentials_validation = true."),
-        )
-        .into());
+        return identity(http, services, credential).await.map_err(|refusal| {
+            Diagnostic::error(
+                "Retrieving caller identity from STS",
+                format!(
+                    "{}\n\nFor services that have no STS, set skip_credentials_validation = true.",
+                    details(&refusal)
+                ),
+            )
+            .into()
+        });
     }
+    let of_iam = |action| account_by_iam(http, services, credential, action);
+    if let Some(account) = of_iam(&[("Action", "GetUser")]).await {
+        return Ok(account);
+    }
+    let refusal = match identity(http, services, credential).await {
+        Ok(account) => return Ok(account),
+        Err(refusal) => refusal,
+    };
+    if let Some(account) = of_iam(&[("Action", "ListRoles"), ("MaxItems", "1")]).await {
+        return Ok(account);
+    }
+    let detail = format!(
+        "Neither STS nor IAM says which account is used. {}\n\nWhere none is needed, set skip_requesting_account_id = true.",
+        details(&refusal)
+    );
+    Err(Diagnostic::error("Retrieving AWS account details", detail).into())
+}
+
+fn details(refusal: &Diagnostics) -> String {
+    refusal.0.iter().map(|d| d.detail.clone()).collect::<Vec<_>>().join(" ")
+}
+
+/// The account as STS says.
+async fn identity(http: &HttpClient, services: &Services, credential: &Credential) -> Result<String> {
+    let sts = ("sts", &*services.sts_region, &*services.sts);
+    let parameters = call(&[("Action", "GetCallerIdentity")], "2011-06-15");
+    let text = query(http, sts, Some(credential), &parameters, "Asking STS who is calling").await?;
+    tag(&text, "Account").ok_or_else(|| problem("The answer of STS names no account."))
+}
+
+/// The account in the first name that IAM gives.
+async fn account_by_iam(
+    http: &HttpClient,
+    services: &Services,
+    credential: &Credential,
+    parameters: &[(&str, &str)],
+) -> Option<String> {
     let iam = ("iam", iam_region(&services.region), &*services.iam);
-    for action in ["GetUser", "ListRoles"] {
-        let asked = query(
-            http,
-            iam,
-            Some(credential),
-            &call(action, "2010-05-08"),
-            "Asking IAM for an account",
-        )
-        .await;
-        let arn = asked.ok().and_then(|text| tag(&text, "Arn"));
-        if let Some(account) = arn
-            .as_deref()
-            .and_then(|arn| arn.split(':').nth(4))
-            .filter(|a| !a.is_empty())
-        {
-            return Ok(account.to_owned());
-        }
-    }
-    let detail = refusal.0.iter().map(|d| d.detail.clone()).collect::<Vec<_>>().join(" ");
-    Err(Diagnostic::error(
-        "Retrieving AWS account details",
-        format!("Neither STS nor IAM says which account is used. {detail}\n\nWhere none is needed, set skip_requesting_account_id = true."),
-    )
-    .into())
+    let parameters = call(parameters, "2010-05-08");
+    let asked = query(http, iam, Some(credential), &parameters, "Asking IAM for an account").await;
+    let arn = tag(&asked.ok()?, "Arn")?;
+    arn.split(':')
+        .nth(4)
+        .filter(|account| !account.is_empty())
+        .map(str::to_owned)
 }

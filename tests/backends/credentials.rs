@@ -1,0 +1,244 @@
+//! Which credentials a store uses: tables whose rows are an environment, files and arguments, each with what a recording cloud sees
+//! of them, or with the error's text.
+//!
+//! Every row has a cloud of its own on this machine and runs `init` once. What the cloud sees is compared without repetitions: how
+//! often a program asks the same thing is not what these tests are about.
+
+use std::sync::{Arc, Mutex};
+
+use libtest_mimic::Trial;
+use sha1::{Digest as _, Sha1};
+use support::server::{Reply, Request, Server};
+use support::{Workspace, needing, words};
+
+use crate::lab::{Tool, run};
+use crate::server::proxy;
+
+/// Rows that have the store, its arguments and its cloud in common.
+pub struct Table {
+    /// The type of the backend.
+    pub store: &'static str,
+    /// The arguments that every row has.
+    pub settings: &'static str,
+    /// The variables that every row has, unless it says otherwise.
+    pub environment: Pairs,
+    /// The names of the servers that are asked by name, with TLS by way of a proxy. Without any, the cloud is asked by its address.
+    pub names: &'static [&'static str],
+    /// What the cloud records of a request, if anything, and answers.
+    pub answer: fn(&Request) -> (Option<String>, Reply),
+    /// What Terraform sends, as the other program would have sent it.
+    pub as_ours: fn(String) -> String,
+    /// The rows.
+    pub rows: &'static [Row],
+}
+
+/// Names with values. In values, in arguments and in what is expected, `{url}` is the cloud's address, `{host}` its name and port,
+/// `{dir}` the working directory, `{home}` the home directory, and `{sha1:TEXT}` the checksum of a text.
+pub type Pairs = &'static [(&'static str, &'static str)];
+
+/// One combination of sources of credentials.
+pub struct Row {
+    /// What the row shows.
+    pub name: &'static str,
+    /// Variables of the environment.
+    pub environment: Pairs,
+    /// Files by their paths: below the home directory if they begin with `~/`, else below the working directory. A file whose
+    /// text begins with `#!` can be run.
+    pub files: Pairs,
+    /// Arguments in the block.
+    pub block: &'static str,
+    /// What the cloud sees, in order.
+    pub seen: &'static [&'static str],
+    /// Texts in the error, where it is one.
+    pub fails: &'static [&'static str],
+    /// What Terraform does.
+    pub terraform: Terraform,
+}
+
+/// What Terraform does with the same row.
+pub enum Terraform {
+    /// The same: it is seen to do so, or to fail, too.
+    Same,
+    /// Something else, for this reason: this is seen, and whether it succeeds.
+    Differs(&'static str, &'static [&'static str], bool),
+    /// It is not asked, for this reason.
+    NotAsked(&'static str),
+}
+
+/// The row that others are made from.
+pub const ROW: Row = Row {
+    name: "",
+    environment: &[],
+    files: &[],
+    block: "",
+    seen: &[],
+    fails: &[],
+    terraform: Terraform::Same,
+};
+
+/// A test for each row, and one more for each row that Terraform goes through, too.
+pub fn trials(tables: &[&'static Table]) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for table in tables.iter().copied() {
+        for row in table.rows {
+            let ours = move || {
+                check(table, row, Tool::Monoform);
+                Ok(())
+            };
+            trials.push(Trial::test(format!("{}::credentials::{}", table.store, row.name), ours));
+            let theirs = move || {
+                check(table, row, Tool::Terraform);
+                Ok(())
+            };
+            let name = format!("{}::credentials_of_terraform::{}", table.store, row.name);
+            let trial = Trial::test(name, theirs);
+            trials.push(match row.terraform {
+                Terraform::NotAsked(reason) => trial.with_kind(reason).with_ignored_flag(true),
+                _ => needing(trial, &["terraform"]),
+            });
+        }
+    }
+    trials
+}
+
+/// The cloud of one row, and the directory that leads to it.
+struct Scene {
+    server: Server,
+    seen: Arc<Mutex<Vec<String>>>,
+    workspace: Workspace,
+}
+
+impl Scene {
+    fn new(table: &'static Table, row: &Row) -> Scene {
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let record = {
+            let seen = seen.clone();
+            move |request: &Request| {
+                let (line, reply) = (table.answer)(request);
+                let mut seen = seen.lock().expect("no panic");
+                if let Some(line) = line.filter(|line| !seen.contains(line)) {
+                    seen.push(line);
+                }
+                reply
+            }
+        };
+        let server = match table.names {
+            [] => Server::http(record),
+            names => Server::https_as(names, record),
+        };
+        let mut scene = Scene {
+            server,
+            seen,
+            workspace: Workspace::new(),
+        };
+        let mut environment: Vec<(String, String)> = Vec::new();
+        if !table.names.is_empty() {
+            let port = scene
+                .server
+                .host()
+                .rsplit(':')
+                .next()
+                .and_then(|port| port.parse().ok());
+            let proxy = proxy(port.expect("a port"));
+            scene.workspace.write("cloud.pem", &scene.server.certificate);
+            environment.push(("HTTPS_PROXY".to_owned(), format!("http://127.0.0.1:{proxy}")));
+            environment.push(("SSL_CERT_FILE".to_owned(), scene.expand("{dir}/cloud.pem")));
+        }
+        for (name, value) in table.environment.iter().chain(row.environment) {
+            environment.push(((*name).to_owned(), scene.expand(value)));
+        }
+        for (path, text) in row.files {
+            scene.file(path, text);
+        }
+        let block = format!(
+            "terraform {{\n  backend \"{}\" {{\n{}\n{}\n  }}\n}}\n",
+            table.store,
+            scene.expand(table.settings),
+            scene.expand(row.block)
+        );
+        scene.workspace.write("main.tf", &block);
+        for (name, value) in environment {
+            scene.workspace = scene.workspace.env(&name, value);
+        }
+        scene
+    }
+
+    fn file(&self, path: &str, text: &str) {
+        let path = match path.strip_prefix("~/") {
+            Some(rest) => self.workspace.home().join(self.expand(rest)),
+            None => self.workspace.dir().join(path),
+        };
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(&path, self.expand(text)).expect("a file");
+        #[cfg(unix)]
+        if text.starts_with("#!") {
+            use std::os::unix::fs::PermissionsExt as _;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+        }
+    }
+
+    fn expand(&self, text: &str) -> String {
+        let mut text = text
+            .replace("{url}", &self.server.url(""))
+            .replace("{host}", &self.server.host())
+            .replace("{dir}", &self.workspace.dir().display().to_string())
+            .replace("{home}", &self.workspace.home().display().to_string());
+        while let Some((before, rest)) = text.split_once("{sha1:") {
+            let (inner, after) = rest.split_once('}').expect("an end of {sha1:");
+            let sum: String = Sha1::digest(inner.as_bytes())
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect();
+            text = format!("{before}{sum}{after}");
+        }
+        text
+    }
+}
+
+fn check(table: &'static Table, row: &Row, tool: Tool) {
+    let scene = Scene::new(table, row);
+    let ran = run(&scene.workspace, tool, &["init", "-input=false"]);
+    let seen: Vec<String> = std::mem::take(&mut *scene.seen.lock().expect("no panic"));
+    let (expected, succeeds, difference) = match (&row.terraform, tool) {
+        (Terraform::Differs(reason, seen, succeeds), Tool::Terraform) => (*seen, *succeeds, *reason),
+        _ => (row.seen, row.fails.is_empty(), ""),
+    };
+    let seen: Vec<String> = match tool {
+        Tool::Monoform => seen,
+        _ => seen.into_iter().map(table.as_ours).collect(),
+    };
+    let expected: Vec<String> = expected.iter().map(|line| scene.expand(line)).collect();
+    assert_eq!(
+        seen,
+        expected,
+        "what the cloud sees ({difference}). The program says:\n{}",
+        ran.all()
+    );
+    if tool == Tool::Monoform && !row.fails.is_empty() {
+        let texts: Vec<String> = row.fails.iter().map(|text| scene.expand(text)).collect();
+        let all = words(&ran.all());
+        assert_eq!(ran.status, 1, "{all}");
+        for text in &texts {
+            assert!(all.contains(&words(text)), "{text:?} is not in:\n{all}");
+        }
+        return;
+    }
+    assert_eq!(ran.status == 0, succeeds, "{difference}\n{}", ran.all());
+}
+
+/// No difference.
+pub fn same(line: String) -> String {
+    line
+}
+
+/// The fields of a form, decoded, in its order.
+pub fn form(body: &[u8]) -> Vec<(String, String)> {
+    let text = String::from_utf8_lossy(body).replace('+', " ");
+    let pairs = text.split('&').filter(|part| !part.is_empty());
+    pairs
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (support::server::decoded(name), support::server::decoded(value))
+        })
+        .collect()
+}
