@@ -101,6 +101,9 @@ impl Stream {
     }
 }
 
+/// The least width that prose is broken to.
+const NARROWEST: usize = 20;
+
 /// The width of text that does not go to a terminal.
 pub const DEFAULT_WIDTH: usize = 78;
 
@@ -132,7 +135,7 @@ impl Ui {
     #[must_use]
     pub fn process(no_color: bool, live: bool) -> Ui {
         let width = |fd: Option<(terminal_size::Width, terminal_size::Height)>| {
-            fd.map_or(DEFAULT_WIDTH, |(w, _)| usize::from(w.0).max(20))
+            fd.map_or(DEFAULT_WIDTH, |(w, _)| usize::from(w.0).max(NARROWEST))
         };
         let (out, err) = (io::stdout(), io::stderr());
         let out_terminal = out.is_terminal();
@@ -331,10 +334,13 @@ impl Ui {
         self.err.style
     }
 
-    /// The width of standard output.
+    /// The width of standard output. That of a terminal is asked for each time, since a window may be resized.
     #[must_use]
     pub fn width(&self) -> usize {
-        self.out.width
+        match self.out.terminal {
+            true => self.size().width.max(NARROWEST),
+            false => self.out.width,
+        }
     }
 
     /// The width of standard error.

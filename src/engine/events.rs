@@ -266,3 +266,34 @@ pub struct NoEvents;
 impl EventSink for NoEvents {
     fn event(&self, _event: Event) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Recorded(Mutex<Vec<&'static str>>);
+
+    impl EventSink for Recorded {
+        fn event(&self, event: Event) {
+            self.0.lock().unwrap().push(match event {
+                Event::RefreshStart { .. } => "start",
+                Event::RefreshComplete { id: Some(_), .. } => "complete",
+                Event::RefreshFailed { .. } => "failed",
+                _ => "something else",
+            });
+        }
+    }
+
+    #[test]
+    fn every_refresh_that_starts_ends_with_one_event() {
+        let recorded = Recorded::default();
+        let address = addrs::parse::resource_instance("terraform_data.a").unwrap();
+        let start = || Refreshing::start(&recorded, &address, Some(("id".to_owned(), "x".to_owned())));
+        start().complete();
+        drop(start());
+        assert_eq!(*recorded.0.lock().unwrap(), ["start", "complete", "start", "failed"]);
+    }
+}

@@ -389,6 +389,10 @@ fn refusals(tool: Tool) {
         &["Custom parallelism values are currently not supported"],
     );
     refused(
+        &["plan", "-show-sensitive"],
+        &["Showing sensitive values is not supported"],
+    );
+    refused(
         &["plan", "-out=p"],
         &["Saving a generated plan is currently not supported"],
     );
@@ -506,6 +510,14 @@ fn events(tool: Tool) {
         assert!(planned.all().contains(text), "{text}: {}", planned.all());
     }
     assert!(!planned.all().contains("Terraform 9.9.9") && !planned.all().contains("Plan to create"));
+    let concise = run(&scene.w, tool, &["plan", "-concise"]).ok();
+    assert!(!concise.all().contains("Refreshing state..."), "{}", concise.all());
+    assert!(
+        concise.all().contains("# terraform_data.a will be created"),
+        "{}",
+        concise.all()
+    );
+    run(&scene.w, tool, &["show", "-show-sensitive", "p"]).fails_with(&["Showing sensitive values is not supported"]);
     let shown = run(&scene.w, tool, &["show", "p"]).ok();
     for text in [
         "runs/run-",

@@ -10,6 +10,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("live_area::shows_what_runs_and_is_gone_afterwards", what_runs),
     ("live_area::fits_into_a_narrow_terminal", narrow),
     ("live_area::follows_a_terminal_that_is_resized", resized),
+    ("live_area::prose_has_the_width_of_the_resized_terminal", wide_prose),
     ("live_area::is_gone_after_an_interrupt", interrupted),
     ("live_area::is_gone_before_a_question_and_after_an_error", asked),
     ("live_area::can_be_turned_off", off),
@@ -154,6 +155,20 @@ fn resized() {
             .iter()
             .any(|line| line.contains("Apply complete! Resources: 33 added"))
     );
+}
+
+/// What is shown after the terminal was resized has the new width.
+fn wide_prose() {
+    let text = "data \"external\" \"slow\" {\n  program = [\"sh\", \"-c\", \"while [ ! -e go ]; do sleep 0.05; done; echo '{}'\"]\n}\n\noutput \"o\" {\n  value = data.external.slow.result\n}\n";
+    let w = Workspace::with(&[("main.tf", text)]);
+    let mut terminal = on(&w, 24, 100, &["plan"]);
+    terminal.shows(|rows| heading(rows, "Planning: ").is_some());
+    terminal.resize(24, 60);
+    w.write("go", "");
+    let (status, lines, _) = terminal.leaves();
+    assert!(status.success());
+    no_remains(&lines);
+    assert!(lines.contains(&"─".repeat(59)), "{}", lines.join("\n"));
 }
 
 fn interrupted() {

@@ -158,14 +158,14 @@ impl Terminal {
         }
         screen.set_scrollback(0);
         lines.extend(screen.rows(0, width));
-        (status, lines, self.all)
+        (status, lines, std::mem::take(&mut self.all))
     }
 
     /// How it ended, with what was seen last.
     #[track_caller]
     pub fn ends(mut self) -> (ExitStatus, String, Vec<u8>) {
         let status = self.wait();
-        (status, self.seen, self.all)
+        (status, std::mem::take(&mut self.seen), std::mem::take(&mut self.all))
     }
 
     #[track_caller]
@@ -183,6 +183,14 @@ impl Terminal {
         }
         let _ = self.child.kill();
         panic!("the program does not end: {:?}", self.seen)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A test that fails leaves nothing running. What has ended already cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -104,10 +104,7 @@ impl Remote<'_> {
         };
         self.output.line(self.output.style().good("Outputs:"));
         for (name, output) in outputs {
-            let sensitive = output.get("sensitive").and_then(Json::as_bool) == Some(true);
-            // A server may leave out what is sensitive.
-            let hidden = sensitive && !(self.session.shown.sensitive && output.get("value").is_some());
-            let value = if hidden {
+            let value = if output.get("sensitive").and_then(Json::as_bool) == Some(true) {
                 "(sensitive value)".to_owned()
             } else {
                 let ty = output.get("type").and_then(|ty| cty::json::type_from_json(ty).ok());

@@ -11,6 +11,7 @@ use tfe::RunOptions;
 use super::{Remote, useless_flags};
 use crate::args::groups::Parallelism;
 use crate::commands::plan::target_exists;
+use crate::session::Session;
 use crate::verb::Verb;
 use crate::workdir::Project;
 
@@ -29,6 +30,7 @@ pub(super) fn check(remote: &Remote<'_>, project: &mut Project) -> Result<RunOpt
             "How many operations of a run happen at the same time is a setting of the server. Leave the option -parallelism out.",
         ));
     }
+    problems.extend(sensitive_values(remote.session));
     if !remote.request.options.excludes.is_empty() {
         problems.push(Diagnostic::error(
             "Excluding resources is not supported",
@@ -49,6 +51,17 @@ pub(super) fn check(remote: &Remote<'_>, project: &mut Project) -> Result<RunOpt
     }
     remote.session.show(&problems, &project.sources);
     Ok(options(remote, variables))
+}
+
+/// The error for an option to show what the server does not tell, if it is set.
+pub(super) fn sensitive_values(session: &Session) -> Option<Diagnostic> {
+    session.shown.sensitive.then(|| {
+        Diagnostic::error(
+            "Showing sensitive values is not supported",
+            "The server gives the plan of a run without the sensitive values, so there is nothing that -show-sensitive could show. \
+             Leave the option out.",
+        )
+    })
 }
 
 fn rights(remote: &Remote<'_>) -> Result<(), Diagnostics> {

@@ -79,6 +79,9 @@ pub(super) fn human(session: &Session, document: &Json, run: &Run) {
 /// Shows the plan that a file leads to.
 pub fn show(session: &Session, path: &Path, as_json: bool) -> Status {
     let shown = || -> Result<(), Diagnostics> {
+        if let Some(problem) = super::request::sensitive_values(session) {
+            return Err(problem.into());
+        }
         let saved = Bookmark::read(path)?;
         let (project, problems) = workdir::read(session);
         if problems.has_errors() {

@@ -55,8 +55,11 @@ const LOOKS: [Look; 4] = [
     },
 ];
 
+/// Shows something.
+type Show = fn(Look) -> String;
+
 /// What is shown, by the names of the files.
-const SUBJECTS: [(&str, fn(Look) -> String); 4] = [
+const SUBJECTS: [(&str, Show); 4] = [
     ("plan", changes),
     ("problems", problems),
     ("warnings", warnings),
@@ -68,7 +71,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 /// The content of a golden.
-fn golden(show: fn(Look) -> String) -> String {
+fn golden(show: Show) -> String {
     let mut sections: Vec<(String, String)> = Vec::new();
     for look in LOOKS {
         let style = if look.colour { "colours" } else { "plain" };
