@@ -40,6 +40,7 @@ mod graph_page;
 mod line;
 mod login;
 mod logs;
+mod matrix;
 mod own;
 mod self_check;
 mod suggestions;
@@ -98,6 +99,7 @@ fn main() -> ExitCode {
         .chain(line::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)
+        .chain(matrix::TESTS)
         .chain(self_check::TESTS)
         .chain(suggestions::TESTS)
         .chain(backend::TESTS);
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
             Ok(())
         }));
     }
+    trials.extend(matrix::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
