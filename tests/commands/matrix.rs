@@ -251,16 +251,28 @@ fn twice() {
 /// On a terminal, errors are colored unless `-no-color` is set.
 fn color() {
     let w = Workspace::new();
-    for (command, _) in shown(&w) {
-        let words: Vec<&str> = command.split(' ').collect();
-        for (flag, colored) in [("-no-color=false", true), ("-no-color", false)] {
-            let mut run = w.command(monoform());
-            run.args(&words).args([flag, "-nothing"]);
-            let (status, printed, bytes) = Terminal::start(&mut run).ends();
-            assert!(!status.success(), "{command} {flag}\n{printed}");
-            let printed = String::from_utf8_lossy(&bytes);
-            assert_eq!(printed.contains("\u{1b}["), colored, "{command} {flag}\n{printed:?}");
+    let commands: Vec<String> = shown(&w).into_keys().collect();
+    let mut script = String::new();
+    for command in &commands {
+        for flag in ["-no-color=false", "-no-color"] {
+            script.push_str(&format!(
+                "echo '== {command} {flag}'; {} {command} {flag} -nothing\n",
+                monoform()
+            ));
         }
+    }
+    // A terminal for all of them: it takes a while until the last process has let go of one.
+    let mut shell = w.command("sh");
+    shell.args(["-c", &script]);
+    let (_, _, bytes) = Terminal::start(&mut shell).ends();
+    let printed = String::from_utf8_lossy(&bytes);
+    let parts: Vec<&str> = printed.split("== ").skip(1).collect();
+    assert_eq!(parts.len(), 2 * commands.len(), "{printed:?}");
+    for part in parts {
+        let (line, shown) = part.split_once("\r\n").expect("a line");
+        assert!(shown.contains("flag provided but not defined: -nothing"), "{part:?}");
+        let colored = line.ends_with("=false");
+        assert_eq!(shown.contains("\u{1b}["), colored, "{part:?}");
     }
 }
 
