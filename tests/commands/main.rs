@@ -41,6 +41,7 @@ mod line;
 mod live_area;
 mod login;
 mod logs;
+mod matrix;
 mod own;
 mod self_check;
 mod shown;
@@ -101,6 +102,7 @@ fn main() -> ExitCode {
         .chain(live_area::TESTS)
         .chain(login::TESTS)
         .chain(logs::TESTS)
+        .chain(matrix::TESTS)
         .chain(self_check::TESTS)
         .chain(shown::TESTS)
         .chain(suggestions::TESTS)
@@ -111,6 +113,7 @@ fn main() -> ExitCode {
             Ok(())
         }));
     }
+    trials.extend(matrix::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

@@ -108,6 +108,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
 fn check(arg: &clap::Arg, text: &str) -> Result<(), &'static str> {
     let fits = match arg.get_id().as_str() {
         "parallelism" => text.parse::<i64>().is_ok(),
+        "run-parallelism" => text.parse::<usize>().is_ok_and(|count| count > 0),
         "lock-timeout" => duration::duration(text).is_some(),
         _ => true,
     };

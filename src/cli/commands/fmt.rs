@@ -245,13 +245,14 @@ impl Formatter<'_> {
         if differs && self.list {
             self.session.ui.line(path);
         }
-        if differs && self.write {
-            if let Err(e) = rewrite(path, &formatted) {
-                return self.problem(
-                    format!("Failed to write {path}"),
-                    format!("{e}. The file is as it was."),
-                );
-            }
+        if differs
+            && self.write
+            && let Err(e) = rewrite(path, &formatted)
+        {
+            return self.problem(
+                format!("Failed to write {path}"),
+                format!("{e}. The file is as it was."),
+            );
         }
         if let Some(documents) = &mut self.documents {
             let difference = (differs && self.diff).then(|| unified_diff::of_file(path, text, &formatted));
