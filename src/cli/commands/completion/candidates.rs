@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(of("monoform pl"), ["plan"]);
         assert_eq!(of("monoform -chdir=x va"), ["validate"]);
         assert_eq!(of("monoform state s"), ["show"]);
-        assert_eq!(of("monoform providers "), ["lock", "mirror", "schema"]);
+        assert_eq!(of("monoform providers "), ["lock", "mirror", "schema", "serve"]);
         assert!(of("monoform ").contains(&"workspace".to_owned()));
         assert!(!of("monoform ").contains(&"env".to_owned()));
         assert!(of("monoform nonsense ").is_empty());
