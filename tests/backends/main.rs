@@ -21,8 +21,10 @@ mod consul;
 mod cos;
 mod crashes;
 mod credentials_azurerm;
+mod credentials_cos;
 mod credentials_gcs;
 mod credentials_kubernetes;
+mod credentials_oss;
 mod credentials_s3;
 mod cut;
 mod errors;
@@ -174,6 +176,8 @@ fn main() -> ExitCode {
     trials.extend(credentials_kubernetes::trials());
     trials.extend(credentials_gcs::trials());
     trials.extend(credentials_azurerm::trials());
+    trials.extend(credentials_cos::trials());
+    trials.extend(credentials_oss::trials());
     trials.extend(errors::trials());
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {
