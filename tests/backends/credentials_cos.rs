@@ -61,7 +61,6 @@ const CASES: &[Case] = &[
         variables: &[("TENCENTCLOUD_PROFILE", "default")],
         arguments: "shared_credentials_dir = \"DIR/files\"\nprofile = \"other\"",
         asked: &["bucket by of-other with t-other"],
-        ..NONE
     },
     Case {
         name: "role_of_block",
@@ -71,7 +70,6 @@ const CASES: &[Case] = &[
             "role arn by of-environment for s, 1800 seconds, e",
             "bucket by of-role with t-role",
         ],
-        ..NONE
     },
     Case {
         name: "role_of_environment",
