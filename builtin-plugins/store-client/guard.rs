@@ -5,7 +5,7 @@
 //! the condition that the state is the one that was read or written last, where the service has such conditions. What was
 //! refused once stays refused until the lock is taken anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -135,6 +135,15 @@ struct Entry {
     lost: Option<String>,
     /// The state that was read or written last.
     known: Option<Known>,
+    /// The MD5 of states whose writes have failed since then: one may have been done, and its answer lost.
+    attempted: BTreeSet<String>,
+}
+
+impl Entry {
+    /// Whether the state with this MD5 may be there by a write of our own.
+    fn is_own(&self, sum: &str) -> bool {
+        self.attempted.contains(sum) || self.known.as_ref().is_some_and(|known| known.sum == sum)
+    }
 }
 
 #[derive(Clone)]
@@ -205,7 +214,16 @@ impl<S: LockedStore> Guarded<S> {
     }
 
     fn remember(&self, workspace: &str, known: Known) {
-        self.entries().entry(workspace.to_owned()).or_default().known = Some(known);
+        let mut entries = self.entries();
+        let entry = entries.entry(workspace.to_owned()).or_default();
+        entry.known = Some(known);
+        entry.attempted.clear();
+    }
+
+    /// A write of the state with this MD5 has failed, and may have been done all the same.
+    fn remember_attempt(&self, workspace: &str, sum: String) {
+        let mut entries = self.entries();
+        entries.entry(workspace.to_owned()).or_default().attempted.insert(sum);
     }
 
     /// The lock is lost, and nothing is written under it any more.
@@ -258,7 +276,8 @@ impl<S: LockedStore> Guarded<S> {
             Holder::Unknown => {
                 let Some(known) = &entry.known else { return Ok(()) };
                 let there = self.store.read(workspace).await?;
-                match known.is_same(&Known::of(there.state.as_deref(), None)) {
+                let found = Known::of(there.state.as_deref(), None);
+                match known.is_same(&found) || entry.is_own(&found.sum) {
                     true => Ok(()),
                     false => Err(self.overwritten(workspace, true)),
                 }
@@ -287,21 +306,23 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         let entry = self.entry(workspace);
         self.check(workspace, &entry).await?;
         let locked = entry.lock.is_some();
+        let sum = md5_hex(&state);
         let mut expected = entry.known.as_ref().and_then(|known| known.revision.clone());
         for _ in 0..ATTEMPTS {
-            let written = self.store.write(workspace, &state, expected.as_ref()).await?;
+            let written = self.store.write(workspace, &state, expected.as_ref()).await;
+            let written = written.inspect_err(|_| self.remember_attempt(workspace, sum.clone()))?;
             let revision = match written {
                 Written::Done(revision) => revision,
                 Written::LockLost(why) => return Err(self.lose(workspace, &why)),
                 Written::Changed => {
                     let there = self.store.read(workspace).await?;
                     let found = Known::of(there.state.as_deref(), there.revision.clone());
-                    if found.sum == md5_hex(&state) {
+                    if found.sum == sum {
                         // An attempt was done whose answer was lost on its way.
                         self.remember(workspace, found);
                         return Ok(());
                     }
-                    if entry.known.as_ref().is_none_or(|known| known.sum != found.sum) {
+                    if !entry.is_own(&found.sum) {
                         return Err(self.overwritten(workspace, locked));
                     }
                     expected = there.revision;

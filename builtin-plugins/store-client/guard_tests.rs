@@ -14,6 +14,8 @@ struct Service {
     tells: bool,
     /// Whether the answer to the next write is lost: it is done, and found to be changed when it is sent again.
     loses_answer: bool,
+    /// Whether the next write is done and fails all the same.
+    breaks: bool,
     writes: u32,
 }
 
@@ -78,6 +80,9 @@ impl LockedStore for Memory {
         }
         service.revision += 1;
         service.state = Some(state.to_vec());
+        if std::mem::take(&mut service.breaks) {
+            return Err(Diagnostic::error("Error writing the state", "the connection ended").into());
+        }
         if std::mem::take(&mut service.loses_answer) {
             return Ok(Written::Changed);
         }
@@ -183,6 +188,25 @@ async fn a_write_whose_answer_was_lost_is_recognized() {
     client.write(W, state(2).into()).await.unwrap();
     client.write(W, state(3).into()).await.unwrap();
     assert_eq!(memory.text(), state(3));
+}
+
+#[tokio::test]
+async fn after_a_write_that_failed_and_was_done_the_next_one_is_no_surprise() {
+    for tells in [true, false] {
+        let memory = Memory::new();
+        memory.service().tells = tells;
+        let (client, _) = holding(&memory).await;
+        memory.service().breaks = true;
+        assert_eq!(refused(&client, 2).await, "the connection ended");
+        assert_eq!(memory.text(), state(2));
+        let later = state(2).replace('}', ",\"resources\":[]}");
+        client.write(W, later.clone().into()).await.unwrap();
+        assert_eq!(memory.text(), later);
+        // What another program writes after that is not taken for our own.
+        memory.changed(&state(4));
+        let detail = refused(&client, 3).await;
+        assert!(detail.starts_with("lock lost: "), "{detail}");
+    }
 }
 
 #[tokio::test]

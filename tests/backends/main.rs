@@ -25,8 +25,10 @@ mod credentials_aws;
 mod credentials_aws_machine;
 mod credentials_aws_roles;
 mod credentials_azurerm;
+mod credentials_cos;
 mod credentials_gcs;
 mod credentials_kubernetes;
+mod credentials_oss;
 mod cut;
 mod errors;
 mod faults;
@@ -176,6 +178,8 @@ fn main() -> ExitCode {
     trials.extend(credentials_kubernetes::trials());
     trials.extend(credentials_gcs::trials());
     trials.extend(credentials_azurerm::trials());
+    trials.extend(credentials_cos::trials());
+    trials.extend(credentials_oss::trials());
     trials.extend(errors::trials());
     trials.extend(credentials::trials(&[
         &credentials_aws::TABLE,
