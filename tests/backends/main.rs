@@ -22,8 +22,10 @@ mod cos;
 mod crashes;
 mod credentials;
 mod credentials_aws;
+mod credentials_aws_accounts;
 mod credentials_aws_machine;
 mod credentials_aws_roles;
+mod credentials_google;
 mod errors;
 mod gcs;
 mod hcp;
@@ -124,8 +126,9 @@ fn main() -> ExitCode {
     trials.extend(credentials::trials(&[
         &credentials_aws::TABLE,
         &credentials_aws_roles::TABLE,
-        &credentials_aws_roles::CHECKED,
+        &credentials_aws_accounts::TABLE,
         &credentials_aws_machine::TABLE,
+        &credentials_google::TABLE,
     ]));
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {
