@@ -232,6 +232,10 @@ fn check(table: &'static Table, row: &Row, tool: Tool) {
     assert_eq!(ran.status == 0, succeeds, "{difference}\n{}", ran.all());
 }
 
+/// A state without anything in it.
+pub const STATE: &str =
+    "{\"version\":4,\"terraform_version\":\"1.11.4\",\"serial\":1,\"lineage\":\"l\",\"outputs\":{},\"resources\":[]}";
+
 /// No difference.
 pub fn same(line: String) -> String {
     line

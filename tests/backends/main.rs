@@ -25,7 +25,9 @@ mod credentials_aws;
 mod credentials_aws_accounts;
 mod credentials_aws_machine;
 mod credentials_aws_roles;
+mod credentials_azure;
 mod credentials_google;
+mod credentials_kubernetes;
 mod errors;
 mod gcs;
 mod hcp;
@@ -129,6 +131,8 @@ fn main() -> ExitCode {
         &credentials_aws_accounts::TABLE,
         &credentials_aws_machine::TABLE,
         &credentials_google::TABLE,
+        &credentials_azure::TABLE,
+        &credentials_kubernetes::TABLE,
     ]));
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {
