@@ -4,9 +4,15 @@
 //! Every row has a cloud of its own on this machine and runs `init` once. What the cloud sees is compared without repetitions: how
 //! often a program asks the same thing is not what these tests are about.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+use aws_lc_rs::rsa::{KeyPair, KeySize};
+use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD as BASE64, URL_SAFE_NO_PAD};
 use libtest_mimic::Trial;
+use serde_json::Value as Json;
 use sha1::{Digest as _, Sha1};
 use support::server::{Reply, Request, Server};
 use support::{Workspace, needing, words};
@@ -22,7 +28,7 @@ pub struct Table {
     pub settings: &'static str,
     /// The variables that every row has, unless it says otherwise.
     pub environment: Pairs,
-    /// The names of the servers that are asked by name, with TLS by way of a proxy. Without any, the cloud is asked by its address.
+    /// The names of the servers that are asked by name, with TLS, by way of a proxy.
     pub names: &'static [&'static str],
     /// What the cloud records of a request, if anything, and answers.
     pub answer: fn(&Request) -> (Option<String>, Reply),
@@ -33,7 +39,8 @@ pub struct Table {
 }
 
 /// Names with values. In values, in arguments and in what is expected, `{url}` is the cloud's address, `{host}` its name and port,
-/// `{dir}` the working directory, `{home}` the home directory, and `{sha1:TEXT}` the checksum of a text.
+/// `{dir}` the working directory, `{home}` the home directory, `{key}` a private key (PEM, escaped as in JSON), and `{sha1:TEXT}` the
+/// checksum of a text.
 pub type Pairs = &'static [(&'static str, &'static str)];
 
 /// One combination of sources of credentials.
@@ -104,6 +111,8 @@ pub fn trials(tables: &[&'static Table]) -> Vec<Trial> {
 /// The cloud of one row, and the directory that leads to it.
 struct Scene {
     server: Server,
+    /// The one that is asked by names.
+    _named: Option<Server>,
     seen: Arc<Mutex<Vec<String>>>,
     workspace: Workspace,
 }
@@ -111,8 +120,7 @@ struct Scene {
 impl Scene {
     fn new(table: &'static Table, row: &Row) -> Scene {
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-        let record = {
-            let seen = seen.clone();
+        let record = |seen: Arc<Mutex<Vec<String>>>| {
             move |request: &Request| {
                 let (line, reply) = (table.answer)(request);
                 let mut seen = seen.lock().expect("no panic");
@@ -122,28 +130,23 @@ impl Scene {
                 reply
             }
         };
-        let server = match table.names {
-            [] => Server::http(record),
-            names => Server::https_as(names, record),
-        };
-        let mut scene = Scene {
-            server,
-            seen,
-            workspace: Workspace::new(),
-        };
         let mut environment: Vec<(String, String)> = Vec::new();
-        if !table.names.is_empty() {
-            let port = scene
-                .server
-                .host()
-                .rsplit(':')
-                .next()
-                .and_then(|port| port.parse().ok());
+        let workspace = Workspace::new();
+        let named = (!table.names.is_empty()).then(|| Server::https_as(table.names, record(seen.clone())));
+        if let Some(server) = &named {
+            let port = server.host().rsplit(':').next().and_then(|port| port.parse().ok());
             let proxy = proxy(port.expect("a port"));
-            scene.workspace.write("cloud.pem", &scene.server.certificate);
+            workspace.write("cloud.pem", &server.certificate);
+            let certificate = workspace.dir().join("cloud.pem").display().to_string();
             environment.push(("HTTPS_PROXY".to_owned(), format!("http://127.0.0.1:{proxy}")));
-            environment.push(("SSL_CERT_FILE".to_owned(), scene.expand("{dir}/cloud.pem")));
+            environment.push(("SSL_CERT_FILE".to_owned(), certificate));
         }
+        let mut scene = Scene {
+            server: Server::http(record(seen.clone())),
+            _named: named,
+            seen,
+            workspace,
+        };
         for (name, value) in table.environment.iter().chain(row.environment) {
             environment.push(((*name).to_owned(), scene.expand(value)));
         }
@@ -183,6 +186,9 @@ impl Scene {
             .replace("{host}", &self.server.host())
             .replace("{dir}", &self.workspace.dir().display().to_string())
             .replace("{home}", &self.workspace.home().display().to_string());
+        if text.contains("{key}") {
+            text = text.replace("{key}", &key().0.replace('\n', "\\n"));
+        }
         while let Some((before, rest)) = text.split_once("{sha1:") {
             let (inner, after) = rest.split_once('}').expect("an end of {sha1:");
             let sum: String = Sha1::digest(inner.as_bytes())
@@ -226,9 +232,36 @@ fn check(table: &'static Table, row: &Row, tool: Tool) {
     assert_eq!(ran.status == 0, succeeds, "{difference}\n{}", ran.all());
 }
 
+/// A state without anything in it.
+pub const STATE: &str =
+    "{\"version\":4,\"terraform_version\":\"1.11.4\",\"serial\":1,\"lineage\":\"l\",\"outputs\":{},\"resources\":[]}";
+
 /// No difference.
 pub fn same(line: String) -> String {
     line
+}
+
+/// A private RSA key in PEM text, and the public one.
+pub fn key() -> &'static (String, Vec<u8>) {
+    static KEY: OnceLock<(String, Vec<u8>)> = OnceLock::new();
+    KEY.get_or_init(|| {
+        let pair = KeyPair::generate(KeySize::Rsa2048).expect("a key");
+        let private = AsDer::<Pkcs8V1Der<'_>>::as_der(&pair).expect("its bytes");
+        let lines = BASE64.encode(private.as_ref());
+        let pem = format!("-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----\n");
+        (pem, pair.public_key().as_ref().to_vec())
+    })
+}
+
+/// The header and the claims of a signed statement (JWT), if the public one of [`key`] has signed it.
+pub fn statement(text: &str) -> Option<(Json, Json)> {
+    let (signed, signature) = text.rsplit_once('.')?;
+    let (header, claims) = signed.split_once('.')?;
+    let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+    let public = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, &key().1);
+    public.verify(signed.as_bytes(), &signature).ok()?;
+    let json = |part: &str| serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok();
+    Some((json(header)?, json(claims)?))
 }
 
 /// The fields of a form, decoded, in its order.

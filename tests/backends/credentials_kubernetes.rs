@@ -1,266 +1,340 @@
-//! As whom a cluster is asked: a table of files, variables and arguments, each run with a cluster that records the first identity
-//! that it is shown. Terraform must show the same.
+//! Credentials for a Kubernetes cluster: arguments, the environment, the files of `kubectl`, and programs.
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::sync::{Arc, Mutex};
+use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use libtest_mimic::Trial;
-use support::server::{Reply, Request, Server};
-use support::{Workspace, which};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+use support::server::{Reply, Request};
 
-use crate::lab::{RESOURCE, Tool, run};
+use crate::credentials::{Pairs, ROW, Row, STATE, Table, Terraform, same};
 
-/// A case: variables, arguments of the backend, and the identity. `ADDRESS` is the cluster's, `DIR` the working directory.
-struct Case {
-    name: &'static str,
-    variables: &'static [(&'static str, &'static str)],
-    arguments: &'static str,
-    identity: &'static str,
-    /// Whether Terraform does the same. It needs a file.
-    with_terraform: bool,
-}
-
-const NONE: Case = Case {
-    name: "",
-    variables: &[],
-    arguments: "",
-    identity: "",
-    with_terraform: true,
+pub const TABLE: Table = Table {
+    store: "kubernetes",
+    settings: "secret_suffix = \"x\"",
+    environment: &[],
+    names: &["k8s.example"],
+    answer,
+    as_ours: same,
+    rows: ROWS,
 };
 
-/// Two files: in the first one the users have tokens of each kind.
-const ONE: &str = r#"
-apiVersion: v1
-kind: Config
-current-context: token
-clusters:
-- name: here
-  cluster:
-    server: ADDRESS
-    certificate-authority-data: AUTHORITY
-- name: unsafe
-  cluster:
-    server: PLAIN
-contexts:
-- name: token
-  context: {cluster: here, user: token}
-- name: file
-  context: {cluster: here, user: file}
-- name: basic
-  context: {cluster: here, user: basic}
-- name: program
-  context: {cluster: here, user: program}
-- name: unsafe
-  context: {cluster: unsafe, user: token}
-users:
-- name: token
-  user: {token: of-file}
-- name: file
-  user: {tokenFile: token.txt}
-- name: basic
-  user: {username: me, password: secret}
-- name: program
-  user:
-    exec:
-      apiVersion: client.authentication.k8s.io/v1
-      command: DIR/program
-      args: [one]
-      env:
-      - {name: WORD, value: two}
-      interactiveMode: Never
-"#;
+/// The first part of the path is the cluster.
+fn answer(request: &Request) -> (Option<String>, Reply) {
+    let (kind, text) = request.header("authorization").split_once(' ').unwrap_or_default();
+    let by = match kind {
+        "Basic" => String::from_utf8_lossy(&BASE64.decode(text).unwrap_or_default()).into_owned(),
+        _ => text.to_owned(),
+    };
+    let by = if by.is_empty() { "nobody".to_owned() } else { by };
+    let instead = match (request.header("impersonate-user"), request.header("impersonate-group")) {
+        ("", _) => String::new(),
+        (user, "") => format!(" as {user}"),
+        (user, group) => format!(" as {user} of {group}"),
+    };
+    let cluster = request.path().split('/').nth(1).unwrap_or_default();
+    let line = format!("{cluster} by {by}{instead}");
+    if by == "refused" {
+        let text = "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"Unauthorized\",\"reason\":\
+                    \"Unauthorized\",\"code\":401}";
+        return (
+            Some(line),
+            Reply::new(401, text).with("Content-Type", "application/json"),
+        );
+    }
+    // There is a state, so that none has to be made.
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(STATE.as_bytes()).expect("memory");
+    let state = BASE64.encode(packed.finish().expect("memory"));
+    let secret = json!({
+        "kind": "Secret",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": "tfstate-default-x",
+            "resourceVersion": "1",
+            "labels": {"tfstate": "true", "tfstateSecretSuffix": "x", "tfstateWorkspace": "default"},
+            "annotations": {"encoding": "gzip"},
+        },
+        "data": {"tfstate": state},
+    });
+    let reply = match request.path().ends_with("/secrets") {
+        true => {
+            json!({"kind": "SecretList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": [secret]})
+        }
+        false => secret,
+    };
+    (Some(line), Reply::json(&reply.to_string()))
+}
 
-const TWO: &str = r#"
-apiVersion: v1
-kind: Config
-current-context: other
-contexts:
-- name: other
-  context: {cluster: here, user: other}
-users:
-- name: other
-  user: {token: of-second-file}
-- name: token
-  user: {token: is-hidden-by-the-first-file}
-"#;
+/// Two clusters, two users, and contexts for some of their combinations.
+const CONFIG: &str = "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters:\n- name: one\n  cluster: {server: \"https://k8s.example/one\"}\n- \
+                      name: two\n  cluster: {server: \"https://k8s.example/two\"}\nusers:\n- name: u\n  user: {token: of-u}\n- name: v\n  user: \
+                      {username: v, password: pass}\n- name: f\n  user: {tokenFile: token}\n- name: i\n  user: {token: of-u, as: \
+                      other, as-groups: [team]}\n- name: p\n  user:\n    exec:\n      apiVersion: \
+                      client.authentication.k8s.io/v1\n      command: ./give\n      args: [p]\n      interactiveMode: Never\n      env: \
+                      [{name: WHO, value: me}]\n- name: q\n  user:\n    exec:\n      apiVersion: \
+                      client.authentication.k8s.io/v1\n      command: no-such-program\n      interactiveMode: Never\n      \
+                      installHint: Install the program.\ncontexts:\n- name: a\n  context: {cluster: one, user: u}\n- name: b\n  \
+                      context: {cluster: two, user: v}\n- name: c\n  context: {cluster: one, user: f}\n- name: d\n  context: {cluster: \
+                      one, user: i}\n- name: e\n  context: {cluster: one, user: p}\n- name: g\n  context: {cluster: one, user: q}\n";
 
-const PROGRAM: &str = r#"#!/bin/sh
-echo "{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"of-program-$1-$WORD\"}}"
-"#;
+const GIVE: &str = "#!/bin/sh\necho \"{\\\"kind\\\":\\\"ExecCredential\\\",\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\",\
+                    \\\"status\\\":{\\\"token\\\":\\\"of-program-$1-$WHO\\\"}}\"\n";
 
-const FORBIDDEN: &str =
-    r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}"#;
-
-const CASES: &[Case] = &[
-    Case {
-        name: "current_context_of_file",
-        arguments: "config_path = \"one\"",
-        identity: "Bearer of-file",
-        ..NONE
-    },
-    Case {
-        name: "file_of_environment",
-        variables: &[("KUBE_CONFIG_PATH", "one")],
-        identity: "Bearer of-file",
-        ..NONE
-    },
-    Case {
-        name: "file_of_argument_before_environment",
-        variables: &[("KUBE_CONFIG_PATH", "none")],
-        arguments: "config_path = \"one\"",
-        identity: "Bearer of-file",
-        ..NONE
-    },
-    Case {
-        name: "files_are_merged",
-        arguments: "config_paths = [\"one\", \"two\"]\nconfig_context = \"other\"",
-        identity: "Bearer of-second-file",
-        ..NONE
-    },
-    Case {
-        name: "first_of_files_counts",
-        variables: &[("KUBE_CONFIG_PATHS", "one:two")],
-        identity: "Bearer of-file",
-        // So it is documented for kubectl; Terraform takes the last one.
-        with_terraform: false,
-        ..NONE
-    },
-    Case {
-        name: "context_of_environment",
-        variables: &[("KUBE_CTX", "basic")],
-        arguments: "config_path = \"one\"",
-        identity: "Basic bWU6c2VjcmV0",
-        ..NONE
-    },
-    Case {
-        name: "user_in_place_of_that_of_the_context",
-        arguments: "config_path = \"one\"\nconfig_context_auth_info = \"basic\"",
-        identity: "Basic bWU6c2VjcmV0",
-        ..NONE
-    },
-    Case {
-        name: "token_in_a_file",
-        arguments: "config_path = \"one\"\nconfig_context = \"file\"",
-        identity: "Bearer of-token-file",
-        ..NONE
-    },
-    Case {
-        name: "program_of_file",
-        arguments: "config_path = \"one\"\nconfig_context = \"program\"",
-        identity: "Bearer of-program-one-two",
-        ..NONE
-    },
-    Case {
-        name: "user_of_file_not_without_tls",
-        arguments: "config_path = \"one\"\nconfig_context = \"unsafe\"",
-        identity: "",
-        ..NONE
-    },
-    Case {
-        name: "token_of_argument_without_tls_too",
-        arguments: "config_path = \"one\"\nconfig_context = \"unsafe\"\ntoken = \"of-argument\"",
-        identity: "Bearer of-argument",
-        ..NONE
-    },
-    Case {
-        name: "token_of_argument_before_file",
-        arguments: "config_path = \"one\"\ntoken = \"of-argument\"",
-        identity: "Bearer of-argument",
-        ..NONE
-    },
-    Case {
-        name: "token_of_argument_before_environment",
-        variables: &[("KUBE_TOKEN", "of-environment")],
-        arguments: "host = \"ADDRESS\"\ninsecure = true\ntoken = \"of-argument\"",
-        identity: "Bearer of-argument",
-        with_terraform: false,
-    },
-    Case {
-        name: "everything_of_environment",
-        variables: &[
-            ("KUBE_HOST", "ADDRESS"),
-            ("KUBE_INSECURE", "true"),
-            ("KUBE_TOKEN", "of-environment"),
-        ],
-        identity: "Bearer of-environment",
-        with_terraform: false,
-        ..NONE
-    },
-    Case {
-        name: "user_and_password",
-        arguments: "host = \"ADDRESS\"\ninsecure = true\nusername = \"me\"\npassword = \"secret\"",
-        identity: "Basic bWU6c2VjcmV0",
-        with_terraform: false,
-        ..NONE
-    },
-    Case {
-        name: "program_of_block",
-        arguments: "host = \"ADDRESS\"\ninsecure = true\nexec {\n  api_version = \"client.authentication.k8s.io/v1\"\n  command = \"DIR/program\"\n  args = \
-                    [\"a\"]\n  env = { WORD = \"b\" }\n}",
-        identity: "Bearer of-program-a-b",
-        with_terraform: false,
-        ..NONE
-    },
+const FILES: Pairs = &[
+    ("kube/config", CONFIG),
+    ("kube/token", "of-file\n"),
+    ("kube/give", GIVE),
+    ("~/.kube/config", CONFIG),
+    (
+        "second",
+        "apiVersion: v1\nkind: Config\ncurrent-context: z\nclusters:\n- name: three\n  cluster: {server: \"https://k8s.example/three\"}\n- name: \
+         one\n  cluster: {server: \"https://k8s.example/not-this\"}\nusers:\n- name: w\n  user: {token: of-w}\ncontexts:\n- name: z\n  context: \
+         {cluster: three, user: w}\n",
+    ),
+    ("give", GIVE),
+    ("fail", "#!/bin/sh\necho \"no login\" >&2\nexit 4\n"),
 ];
 
-/// A test for each case.
-pub fn trials() -> Vec<Trial> {
-    let trial = |case: &'static Case| {
-        Trial::test(format!("credentials_kubernetes::{}", case.name), move || {
-            assert_eq!(identity(case, Tool::Monoform), case.identity);
-            if case.with_terraform && which("terraform").is_some() {
-                assert_eq!(identity(case, Tool::Terraform), case.identity, "by Terraform");
-            }
-            Ok(())
-        })
-    };
-    CASES.iter().map(trial).collect()
-}
+/// Terraform goes to a host by arguments alone only where there is a file besides.
+const WITHOUT_A_FILE: Terraform = Terraform::Differs("a host needs a file besides", &[], false);
 
-/// Whom a program shows itself as.
-fn identity(case: &Case, tool: Tool) -> String {
-    let shown: Arc<Mutex<Vec<String>>> = Arc::default();
-    let answer = |kept: Arc<Mutex<Vec<String>>>| {
-        move |request: &Request| {
-            let identity = request.header("authorization").to_owned();
-            kept.lock().expect("identities").push(identity);
-            Reply::new(403, FORBIDDEN).with("Content-Type", "application/json")
-        }
-    };
-    let (safe, plain) = (
-        Server::https(answer(shown.clone())),
-        Server::http(answer(shown.clone())),
-    );
-    let w = Workspace::with(&[
-        ("main.tf", RESOURCE),
-        ("token.txt", "of-token-file"),
-        ("program", PROGRAM),
-    ]);
-    let dir = w.dir().display().to_string();
-    let authority = BASE64.encode(&safe.certificate);
-    let filled = |text: &str| {
-        text.replace("ADDRESS", &safe.url(""))
-            .replace("PLAIN", &plain.url(""))
-            .replace("DIR", &dir)
-            .replace("AUTHORITY", &authority)
-    };
-    std::fs::set_permissions(w.dir().join("program"), std::fs::Permissions::from_mode(0o755)).expect("its mode");
-    w.write("one", &filled(ONE));
-    w.write("two", &filled(TWO));
-    let block = format!(
-        "terraform {{\n  backend \"kubernetes\" {{\n    secret_suffix = \"s\"\n{}\n  }}\n}}\n",
-        filled(case.arguments)
-    );
-    w.write("backend.tf", &block);
-    let mut w = w;
-    for (name, value) in case.variables {
-        let value = filled(value);
-        w = w.env(name, value);
-    }
-    let init = run(&w, tool, &["init", "-input=false"]);
-    let shown = shown.lock().expect("identities");
-    let first = shown.first().cloned();
-    first.unwrap_or_else(|| panic!("{tool:?} has not asked the cluster: {}", init.all()))
-}
+const ROWS: &[Row] = &[
+    Row {
+        name: "a_token_in_an_argument",
+        environment: &[
+            ("KUBE_TOKEN", "of-environment"),
+            ("KUBE_HOST", "https://k8s.example/not-this"),
+        ],
+        block: "host = \"https://k8s.example/h\"\ntoken = \"of-argument\"",
+        seen: &["h by of-argument"],
+        terraform: WITHOUT_A_FILE,
+        ..ROW
+    },
+    Row {
+        name: "a_token_in_the_environment",
+        environment: &[("KUBE_TOKEN", "of-environment"), ("KUBE_HOST", "https://k8s.example/h")],
+        seen: &["h by of-environment"],
+        terraform: WITHOUT_A_FILE,
+        ..ROW
+    },
+    Row {
+        name: "a_name_and_a_password_in_arguments",
+        block: "host = \"https://k8s.example/h\"\nusername = \"n\"\npassword = \"p\"",
+        seen: &["h by n:p"],
+        terraform: WITHOUT_A_FILE,
+        ..ROW
+    },
+    Row {
+        name: "a_name_and_a_password_in_the_environment",
+        environment: &[
+            ("KUBE_USER", "n"),
+            ("KUBE_PASSWORD", "p"),
+            ("KUBE_HOST", "https://k8s.example/h"),
+        ],
+        seen: &["h by n:p"],
+        terraform: WITHOUT_A_FILE,
+        ..ROW
+    },
+    Row {
+        name: "a_file_in_an_argument",
+        environment: &[("KUBE_CONFIG_PATH", "second")],
+        files: FILES,
+        block: "config_path = \"kube/config\"",
+        seen: &["one by of-u"],
+        ..ROW
+    },
+    Row {
+        name: "a_file_in_the_home_directory",
+        files: FILES,
+        block: "config_path = \"~/.kube/config\"",
+        seen: &["one by of-u"],
+        ..ROW
+    },
+    Row {
+        name: "a_file_in_the_environment",
+        environment: &[("KUBE_CONFIG_PATH", "second"), ("KUBE_CONFIG_PATHS", "kube/config")],
+        files: FILES,
+        seen: &["three by of-w"],
+        ..ROW
+    },
+    Row {
+        name: "the_file_of_kubectl_is_not_used_unasked",
+        environment: &[("KUBECONFIG", "kube/config")],
+        files: FILES,
+        fails: &["The backend does not say where the cluster is"],
+        terraform: Terraform::NotAsked("goes to a cluster on this machine"),
+        ..ROW
+    },
+    Row {
+        name: "several_files_in_an_argument",
+        files: FILES,
+        block: "config_paths = [\"kube/config\", \"second\"]",
+        seen: &["one by of-u"],
+        terraform: Terraform::Differs(
+            "of two clusters with the same name the last counts, other than Kubernetes' documentation says",
+            &["not-this by of-u"],
+            true,
+        ),
+        ..ROW
+    },
+    Row {
+        name: "a_context_of_the_second_of_several_files",
+        environment: &[("KUBE_CONFIG_PATHS", "kube/config:gone:second")],
+        files: FILES,
+        block: "config_context = \"z\"",
+        seen: &["three by of-w"],
+        ..ROW
+    },
+    Row {
+        name: "another_context_in_an_argument",
+        environment: &[("KUBE_CTX", "a")],
+        files: FILES,
+        block: "config_path = \"kube/config\"\nconfig_context = \"b\"",
+        seen: &["two by v:pass"],
+        ..ROW
+    },
+    Row {
+        name: "another_context_in_the_environment",
+        environment: &[("KUBE_CTX", "b"), ("KUBE_CONFIG_PATH", "kube/config")],
+        files: FILES,
+        seen: &["two by v:pass"],
+        ..ROW
+    },
+    Row {
+        name: "another_user_and_another_cluster",
+        environment: &[("KUBE_CTX_AUTH_INFO", "v"), ("KUBE_CTX_CLUSTER", "two")],
+        files: FILES,
+        block: "config_path = \"kube/config\"",
+        seen: &["two by v:pass"],
+        ..ROW
+    },
+    Row {
+        name: "a_context_that_is_not_there",
+        files: FILES,
+        block: "config_path = \"kube/config\"\nconfig_context = \"nowhere\"",
+        fails: &["context \"nowhere\" does not exist in the files; there are: a, b"],
+        ..ROW
+    },
+    Row {
+        name: "a_token_in_an_argument_comes_before_the_file",
+        files: FILES,
+        block: "config_path = \"kube/config\"\ntoken = \"of-argument\"",
+        seen: &["one by of-argument"],
+        ..ROW
+    },
+    Row {
+        name: "a_host_in_an_argument_comes_before_the_file",
+        files: FILES,
+        block: "config_path = \"kube/config\"\nhost = \"https://k8s.example/h\"",
+        seen: &["h by of-u"],
+        ..ROW
+    },
+    Row {
+        name: "a_token_in_a_file_beside_the_file",
+        files: FILES,
+        block: "config_path = \"{dir}/kube/config\"\nconfig_context = \"c\"",
+        seen: &["one by of-file"],
+        ..ROW
+    },
+    Row {
+        name: "in_the_place_of_another_user",
+        files: FILES,
+        block: "config_path = \"kube/config\"\nconfig_context = \"d\"",
+        seen: &["one by of-u as other of team"],
+        ..ROW
+    },
+    Row {
+        name: "a_program_in_the_file",
+        files: FILES,
+        block: "config_path = \"{dir}/kube/config\"\nconfig_context = \"e\"",
+        seen: &["one by of-program-p-me"],
+        ..ROW
+    },
+    Row {
+        name: "a_program_that_is_not_installed",
+        files: FILES,
+        block: "config_path = \"kube/config\"\nconfig_context = \"g\"",
+        fails: &["no-such-program", "Install the program."],
+        ..ROW
+    },
+    Row {
+        name: "a_program_in_the_block",
+        files: FILES,
+        block: r#"
+            host = "https://k8s.example/h"
+            exec {
+              api_version = "client.authentication.k8s.io/v1"
+              command     = "{dir}/give"
+              args        = ["block"]
+              env         = { WHO = "you" }
+            }
+        "#,
+        seen: &["h by of-program-block-you"],
+        terraform: Terraform::NotAsked("wants an interactive mode, and has no argument for it"),
+        ..ROW
+    },
+    Row {
+        name: "a_program_of_an_older_version_in_the_block",
+        files: &[(
+            "give",
+            "#!/bin/sh\necho '{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1beta1\",\"status\":\
+             {\"token\":\"of-older\"}}'\n",
+        )],
+        block: r#"
+            host = "https://k8s.example/h"
+            exec {
+              api_version = "client.authentication.k8s.io/v1beta1"
+              command     = "{dir}/give"
+            }
+        "#,
+        seen: &["h by of-older"],
+        terraform: WITHOUT_A_FILE,
+        ..ROW
+    },
+    Row {
+        name: "a_program_in_the_block_comes_before_that_of_the_file",
+        files: FILES,
+        block: r#"
+            config_path    = "{dir}/kube/config"
+            config_context = "e"
+            exec {
+              api_version = "client.authentication.k8s.io/v1"
+              command     = "{dir}/give"
+              args        = ["block"]
+            }
+        "#,
+        seen: &["one by of-program-block-"],
+        terraform: Terraform::NotAsked("wants an interactive mode, and has no argument for it"),
+        ..ROW
+    },
+    Row {
+        name: "a_program_that_fails",
+        files: FILES,
+        block: r#"
+            host = "https://k8s.example/h"
+            exec {
+              api_version = "client.authentication.k8s.io/v1beta1"
+              command     = "{dir}/fail"
+            }
+        "#,
+        fails: &["{dir}/fail has failed", "no login"],
+        ..ROW
+    },
+    Row {
+        name: "a_token_that_is_refused",
+        block: "host = \"https://k8s.example/h\"\ntoken = \"refused\"",
+        seen: &["h by refused"],
+        fails: &["401"],
+        terraform: WITHOUT_A_FILE,
+        ..ROW
+    },
+    Row {
+        name: "in_a_cluster_without_its_variables",
+        block: "in_cluster_config = true",
+        fails: &["KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"],
+        ..ROW
+    },
+];

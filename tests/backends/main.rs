@@ -22,11 +22,12 @@ mod cos;
 mod crashes;
 mod credentials;
 mod credentials_aws;
+mod credentials_aws_accounts;
 mod credentials_aws_machine;
 mod credentials_aws_roles;
-mod credentials_azurerm;
+mod credentials_azure;
 mod credentials_cos;
-mod credentials_gcs;
+mod credentials_google;
 mod credentials_kubernetes;
 mod credentials_oss;
 mod cut;
@@ -41,6 +42,7 @@ mod hcp_runs_tests;
 mod hcp_scene;
 mod hcp_tests;
 mod http;
+mod kubeconfig;
 mod kubernetes;
 mod lab;
 mod lost_locks;
@@ -175,17 +177,18 @@ fn main() -> ExitCode {
             trials.push(needing(Trial::test(format!("{store}::{name}"), run), programs));
         }
     }
-    trials.extend(credentials_kubernetes::trials());
-    trials.extend(credentials_gcs::trials());
-    trials.extend(credentials_azurerm::trials());
+    trials.extend(kubeconfig::trials());
     trials.extend(credentials_cos::trials());
     trials.extend(credentials_oss::trials());
     trials.extend(errors::trials());
     trials.extend(credentials::trials(&[
         &credentials_aws::TABLE,
         &credentials_aws_roles::TABLE,
-        &credentials_aws_roles::CHECKED,
+        &credentials_aws_accounts::TABLE,
         &credentials_aws_machine::TABLE,
+        &credentials_google::TABLE,
+        &credentials_azure::TABLE,
+        &credentials_kubernetes::TABLE,
     ]));
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {
