@@ -39,7 +39,7 @@ pub struct Table {
 }
 
 /// Names with values. In values, in arguments and in what is expected, `{url}` is the cloud's address, `{host}` its name and port,
-/// `{dir}` the working directory, `{home}` the home directory, `{key}` a private key (PEM, escaped as in JSON), and `{sha1:TEXT}` the
+/// `{dir}` the working directory, `{home}` the home directory, `{pem}` a private key, `{key}` the same escaped as in JSON, and `{sha1:TEXT}` the
 /// checksum of a text.
 pub type Pairs = &'static [(&'static str, &'static str)];
 
@@ -186,6 +186,9 @@ impl Scene {
             .replace("{host}", &self.server.host())
             .replace("{dir}", &self.workspace.dir().display().to_string())
             .replace("{home}", &self.workspace.home().display().to_string());
+        if text.contains("{pem}") {
+            text = text.replace("{pem}", &key().0);
+        }
         if text.contains("{key}") {
             text = text.replace("{key}", &key().0.replace('\n', "\\n"));
         }

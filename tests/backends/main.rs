@@ -21,6 +21,7 @@ mod consul;
 mod cos;
 mod crashes;
 mod credentials;
+mod credentials_alibaba;
 mod credentials_aws;
 mod credentials_aws_accounts;
 mod credentials_aws_machine;
@@ -28,6 +29,8 @@ mod credentials_aws_roles;
 mod credentials_azure;
 mod credentials_google;
 mod credentials_kubernetes;
+mod credentials_oracle;
+mod credentials_tencent;
 mod errors;
 mod gcs;
 mod hcp;
@@ -133,6 +136,9 @@ fn main() -> ExitCode {
         &credentials_google::TABLE,
         &credentials_azure::TABLE,
         &credentials_kubernetes::TABLE,
+        &credentials_oracle::TABLE,
+        &credentials_alibaba::TABLE,
+        &credentials_tencent::TABLE,
     ]));
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {
