@@ -14,6 +14,7 @@ use crate::credentials::{Pairs, ROW, Row, STATE, Table, Terraform, form};
 
 pub const TABLE: Table = Table {
     store: "oss",
+    subject: "all_sources",
     settings: r#"
         bucket       = "states"
         region       = "cn-hangzhou"

@@ -13,6 +13,7 @@ use crate::credentials::{Pairs, ROW, Row, Table, Terraform, key, same};
 
 pub const TABLE: Table = Table {
     store: "oci",
+    subject: "all_sources",
     settings: "bucket = \"states\"\nnamespace = \"space\"",
     environment: &[
         ("CLIENT_HOST_OVERRIDES", "oci_object_storage.ObjectStorageClient={url}"),

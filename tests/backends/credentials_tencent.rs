@@ -8,6 +8,7 @@ use crate::credentials::{Pairs, ROW, Row, Table, Terraform, same};
 
 pub const TABLE: Table = Table {
     store: "cos",
+    subject: "all_sources",
     settings: "bucket = \"states-1250000000\"\nregion = \"ap-guangzhou\"",
     environment: &[],
     names: &[
