@@ -4,6 +4,7 @@
 //! Every row has a cloud of its own on this machine and runs `init` once. What the cloud sees is compared without repetitions: how
 //! often a program asks the same thing is not what these tests are about.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
@@ -24,6 +25,8 @@ use crate::server::proxy;
 pub struct Table {
     /// The type of the backend.
     pub store: &'static str,
+    /// What the table is about.
+    pub subject: &'static str,
     /// The arguments that every row has.
     pub settings: &'static str,
     /// The variables that every row has, unless it says otherwise.
@@ -39,7 +42,7 @@ pub struct Table {
 }
 
 /// Names with values. In values, in arguments and in what is expected, `{url}` is the cloud's address, `{host}` its name and port,
-/// `{dir}` the working directory, `{home}` the home directory, `{key}` a private key (PEM, escaped as in JSON), and `{sha1:TEXT}` the
+/// `{dir}` the working directory, `{home}` the home directory, `{pem}` a private key, `{key}` the same escaped as in JSON, and `{sha1:TEXT}` the
 /// checksum of a text.
 pub type Pairs = &'static [(&'static str, &'static str)];
 
@@ -83,29 +86,52 @@ pub const ROW: Row = Row {
     terraform: Terraform::Same,
 };
 
-/// A test for each row, and one more for each row that Terraform goes through, too.
+/// How many rows of a table are gone through at the same time: programs wait more than they compute.
+const AT_ONCE: usize = 8;
+
+/// Two tests for each table: one with this program, and one with Terraform.
 pub fn trials(tables: &[&'static Table]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for table in tables.iter().copied() {
-        for row in table.rows {
-            let ours = move || {
-                check(table, row, Tool::Monoform);
+        let trial = |name: String, tool: Tool| {
+            Trial::test(name, move || {
+                all(table, tool);
                 Ok(())
-            };
-            trials.push(Trial::test(format!("{}::credentials::{}", table.store, row.name), ours));
-            let theirs = move || {
-                check(table, row, Tool::Terraform);
-                Ok(())
-            };
-            let name = format!("{}::credentials_of_terraform::{}", table.store, row.name);
-            let trial = Trial::test(name, theirs);
-            trials.push(match row.terraform {
-                Terraform::NotAsked(reason) => trial.with_kind(reason).with_ignored_flag(true),
-                _ => needing(trial, &["terraform"]),
-            });
+            })
+        };
+        let name = format!("{}::credentials_of_{}", table.store, table.subject);
+        let theirs = trial(format!("{name}_with_terraform"), Tool::Terraform);
+        trials.push(trial(name, Tool::Monoform));
+        if table
+            .rows
+            .iter()
+            .any(|row| !matches!(row.terraform, Terraform::NotAsked(_)))
+        {
+            trials.push(needing(theirs, &["terraform"]));
         }
     }
     trials
+}
+
+/// Goes through all rows of a table; fails with the names of those that are not as they should be.
+fn all(table: &'static Table, tool: Tool) {
+    let asked = |row: &&Row| tool == Tool::Monoform || !matches!(row.terraform, Terraform::NotAsked(_));
+    let rows: Vec<&'static Row> = table.rows.iter().filter(asked).collect();
+    let next = AtomicUsize::new(0);
+    let failed: Mutex<Vec<&str>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(row) = rows.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    if std::panic::catch_unwind(|| check(table, row, tool)).is_err() {
+                        failed.lock().expect("no panic").push(row.name);
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().expect("no panic");
+    assert!(failed.is_empty(), "rows that fail, as told above: {failed:?}");
 }
 
 /// The cloud of one row, and the directory that leads to it.
@@ -186,6 +212,9 @@ impl Scene {
             .replace("{host}", &self.server.host())
             .replace("{dir}", &self.workspace.dir().display().to_string())
             .replace("{home}", &self.workspace.home().display().to_string());
+        if text.contains("{pem}") {
+            text = text.replace("{pem}", &key().0);
+        }
         if text.contains("{key}") {
             text = text.replace("{key}", &key().0.replace('\n', "\\n"));
         }
@@ -205,7 +234,9 @@ fn check(table: &'static Table, row: &Row, tool: Tool) {
     let scene = Scene::new(table, row);
     let ran = run(&scene.workspace, tool, &["init", "-input=false"]);
     let seen: Vec<String> = std::mem::take(&mut *scene.seen.lock().expect("no panic"));
+    let name = row.name;
     let (expected, succeeds, difference) = match (&row.terraform, tool) {
+        (Terraform::NotAsked(reason), Tool::Terraform) => panic!("{name} is not asked of it: {reason}"),
         (Terraform::Differs(reason, seen, succeeds), Tool::Terraform) => (*seen, *succeeds, *reason),
         _ => (row.seen, row.fails.is_empty(), ""),
     };
@@ -217,19 +248,19 @@ fn check(table: &'static Table, row: &Row, tool: Tool) {
     assert_eq!(
         seen,
         expected,
-        "what the cloud sees ({difference}). The program says:\n{}",
+        "{name}: what the cloud sees ({difference}). The program says:\n{}",
         ran.all()
     );
     if tool == Tool::Monoform && !row.fails.is_empty() {
         let texts: Vec<String> = row.fails.iter().map(|text| scene.expand(text)).collect();
         let all = words(&ran.all());
-        assert_eq!(ran.status, 1, "{all}");
+        assert_eq!(ran.status, 1, "{name}: {all}");
         for text in &texts {
-            assert!(all.contains(&words(text)), "{text:?} is not in:\n{all}");
+            assert!(all.contains(&words(text)), "{name}: {text:?} is not in:\n{all}");
         }
         return;
     }
-    assert_eq!(ran.status == 0, succeeds, "{difference}\n{}", ran.all());
+    assert_eq!(ran.status == 0, succeeds, "{name}: {difference}\n{}", ran.all());
 }
 
 /// A state without anything in it.

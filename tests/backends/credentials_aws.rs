@@ -32,6 +32,7 @@ pub const SETTINGS: &str = r#"
 
 pub const TABLE: Table = Table {
     store: "s3",
+    subject: "files",
     settings: SETTINGS,
     environment: ENVIRONMENT,
     names: &[],

@@ -6,6 +6,7 @@ use crate::credentials_aws::{ENVIRONMENT, answer, as_ours};
 /// With the questions who signs and to whom that belongs.
 pub const TABLE: Table = Table {
     store: "s3",
+    subject: "accounts",
     settings: r#"
         bucket         = "states"
         key            = "k"

@@ -6,6 +6,7 @@ use crate::credentials_aws::{ENVIRONMENT, SETTINGS, answer, as_ours};
 
 pub const TABLE: Table = Table {
     store: "s3",
+    subject: "machines",
     settings: SETTINGS,
     environment: ENVIRONMENT,
     names: &[],
@@ -164,10 +165,10 @@ const ROWS: &[Row] = &[
     Row {
         name: "a_container_elsewhere_gets_no_token_in_plain_text",
         environment: &[
-            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://credentials.example/task"),
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://192.0.2.1/task"),
             ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "Basic abc"),
         ],
-        fails: &["http://credentials.example/task", "https"],
+        fails: &["http://192.0.2.1/task", "https"],
         ..ROW
     },
     Row {

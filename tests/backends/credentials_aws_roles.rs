@@ -6,6 +6,7 @@ use crate::credentials_aws::{ENVIRONMENT, SETTINGS, answer, as_ours};
 
 pub const TABLE: Table = Table {
     store: "s3",
+    subject: "roles",
     settings: SETTINGS,
     environment: ENVIRONMENT,
     names: &[],

@@ -9,6 +9,7 @@ use crate::credentials::{Pairs, ROW, Row, STATE, Table, Terraform, form, same};
 
 pub const TABLE: Table = Table {
     store: "azurerm",
+    subject: "all_sources",
     settings: r#"
         storage_account_name = "teststates"
         container_name       = "states"

@@ -10,6 +10,7 @@ use crate::credentials::{Pairs, ROW, Row, Table, Terraform, form, statement};
 
 pub const TABLE: Table = Table {
     store: "gcs",
+    subject: "all_sources",
     settings: "bucket = \"states\"",
     environment: &[("GCE_METADATA_HOST", "127.0.0.1:1")],
     names: &[

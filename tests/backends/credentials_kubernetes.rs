@@ -13,6 +13,7 @@ use crate::credentials::{Pairs, ROW, Row, STATE, Table, Terraform, same};
 
 pub const TABLE: Table = Table {
     store: "kubernetes",
+    subject: "all_sources",
     settings: "secret_suffix = \"x\"",
     environment: &[],
     names: &["k8s.example"],

@@ -21,15 +21,16 @@ mod consul;
 mod cos;
 mod crashes;
 mod credentials;
+mod credentials_alibaba;
 mod credentials_aws;
 mod credentials_aws_accounts;
 mod credentials_aws_machine;
 mod credentials_aws_roles;
 mod credentials_azure;
-mod credentials_cos;
 mod credentials_google;
 mod credentials_kubernetes;
-mod credentials_oss;
+mod credentials_oracle;
+mod credentials_tencent;
 mod cut;
 mod errors;
 mod faults;
@@ -178,8 +179,6 @@ fn main() -> ExitCode {
         }
     }
     trials.extend(kubeconfig::trials());
-    trials.extend(credentials_cos::trials());
-    trials.extend(credentials_oss::trials());
     trials.extend(errors::trials());
     trials.extend(credentials::trials(&[
         &credentials_aws::TABLE,
@@ -189,6 +188,9 @@ fn main() -> ExitCode {
         &credentials_google::TABLE,
         &credentials_azure::TABLE,
         &credentials_kubernetes::TABLE,
+        &credentials_oracle::TABLE,
+        &credentials_alibaba::TABLE,
+        &credentials_tencent::TABLE,
     ]));
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS {
