@@ -422,7 +422,7 @@ impl LockedStore for Client {
         }
     }
 
-    /// The lease that is held is the condition: nobody else writes a blob that is leased.
+    /// The condition is the lease that is held: the service refuses every other write of a leased blob.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let blob = self.blob(workspace);
         let about = self.about(WRITE, "Writing", &blob);
@@ -506,7 +506,7 @@ impl LockedStore for Client {
         let properties = self.properties_under(&about, &blob, None).await?;
         Ok(match properties.filter(|properties| properties.is_leased) {
             None => Holder::Nobody,
-            // Who has taken a lease may be about to write who that is; then the write is refused.
+            // Another program that has taken the lease may not have written its name yet; then the service refuses the write.
             Some(properties) => match properties.holder() {
                 Some(info) => Holder::of(Some(info), own),
                 None => Holder::Own,

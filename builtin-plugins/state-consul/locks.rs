@@ -214,8 +214,8 @@ impl Locks {
         }
     }
 
-    /// Whose the lock of a state is. One that was lost and that nobody has taken is taken again by its renewal: meanwhile it is
-    /// enough that nobody has written the state.
+    /// The holder of the lock of a state. A lock that was lost and is free is taken again by its renewal; until then a write is
+    /// allowed if the state is unchanged.
     pub async fn holder(&self, path: &str, own: &str) -> Result<Holder> {
         let session = {
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -232,7 +232,7 @@ impl LockedStore for Client {
             Ok(answer) if answer.status.is_success() => {}
             Ok(answer) => return Err(cloud.problem(about, bucket, &answer)),
             Err(problems) => match self.get(&object).await {
-                // It was written, and the answer was lost: without its checksum nobody could read it.
+                // It was written, and the answer was lost: without its checksum it could not be read.
                 Ok(there) if there.state.as_deref() == Some(state) => {}
                 _ => return Err(problems),
             },

@@ -211,7 +211,7 @@ impl TlsFiles {
 fn private(key: &str) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt as _;
     let Ok(found) = env::expand_home(key).metadata() else {
-        // What is wrong with it is said where it is read.
+        // An error in it is reported where it is read.
         return Ok(());
     };
     let readable = if found.uid() == 0 { 0o037 } else { 0o077 };

@@ -282,7 +282,7 @@ impl LockedStore for Client {
         let answer = match put {
             Ok(answer) => answer,
             Err(problems) => match self.get(&key).await {
-                // It was written, and the answer was lost: without its checksum nobody could read it.
+                // It was written, and the answer was lost: without its checksum it could not be read.
                 Ok(there) if there.state.as_deref() == Some(state) => {
                     self.store_digest(&key, &sum).await;
                     return Ok(Written::Done(there.revision));

@@ -149,7 +149,7 @@ impl Settings {
         let nested = config.endpoints.known().unwrap_or(&none);
         let profile = text(&config.profile).or_else(|| env::first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]));
         let told = Files::of(config).endpoints(profile.as_deref().unwrap_or("default"));
-        // What is said about one service comes before what is said about all.
+        // A setting for one service comes before one for all services.
         let configured = |service: &str| told.of(service).or_else(|| told.all.clone());
         let address = |service: &str, region: &str, given: [&Attr<String>; 2], variables: [&str; 2]| {
             let given = given.into_iter().find_map(text).or_else(|| env::first(&variables));

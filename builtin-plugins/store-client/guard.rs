@@ -1,9 +1,9 @@
 //! Writes under a lock: a program whose lock was taken away overwrites nothing.
 //!
 //! `force-unlock` takes a lock from a program that may still be running; a session that ends does the same. [`Guarded`] makes a
-//! [`LockedStore`] into a state client that finds out before each write: it asks whether the lock is still its own, and writes on
-//! the condition that the state is the one that was read or written last, where the service has such conditions. What was
-//! refused once stays refused until the lock is taken anew.
+//! [`LockedStore`] into a state client that checks this before each write: it asks whether the lock is still its own, and writes on
+//! the condition that the state is the one that was read or written last, where the service has such conditions. After a write
+//! was refused, all others are refused until the lock is taken again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -52,7 +52,7 @@ impl From<Option<Vec<u8>>> for Snapshot {
     }
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Debug)]
 pub enum Written {
     /// It is done, and the state has this revision now, if that is known.
@@ -68,7 +68,7 @@ pub enum Written {
 pub enum Holder {
     /// It is the one of the name that was asked for.
     Own,
-    /// Nobody holds it.
+    /// The lock is free.
     Nobody,
     /// Another program has it.
     Other(Box<LockInfo>),
@@ -116,7 +116,7 @@ pub trait LockedStore: Send + Sync + 'static {
     /// Forgets a lock that is lost, instead of unlocking: what is locked now is another program's.
     async fn forget_lock(&self, _workspace: &str, _id: &str) {}
 
-    /// Whose the lock of a workspace is: the own one has this name.
+    /// The holder of the lock of a workspace; `own` is the ID of the lock that this program took.
     async fn holder(&self, workspace: &str, own: &str) -> Result<Holder>;
 }
 

@@ -46,7 +46,9 @@ fn names(page: &str, indent: &str, title: &str) -> Vec<String> {
 pub fn flags(page: &str) -> Vec<(String, bool)> {
     // Each begins behind an empty line.
     let shown = page.split("\n\n").filter_map(|part| {
-        let line = part.lines().find(|line| line.starts_with("  -") || !line.ends_with(':'))?;
+        let line = part
+            .lines()
+            .find(|line| line.starts_with("  -") || !line.ends_with(':'))?;
         line.strip_prefix("  -")
     });
     let word = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();

@@ -47,7 +47,7 @@ fn of_json(answer: &Answer) -> Option<Credential> {
     ))
 }
 
-/// Whether a request with a token may go to this address: what is not encrypted must not leave the machine.
+/// Whether a request with a token may go to this address: an unencrypted one must stay on this machine.
 fn is_safe(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();

@@ -64,7 +64,7 @@ impl Files {
         }
     }
 
-    /// All sections; what stands in a file with credentials comes first.
+    /// All sections; those of a file with credentials come first.
     fn read(&self) -> Sections {
         let mut all = Sections::default();
         let read = |path: &String| std::fs::read_to_string(env::expand_home(path)).unwrap_or_default();
