@@ -7,7 +7,7 @@ use aws_lc_rs::hmac;
 use sha2::{Digest as _, Sha256};
 use support::server::{Reply, Request};
 
-use crate::credentials::{Pairs, ROW, Row, Table, Terraform, form};
+use crate::credentials::{Pairs, ROW, Row, Table, Terraform, form, same};
 
 /// Where the services are.
 pub const ENVIRONMENT: Pairs = &[
@@ -37,7 +37,7 @@ pub const TABLE: Table = Table {
     environment: ENVIRONMENT,
     names: &[],
     answer,
-    as_ours,
+    as_ours: same,
     rows: ROWS,
 };
 
@@ -252,11 +252,6 @@ fn machine(request: &Request) -> (Option<String>, Reply) {
         Some(role) => (Some(format!("machine: the keys of {role}")), keys_in_json("MACHINE")),
         None => (Some(format!("machine: {}", request.path())), Reply::status(404)),
     }
-}
-
-/// Terraform asks for sessions of a quarter of an hour where no duration is given; here the role says how long they are.
-pub fn as_ours(line: String) -> String {
-    line.replace(" DurationSeconds=900", "")
 }
 
 const KEYS: Pairs = &[("AWS_ACCESS_KEY_ID", "ENV"), ("AWS_SECRET_ACCESS_KEY", "ENV-secret")];

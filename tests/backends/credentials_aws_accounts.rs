@@ -1,7 +1,7 @@
 //! Which account credentials for AWS belong to and whether it may be used; and which servers are asked.
 
-use crate::credentials::{Pairs, ROW, Row, Table};
-use crate::credentials_aws::{ENVIRONMENT, answer, as_ours};
+use crate::credentials::{Pairs, ROW, Row, Table, same};
+use crate::credentials_aws::{ENVIRONMENT, answer};
 
 /// With the questions who signs and to whom that belongs.
 pub const TABLE: Table = Table {
@@ -16,7 +16,7 @@ pub const TABLE: Table = Table {
     environment: ENVIRONMENT,
     names: &[],
     answer,
-    as_ours,
+    as_ours: same,
     rows: ROWS,
 };
 
@@ -128,7 +128,7 @@ const ROWS: &[Row] = &[
         environment: KEYS,
         block: "allowed_account_ids = [\"123456789012\"]\nassume_role = { role_arn = \"arn:aws:iam::123456789012:role/r\" }",
         seen: &[
-            "sts AssumeRole by ENV: RoleArn=role/r",
+            "sts AssumeRole by ENV: DurationSeconds=900 RoleArn=role/r",
             "sts GetCallerIdentity by r+token",
             "s3 by r+token",
         ],

@@ -1,8 +1,8 @@
 //! Credentials for AWS of machines, of containers and of logins: the metadata service of EC2, the one of containers, and IAM Identity
 //! Center.
 
-use crate::credentials::{Pairs, ROW, Row, Table, Terraform};
-use crate::credentials_aws::{ENVIRONMENT, SETTINGS, answer, as_ours};
+use crate::credentials::{Pairs, ROW, Row, Table, Terraform, same};
+use crate::credentials_aws::{ENVIRONMENT, SETTINGS, answer};
 
 pub const TABLE: Table = Table {
     store: "s3",
@@ -11,7 +11,7 @@ pub const TABLE: Table = Table {
     environment: ENVIRONMENT,
     names: &[],
     answer,
-    as_ours,
+    as_ours: same,
     rows: ROWS,
 };
 
@@ -109,7 +109,7 @@ const ROWS: &[Row] = &[
             "PUT machine: a token",
             "machine: the name of its role",
             "machine: the keys of app",
-            "sts AssumeRole by MACHINE+token: RoleArn=role/r",
+            "sts AssumeRole by MACHINE+token: DurationSeconds=900 RoleArn=role/r",
             "s3 by r+token",
         ],
         ..ROW
@@ -181,7 +181,11 @@ const ROWS: &[Row] = &[
             "~/.aws/config",
             "[profile one]\nrole_arn = arn:aws:iam::123456789012:role/r\ncredential_source = EcsContainer\n",
         )],
-        seen: &["/task", "sts AssumeRole by TASK+token: RoleArn=role/r", "s3 by r+token"],
+        seen: &[
+            "/task",
+            "sts AssumeRole by TASK+token: DurationSeconds=900 RoleArn=role/r",
+            "s3 by r+token",
+        ],
         ..ROW
     },
     Row {
@@ -261,7 +265,7 @@ const ROWS: &[Row] = &[
         ],
         seen: &[
             "sso credentials of admin in 123456789012 with of-session",
-            "sts AssumeRole by SSO+token: RoleArn=role/r",
+            "sts AssumeRole by SSO+token: DurationSeconds=900 RoleArn=role/r",
             "s3 by r+token",
         ],
         ..ROW

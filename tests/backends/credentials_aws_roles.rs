@@ -1,8 +1,8 @@
 //! Credentials for AWS by roles: in the block, in profiles that refer to each other, and with tokens of other
 //! identity providers.
 
-use crate::credentials::{Pairs, ROW, Row, Table, Terraform};
-use crate::credentials_aws::{ENVIRONMENT, SETTINGS, answer, as_ours};
+use crate::credentials::{Pairs, ROW, Row, Table, Terraform, same};
+use crate::credentials_aws::{ENVIRONMENT, SETTINGS, answer};
 
 pub const TABLE: Table = Table {
     store: "s3",
@@ -11,7 +11,7 @@ pub const TABLE: Table = Table {
     environment: ENVIRONMENT,
     names: &[],
     answer,
-    as_ours,
+    as_ours: same,
     rows: ROWS,
 };
 
@@ -24,7 +24,10 @@ const ROWS: &[Row] = &[
         name: "a_role",
         environment: KEYS,
         block: "assume_role = { role_arn = \"arn:aws:iam::123456789012:role/r\" }",
-        seen: &["sts AssumeRole by ENV: RoleArn=role/r", "s3 by r+token"],
+        seen: &[
+            "sts AssumeRole by ENV: DurationSeconds=900 RoleArn=role/r",
+            "s3 by r+token",
+        ],
         ..ROW
     },
     Row {
@@ -82,7 +85,7 @@ const ROWS: &[Row] = &[
         name: "a_role_that_is_refused",
         environment: KEYS,
         block: "assume_role = { role_arn = \"arn:aws:iam::123456789012:role/forbidden\" }",
-        seen: &["sts AssumeRole by ENV: RoleArn=role/forbidden"],
+        seen: &["sts AssumeRole by ENV: DurationSeconds=900 RoleArn=role/forbidden"],
         fails: &[
             "Taking on the role arn:aws:iam::123456789012:role/forbidden",
             "AccessDenied",
@@ -95,7 +98,10 @@ const ROWS: &[Row] = &[
         environment: KEYS,
         block: "access_key = \"ARG\"\nsecret_key = \"ARG-secret\"\ntoken = \"ARG-token\"\nassume_role = { role_arn = \
                 \"arn:aws:iam::123456789012:role/r\" }",
-        seen: &["sts AssumeRole by ARG+token: RoleArn=role/r", "s3 by r+token"],
+        seen: &[
+            "sts AssumeRole by ARG+token: DurationSeconds=900 RoleArn=role/r",
+            "s3 by r+token",
+        ],
         ..ROW
     },
     Row {
@@ -108,8 +114,8 @@ const ROWS: &[Row] = &[
         )],
         block: "assume_role = { role_arn = \"arn:aws:iam::123456789012:role/second\" }",
         seen: &[
-            "sts AssumeRole by BASE: RoleArn=role/first",
-            "sts AssumeRole by first+token: RoleArn=role/second",
+            "sts AssumeRole by BASE: DurationSeconds=900 RoleArn=role/first",
+            "sts AssumeRole by first+token: DurationSeconds=900 RoleArn=role/second",
             "s3 by second+token",
         ],
         ..ROW
@@ -118,7 +124,10 @@ const ROWS: &[Row] = &[
         name: "a_role_in_the_region_of_an_argument",
         environment: KEYS,
         block: "sts_region = \"eu-west-1\"\nassume_role = { role_arn = \"arn:aws:iam::123456789012:role/r\" }",
-        seen: &["sts AssumeRole by ENV in eu-west-1: RoleArn=role/r", "s3 by r+token"],
+        seen: &[
+            "sts AssumeRole by ENV in eu-west-1: DurationSeconds=900 RoleArn=role/r",
+            "s3 by r+token",
+        ],
         ..ROW
     },
     Row {
@@ -152,8 +161,8 @@ const ROWS: &[Row] = &[
         )],
         block: "profile = \"one\"",
         seen: &[
-            "sts AssumeRole by THREE+token: RoleArn=role/r2",
-            "sts AssumeRole by r2+token: RoleArn=role/r1",
+            "sts AssumeRole by THREE+token: DurationSeconds=900 RoleArn=role/r2",
+            "sts AssumeRole by r2+token: DurationSeconds=900 RoleArn=role/r1",
             "s3 by r1+token",
         ],
         ..ROW
@@ -166,7 +175,10 @@ const ROWS: &[Row] = &[
             "[profile one]\nrole_arn = arn:aws:iam::123456789012:role/r\nsource_profile = one\naws_access_key_id = ONE\n\
              aws_secret_access_key = ONE-secret\n",
         )],
-        seen: &["sts AssumeRole by ONE: RoleArn=role/r", "s3 by r+token"],
+        seen: &[
+            "sts AssumeRole by ONE: DurationSeconds=900 RoleArn=role/r",
+            "s3 by r+token",
+        ],
         ..ROW
     },
     Row {
@@ -182,7 +194,10 @@ const ROWS: &[Row] = &[
                 "[one]\naws_access_key_id = ONE\naws_secret_access_key = ONE-secret\n",
             ),
         ],
-        seen: &["sts AssumeRole by ONE: RoleArn=role/r", "s3 by r+token"],
+        seen: &[
+            "sts AssumeRole by ONE: DurationSeconds=900 RoleArn=role/r",
+            "s3 by r+token",
+        ],
         ..ROW
     },
     Row {
@@ -194,8 +209,8 @@ const ROWS: &[Row] = &[
              arn:aws:iam::123456789012:role/r2\naws_access_key_id = TWO\naws_secret_access_key = TWO-secret\n",
         )],
         seen: &[
-            "sts AssumeRole by TWO: RoleArn=role/r2",
-            "sts AssumeRole by r2+token: RoleArn=role/r1",
+            "sts AssumeRole by TWO: DurationSeconds=900 RoleArn=role/r2",
+            "sts AssumeRole by r2+token: DurationSeconds=900 RoleArn=role/r1",
             "s3 by r1+token",
         ],
         ..ROW
@@ -229,7 +244,10 @@ const ROWS: &[Row] = &[
             "[profile one]\nrole_arn = arn:aws:iam::123456789012:role/r\ncredential_source = Environment\n",
         )],
         block: "profile = \"one\"",
-        seen: &["sts AssumeRole by ENV: RoleArn=role/r", "s3 by r+token"],
+        seen: &[
+            "sts AssumeRole by ENV: DurationSeconds=900 RoleArn=role/r",
+            "s3 by r+token",
+        ],
         ..ROW
     },
     Row {
@@ -290,7 +308,10 @@ const ROWS: &[Row] = &[
             "[profile one]\nrole_arn = arn:aws:iam::123456789012:role/r\nsource_profile = base\n[profile base]\n\
              credential_process = echo '{\"Version\":1,\"AccessKeyId\":\"PROG\",\"SecretAccessKey\":\"PROG-secret\"}'\n",
         )],
-        seen: &["sts AssumeRole by PROG: RoleArn=role/r", "s3 by r+token"],
+        seen: &[
+            "sts AssumeRole by PROG: DurationSeconds=900 RoleArn=role/r",
+            "s3 by r+token",
+        ],
         ..ROW
     },
     Row {
@@ -326,7 +347,7 @@ const ROWS: &[Row] = &[
         "#,
         seen: &[
             "sts AssumeRoleWithWebIdentity: RoleArn=role/w WebIdentityToken=a.token",
-            "sts AssumeRole by w+token: RoleArn=role/r",
+            "sts AssumeRole by w+token: DurationSeconds=900 RoleArn=role/r",
             "s3 by r+token",
         ],
         ..ROW
@@ -430,7 +451,7 @@ const ROWS: &[Row] = &[
         ],
         seen: &[
             "sts AssumeRoleWithWebIdentity: RoleArn=role/w WebIdentityToken=a.token",
-            "sts AssumeRole by w+token: RoleArn=role/r",
+            "sts AssumeRole by w+token: DurationSeconds=900 RoleArn=role/r",
             "s3 by r+token",
         ],
         ..ROW

@@ -56,6 +56,8 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
             };
             let reply = match request.method() {
                 "GET" if request.path().ends_with("/o") => Reply::json("{\"items\":[]}"),
+                // The lock, which a write asks for.
+                "GET" if request.path().ends_with("tflock") => Reply::json("{\"generation\":\"1\"}"),
                 "GET" => Reply::new(404, "{\"error\":{\"code\":404,\"message\":\"No such object\"}}"),
                 _ => Reply::json("{\"generation\":\"1\"}"),
             };
