@@ -505,7 +505,7 @@ impl LockedStore for Client {
         // The own lease is not named: with one that is lost the question would be refused.
         let properties = self.properties_under(&about, &blob, None).await?;
         Ok(match properties.filter(|properties| properties.is_leased) {
-            None => Holder::Nobody,
+            None => Holder::Free,
             // Another program that has taken the lease may not have written its name yet; then the service refuses the write.
             Some(properties) => match properties.holder() {
                 Some(info) => Holder::of(Some(info), own),

@@ -222,7 +222,7 @@ impl Locks {
             held.get(path).filter(|lock| lock.id == own).map(Held::session)
         };
         let Some(session) = session else {
-            return Ok(Holder::Nobody);
+            return Ok(Holder::Free);
         };
         let pair = self.kv.get(WRITING, &key(path)).await?;
         match pair.and_then(|pair| pair.session) {

@@ -263,7 +263,7 @@ impl LockedStore for Client {
         Ok(match &self.session().await?.held {
             Some(held) if held.id == own && !held.is_interrupted => Holder::Own,
             Some(held) if held.id == own => Holder::Unknown,
-            _ => Holder::Nobody,
+            _ => Holder::Free,
         })
     }
 }

@@ -205,7 +205,7 @@ impl Client {
 
     /// Whose the lock of a state is. Of two kinds of locks both must be the own ones.
     pub(crate) async fn holder_of(&self, key: &str, own: &str) -> Result<Holder> {
-        let mut holder = Holder::Nobody;
+        let mut holder = Holder::Free;
         if self.settings.lock_file {
             holder = Holder::of(self.file_holder(&Client::lock_key(key)).await?, own);
             if !matches!(holder, Holder::Own) {

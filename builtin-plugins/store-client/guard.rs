@@ -69,7 +69,7 @@ pub enum Holder {
     /// It is the one of the name that was asked for.
     Own,
     /// The lock is free.
-    Nobody,
+    Free,
     /// Another program has it.
     Other(Box<LockInfo>),
     /// The service does not tell, or it is free and was lost for a time: then the state itself must be the one that is known.
@@ -81,7 +81,7 @@ impl Holder {
     #[must_use]
     pub fn of(found: Option<LockInfo>, own: &str) -> Holder {
         match found {
-            None => Holder::Nobody,
+            None => Holder::Free,
             Some(info) if info.id == own => Holder::Own,
             Some(info) => Holder::Other(Box::new(info)),
         }
@@ -113,7 +113,7 @@ pub trait LockedStore: Send + Sync + 'static {
     /// Unlocks a workspace.
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()>;
 
-    /// Forgets a lock that is lost, instead of unlocking: what is locked now is another program's.
+    /// Forgets a lost lock instead of releasing it: the lock that is there now belongs to another program.
     async fn forget_lock(&self, _workspace: &str, _id: &str) {}
 
     /// The holder of the lock of a workspace; `own` is the ID of the lock that this program took.
@@ -126,7 +126,7 @@ pub struct Guarded<S> {
     workspaces: Mutex<BTreeMap<String, Entry>>,
 }
 
-/// What is known about a workspace.
+/// The lock, the revision and the last content of a workspace, as far as they are known.
 #[derive(Clone, Default)]
 struct Entry {
     /// The name of the lock that is held.
@@ -238,7 +238,7 @@ impl<S: LockedStore> Guarded<S> {
         refused
     }
 
-    /// Somebody has written the state since it was read.
+    /// The error for a state that another program has written since it was read.
     fn overwritten(&self, workspace: &str, locked: bool) -> Diagnostics {
         match locked {
             true => self.lose(
@@ -261,7 +261,7 @@ impl<S: LockedStore> Guarded<S> {
         let Some(own) = &entry.lock else { return Ok(()) };
         match self.store.holder(workspace, own).await? {
             Holder::Own => Ok(()),
-            Holder::Nobody => Err(self.lose(
+            Holder::Free => Err(self.lose(
                 workspace,
                 &format!("the lock with the ID {own:?} that this program held was released by another one."),
             )),

@@ -9,7 +9,7 @@
 //! Nothing is prepared before a request needs it: the machine's root certificates are read when a server presents a certificate
 //! that they must vouch for.
 //!
-//! - [`guard`]: writes that a lost lock refuses. [`lock`]: trying for a lock again while nobody says who holds it. [`consistent`]: states whose sum is kept elsewhere.
+//! - [`guard`]: writes that a lost lock refuses. [`lock`]: trying for a lock again while its holder is not known. [`consistent`]: states whose sum is kept elsewhere.
 //! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`credential`]: keys that end. [`machine`]: those of a
 //!   machine's role.
 //! - [`name`] and [`sum`]: the names of objects in addresses, and sums in headers. [`duration`] and [`xml`]: the

@@ -94,7 +94,7 @@ pub fn cut(text: &str, width: usize) -> String {
     let (mut columns, mut fits) = (0, 0);
     for (at, c) in text.char_indices() {
         columns += c.width().unwrap_or(0);
-        // What is cut ends with a mark of one column.
+        // A line that was cut ends with a mark of one column.
         if columns < width {
             fits = at + c.len_utf8();
         }
@@ -119,7 +119,7 @@ pub fn is_closed() -> bool {
     CLOSED.load(Ordering::SeqCst)
 }
 
-/// Erases the area for good, whoever draws: before a message that does not go the usual way, and before the process ends
+/// Erases the area for good, from any thread: before a message that does not go the usual way, and before the process ends
 /// while other threads run. Takes no lock.
 pub fn close() {
     CLOSED.store(true, Ordering::SeqCst);

@@ -31,11 +31,11 @@ pub fn unusable(session: &Session) -> Option<Diagnostic> {
     Some(Diagnostic::warning("Pack not usable", detail))
 }
 
-/// What is installed of the modules that the configuration in the working directory calls.
+/// The modules of our own executable that were installed for the configuration in the working directory.
 pub struct Installed {
-    /// Where.
+    /// The manifest with them: where each module is.
     pub manifest: Manifest,
-    /// What could not be installed. These errors stand for those about modules that are missing.
+    /// The errors of modules that could not be installed. These errors stand for those about modules that are missing.
     pub problems: Diagnostics,
     /// The text of the files that the problems point to.
     pub sources: SourceMap,

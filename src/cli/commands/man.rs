@@ -33,7 +33,7 @@ fn text(plain: &str) -> String {
     out
 }
 
-/// An entry: a term in bold, and what is said about it.
+/// An entry: a term in bold, and its description.
 fn entry(out: &mut String, term: &str, about: &str) {
     out.push_str(&format!(".TP\n\\fB{}\\fR\n{}\n", text(term), text(about)));
 }

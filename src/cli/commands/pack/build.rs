@@ -144,7 +144,7 @@ pub(super) fn refused(session: &Session, problems: Diagnostics) -> Status {
     u8::from(session.show(&problems, &SourceMap::default()))
 }
 
-/// What is gathered for a pack.
+/// The contents of a pack while they are collected.
 #[derive(Default)]
 pub(super) struct Gathered {
     providers: Vec<UnpackedPackage>,
@@ -156,7 +156,7 @@ pub(super) struct Gathered {
 pub(super) struct Gathering<'g> {
     pub(super) arguments: &'g Arguments,
     platforms: &'g [Platform],
-    /// A directory for what is fetched.
+    /// A temporary directory for downloaded packages.
     pub(super) staging: &'g Path,
 }
 

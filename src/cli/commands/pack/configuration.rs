@@ -137,7 +137,7 @@ fn steps_up(dir: &str) -> usize {
     dir.split('/').take_while(|step| *step == "..").count()
 }
 
-/// The directories of local modules that are not in the working directory, seen from it. What is installed is not local.
+/// The directories of local modules outside the working directory, relative to it. Installed modules are not local.
 fn outside(node: &ModuleNode, installed: &str, out: &mut BTreeSet<String>) {
     for child in node.children.values() {
         let dir = child.source_dir();
