@@ -1,4 +1,5 @@
-//! The modules that our own executable carries: installed without `init` where a configuration calls them.
+//! The modules that our own executable carries: installed without `init` where a configuration calls them, or read from memory where
+//! nothing can be written.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use config::TestFile;
 use config::files::join;
 use config::manifest::Manifest;
+use files::mounts::Mounts;
 use modules::{Install, Mirror};
 use packages::packed::Carried;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -42,11 +44,15 @@ pub struct Installed {
 }
 
 /// Installs the modules that are missing from our own executable, and from nowhere else: in the data directory, or in a directory of
-/// the user where that cannot be written; those that runs of these test files name, too. `None` if our executable carries no modules.
+/// the user where that cannot be written, or in memory ([`Session::mounts`]) where that cannot be written either; those that runs of
+/// these test files name, too. `None` if our executable carries no modules.
 #[must_use]
 pub fn install(session: &Session, tests: &[Arc<TestFile>]) -> Option<Installed> {
     let mirror = of(session)?;
-    let installed = data_dir(session).and_then(|data_dir| in_dir(session, mirror, &data_dir, tests));
+    let installed = match data_dir(session) {
+        Some(data_dir) => in_dir(session, mirror, &data_dir, tests),
+        None => in_memory(session, mirror, tests),
+    };
     Some(installed.unwrap_or_else(|problems| Installed {
         manifest: Manifest::default(),
         problems,
@@ -64,10 +70,32 @@ fn in_dir(
     // replaces what the other has installed by the same.
     let lock = File::open(join(data_dir, "modules"));
     let _locked = lock.as_ref().map(File::lock);
+    run(session, mirror, data_dir, None, tests)
+}
+
+fn in_memory(session: &Session, mirror: Mirror, tests: &[Arc<TestFile>]) -> Result<Installed, Diagnostics> {
+    tracing::info!("no directory can be written: modules are read from memory");
+    let mounts = mounts(session);
+    run(session, mirror, session.env.data_dir(), Some(mounts), tests)
+}
+
+fn mounts(session: &Session) -> Arc<Mounts> {
+    let new = || Arc::new(Mounts::new(&session.working_dir));
+    session.mounts.get_or_init(new).clone()
+}
+
+fn run(
+    session: &Session,
+    mirror: Mirror,
+    data_dir: &str,
+    in_memory: Option<Arc<Mounts>>,
+    tests: &[Arc<TestFile>],
+) -> Result<Installed, Diagnostics> {
     let (nothing, environment) = (Manifest::default(), session.env.variables());
     let install = Install {
         client: session.net(),
         data_dir,
+        in_memory,
         upgrade: false,
         load: workdir::load_options(session, &nothing, &environment),
         mirror: Some(mirror),
@@ -85,27 +113,30 @@ fn in_dir(
     })
 }
 
-/// The directory that modules are installed in: the data directory if it can be written.
-fn data_dir(session: &Session) -> Result<String, Diagnostics> {
+/// Mounts the modules of a saved plan that our own executable carries and that are not on the disk, for functions that read their
+/// files: the plan has the files of the configuration only.
+pub fn mount_planned(session: &Session, manifest: &Manifest) {
+    let Some(mirror) = of(session) else { return };
+    let missing = manifest.modules.values().any(|entry| !Path::new(&entry.dir).is_dir());
+    if missing {
+        mirror.mount(manifest, session.env.data_dir(), &mounts(session));
+    }
+}
+
+/// The directory that modules are installed in: the data directory if it can be written, else one of the user; `None` if neither can.
+fn data_dir(session: &Session) -> Option<String> {
     let usual = session.env.data_dir();
     if is_writable(usual) {
-        return Ok(usual.to_owned());
+        return Some(usual.to_owned());
     }
     let pack = session.builtins.carried.pack();
     let own = pack.and_then(|pack| packages::packed::place_of_modules(&session.env, pack, &session.working_dir));
-    if let Some(own) = own.filter(|dir| is_writable(dir)) {
-        tracing::info!(
-            dir = own,
-            "the data directory cannot be written: modules are installed in a directory of the user"
-        );
-        return Ok(own);
-    }
-    let detail = format!(
-        "The configuration calls modules that this executable carries. They have to be installed, and neither the data directory {usual} nor \
-         a directory of the user can be written. Make one of them writable, or let the environment variable {} name a directory that is.",
-        packages::packed::UNPACK_DIR
+    let own = own.filter(|dir| is_writable(dir))?;
+    tracing::info!(
+        dir = own,
+        "the data directory cannot be written: modules are installed in a directory of the user"
     );
-    Err(Diagnostic::error("Cannot install modules", detail).into())
+    Some(own)
 }
 
 /// Whether modules can be installed in a data directory; it is made if it is not there.

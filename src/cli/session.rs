@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use config::values::VariableFlag;
+use files::mounts::Mounts;
 use packages::cli_config::CliConfig;
 use packages::{Catalog, Settings, builtin::Builtins};
 use plugins::{Host, HostSettings};
@@ -86,6 +87,8 @@ pub struct Session {
     pub remote_version: RemoteVersion,
     /// The stream of machine-readable events, with `-json`.
     pub stream: Option<Arc<Stream>>,
+    /// The modules that are read from memory, because they cannot be installed anywhere.
+    pub mounts: OnceLock<Arc<Mounts>>,
 }
 
 /// A problem with the name of this program in its summary.
@@ -114,6 +117,7 @@ impl Session {
             variables: Vec::new(),
             remote_version: RemoteVersion::default(),
             stream: None,
+            mounts: OnceLock::new(),
         }
     }
 

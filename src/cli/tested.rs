@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use addrs::Provider;
-use config::files::{Disk, FileSource, clean};
+use config::files::{Disk, FileSource, Mounted, clean};
 use config::manifest::Manifest;
 use config::source_address::ModuleSource;
 use config::test_files::{self, TestFiles};
@@ -160,7 +160,11 @@ impl Modules<'_> {
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        if let Err(error) = Disk.list(&dir) {
+        let files = Mounted {
+            mounts: self.session.mounts.get().cloned(),
+            files: &Disk,
+        };
+        if let Err(error) = files.list(&dir) {
             self.problems.push(
                 Diagnostic::error(
                     "Module not installed",
@@ -179,7 +183,7 @@ impl Modules<'_> {
             cwd: self.session.original_dir.to_str().unwrap_or("."),
             ..LoadOptions::new(TERRAFORM_VERSION, &below)
         };
-        let loaded = config::load_for_tests(&Disk, &dir, &options);
+        let loaded = config::load_for_tests(&files, &dir, &options);
         self.sources.extend(loaded.sources);
         let failed = loaded.diagnostics.has_errors();
         self.problems.extend(loaded.diagnostics);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use config::files::{Disk, FileSource};
+use config::files::{Disk, FileSource, Mounted};
 use config::manifest::Manifest;
 use config::model::Variable;
 use config::values::{self, StoredValue, ValueInputs, ValueSource, VariableFlag, VariableValue};
@@ -128,7 +128,7 @@ fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
 /// What reads a configuration.
 type Load = fn(&dyn FileSource, &str, &LoadOptions<'_>) -> Loaded;
 
-/// The same by another way of loading. Modules that are missing and that our own executable carries are installed.
+/// The same by another way of loading. Modules that are missing and that our own executable carries are installed, perhaps in memory.
 fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> (Loaded, Diagnostics) {
     let (loaded, problems) = load_installed(session, files, dir, load);
     if loaded.missing.is_empty() || dir != "." || problems.has_errors() {
@@ -142,7 +142,11 @@ fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> 
     };
     let environment = session.env.variables();
     let options = load_options(session, &installed.manifest, &environment);
-    let mut again = load(files, dir, &options);
+    let files = Mounted {
+        mounts: session.mounts.get().cloned(),
+        files,
+    };
+    let mut again = load(&files, dir, &options);
     if installed.problems.has_errors() {
         again.diagnostics = again.apart_from_missing();
         again.sources.extend(installed.sources);
@@ -185,7 +189,9 @@ pub fn load_options<'o>(
 
 /// Reads the configuration in a saved plan, with the values that its variables have there.
 pub fn load_planned(session: &Session, saved: &SavedPlan) -> Loaded {
-    let (files, manifest) = (planfile::files(saved), saved.snapshot.manifest());
+    let (mut files, manifest) = (planfile::files(saved), saved.snapshot.manifest());
+    carried_modules::mount_planned(session, &manifest);
+    files.mounts = session.mounts.get().cloned();
     let values = saved.plan.variables.iter();
     let values = values
         .map(|(name, value)| (name.clone(), value.clone().unmark_deep().0))
@@ -387,6 +393,7 @@ pub fn environment(session: &Session, workspace: &str) -> EvaluationEnvironment 
         applying: false,
         functions: FunctionSettings {
             plan_timestamp: Some(now()),
+            mounts: session.mounts.get().cloned(),
             ..FunctionSettings::default()
         },
         witness: None,

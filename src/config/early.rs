@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use addrs::Referenceable;
 use cty::{Type, Value};
+use files::mounts::Mounts;
 use lang::eval::{Context, evaluate, evaluate_as, with_expression};
 use lang::functions::CallError;
 use lang::functions::provider::{Parameter, Signature};
@@ -49,13 +50,14 @@ struct Locals {
 struct Unusable;
 
 impl<'m> EarlyModule<'m> {
-    /// A module whose const variables have these values.
-    pub fn new(module: &'m Module, values: ConstValues, cwd: &'m str) -> EarlyModule<'m> {
+    /// A module whose const variables have these values. Functions see the directories in memory, too.
+    pub fn new(module: &'m Module, values: ConstValues, cwd: &'m str, mounts: Option<&Arc<Mounts>>) -> EarlyModule<'m> {
         EarlyModule {
             module,
             values,
             cwd,
             functions: FunctionSettings {
+                mounts: mounts.cloned(),
                 pure: true,
                 ..FunctionSettings::default()
             },

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
+
+use files::mounts::Mounts;
 
 /// The file system operations that loading needs. Paths are relative to the working directory, with `/` between steps.
 pub trait FileSource: Sync {
@@ -13,6 +16,10 @@ pub trait FileSource: Sync {
     /// The path that a path leads to by way of links; itself where there are none.
     fn real(&self, path: &str) -> String {
         path.to_owned()
+    }
+    /// The directories in memory that functions see when modules from here are evaluated.
+    fn mounts(&self) -> Option<&Arc<Mounts>> {
+        None
     }
 }
 
@@ -77,11 +84,52 @@ fn follow(path: &str) -> Option<String> {
     Some(if done.is_empty() { ".".to_owned() } else { done })
 }
 
+/// Other files, with directories in memory that stand before them.
+#[derive(Clone)]
+pub struct Mounted<'f> {
+    /// The directories in memory.
+    pub mounts: Option<Arc<Mounts>>,
+    /// Where all other files are.
+    pub files: &'f dyn FileSource,
+}
+
+impl FileSource for Mounted<'_> {
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        let entries = self.mounts.as_ref().and_then(|mounts| mounts.entries(Path::new(dir)));
+        match entries {
+            Some(entries) => {
+                let files = entries?.into_iter().filter(|(_, is_dir)| !is_dir);
+                Ok(files.map(|(name, _)| name).collect())
+            }
+            None => self.files.list(dir),
+        }
+    }
+
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let content = self.mounts.as_ref().and_then(|mounts| mounts.read(Path::new(path)));
+        match content {
+            Some(content) => content.map(|bytes| bytes.to_vec()),
+            None => self.files.read(path),
+        }
+    }
+
+    fn real(&self, path: &str) -> String {
+        let real = self.mounts.as_ref().and_then(|mounts| mounts.real(Path::new(path)));
+        real.unwrap_or_else(|| self.files.real(path))
+    }
+
+    fn mounts(&self) -> Option<&Arc<Mounts>> {
+        self.mounts.as_ref().or_else(|| self.files.mounts())
+    }
+}
+
 /// Files in memory, by path.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<String, Arc<[u8]>>,
     links: BTreeMap<String, String>,
+    /// The directories in memory that functions see, and nothing else does.
+    pub mounts: Option<Arc<Mounts>>,
 }
 
 impl MemoryFiles {
@@ -138,6 +186,10 @@ impl FileSource for MemoryFiles {
         self.links
             .get(&clean(path))
             .map_or_else(|| path.to_owned(), String::clone)
+    }
+
+    fn mounts(&self) -> Option<&Arc<Mounts>> {
+        self.mounts.as_ref()
     }
 }
 

@@ -262,7 +262,7 @@ impl Loader<'_> {
                 }
                 let set = &collected.values;
                 let values = set.iter().map(|(name, found)| (name.clone(), found.value.clone()));
-                let early = EarlyModule::new(module, values.collect(), self.options.cwd);
+                let early = EarlyModule::new(module, values.collect(), self.options.cwd, self.files.mounts());
                 early.validate(&|name| set.get(name)?.source.range().cloned(), &mut self.between);
                 return early.into_values();
             }
@@ -293,7 +293,7 @@ impl Loader<'_> {
         if !node.path.is_root() {
             providers::misplaced(&node, &mut self.diagnostics);
         }
-        let early = EarlyModule::new(&module, values, self.options.cwd);
+        let early = EarlyModule::new(&module, values, self.options.cwd, self.files.mounts());
         for call in module.module_calls.values() {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &early, ancestors) {
@@ -367,7 +367,7 @@ impl Loader<'_> {
             return ConstValues::new();
         }
         let values = early.inputs(call, module, &mut self.between);
-        let early = EarlyModule::new(module, values, self.options.cwd);
+        let early = EarlyModule::new(module, values, self.options.cwd, self.files.mounts());
         let place = |name: &str| call.inputs.attribute(name).map(|a| a.expr.range().clone());
         early.validate(&place, &mut self.between);
         early.into_values()

@@ -7,11 +7,14 @@
 //! [`temporary`] creates files and directories for the time that a process runs. Leftovers of a killed process are
 //! distinguished from those in use, and removed by the next one.
 //!
+//! [`mounts`] holds directories in memory that have paths in the file system.
+//!
 //! [`Environment`] holds the environment variables, for every crate that reads them.
 //!
 //! [`io_reason`] is the operating system's reason for an error, as part of a sentence.
 
 mod environment;
+pub mod mounts;
 mod output;
 mod reason;
 pub mod temporary;

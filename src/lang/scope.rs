@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use addrs::Referenceable;
 use cty::{Type, Value};
+use files::mounts::Mounts;
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -103,6 +104,8 @@ pub struct ProviderCall<'a> {
 pub struct FunctionSettings {
     /// What relative paths of file functions are relative to. Empty for the working directory.
     pub base_dir: PathBuf,
+    /// The directories in memory that file functions see beside those of the disk.
+    pub mounts: Option<Arc<Mounts>>,
     /// The time of planning, RFC 3339, once there is one.
     pub plan_timestamp: Option<String>,
     /// Whether functions whose result changes from call to call (`timestamp`, `uuid`, `bcrypt`) give unknown values.

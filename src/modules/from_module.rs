@@ -60,7 +60,7 @@ pub async fn copy(
     }
     let module = match &remote.subdir {
         None => package,
-        Some(subdir) => match tree::subdirectory(&package, subdir) {
+        Some(subdir) => match tree::subdirectory(&package, subdir, None) {
             Ok(module) => module,
             Err(problem) => {
                 return fail(

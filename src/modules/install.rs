@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use config::files::{Disk, clean, join};
+use config::files::{Disk, FileSource, Mounted, clean, join};
 use config::loader::{Loaded, MissingModule};
 use config::manifest::{Manifest, ManifestEntry};
 use config::model::ModuleNode;
 use config::source_address::ModuleSource;
 use config::version::Version;
 use config::{LoadOptions, RootVariables, TestFile, load, load_for_installation};
+use files::mounts::Mounts;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use net::Client;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -40,6 +41,9 @@ pub struct Install<'i> {
     pub client: Client,
     /// The data directory, as the manifest names it: `.terraform`.
     pub data_dir: &'i str,
+    /// Where directories in memory are mounted instead of writing to the data directory, which the manifest names all the same. Only
+    /// with a pack as the mirror.
+    pub in_memory: Option<Arc<Mounts>>,
     /// Fetch everything again, and choose the newest versions.
     pub upgrade: bool,
     /// How the configuration is loaded; the manifest in it does not count.
@@ -80,7 +84,7 @@ pub enum Event {
 /// What came of it.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The configuration with all its modules, with every problem in it, and with its manifest written.
+    /// The configuration with all its modules, with every problem in it, and with its manifest written if it is on the disk.
     pub loaded: Loaded,
     /// The problems of installing. If there are errors among them, the configuration is not whole.
     pub problems: Diagnostics,
@@ -91,6 +95,14 @@ pub struct Outcome {
 }
 
 impl Install<'_> {
+    /// The files that modules are read from.
+    fn files(&self) -> Mounted<'static> {
+        Mounted {
+            mounts: self.in_memory.clone(),
+            files: &Disk,
+        }
+    }
+
     /// Installs the modules of the configuration in a directory.
     pub async fn run(&self, dir: &str, on_event: &mut (dyn FnMut(Event) + Send)) -> Outcome {
         let mut problems = Diagnostics::new();
@@ -102,13 +114,15 @@ impl Install<'_> {
             }
         };
         let modules_dir = join(self.data_dir, "modules");
+        let on_disk = self.in_memory.is_none();
         let walk = Walk {
             install: self,
             before: manifest.clone(),
             written: Written {
-                path: PathBuf::from(join(self.data_dir, Manifest::PATH)),
+                path: on_disk.then(|| PathBuf::from(join(self.data_dir, Manifest::PATH))),
                 manifest: Mutex::new(manifest),
             },
+            files: self.files(),
             modules_dir,
             registries: Registries::new(self.client.clone(), self.mirror.clone(), self.carried.clone()),
             fetcher: Fetcher::new(self.client.clone()),
@@ -118,7 +132,9 @@ impl Install<'_> {
             seen: Mutex::default(),
         };
         if !walk.found().0.has_errors() {
-            walk.clear_partial();
+            if on_disk {
+                walk.clear_partial();
+            }
             let (sender, mut events) = unbounded_channel();
             let root = Directory {
                 dir: dir.to_owned(),
@@ -144,7 +160,7 @@ impl Install<'_> {
             manifest: &manifest,
             ..self.load
         };
-        let loaded = load_for_installation(&Disk, dir, &options);
+        let loaded = load_for_installation(&walk.files, dir, &options);
         // What is no longer called is forgotten; what could not be installed leaves the rest as it is.
         let whole = loaded.missing.is_empty() && !problems.has_errors() && !loaded.diagnostics.has_errors();
         let last = if whole {
@@ -161,8 +177,10 @@ impl Install<'_> {
             manifest
         };
         let calls = !loaded.config.root.module.module_calls.is_empty() || crate::tests::name_modules(self.tests);
-        let needed = calls || walk.written.path.exists();
-        if needed && let Err(problem) = write(&walk.written.path, &last) {
+        if let Some(path) = &walk.written.path
+            && (calls || path.exists())
+            && let Err(problem) = write(path, &last)
+        {
             problems.push(problem);
         }
         Outcome {
@@ -182,6 +200,7 @@ pub(crate) struct Walk<'w> {
     /// The manifest as it was.
     before: Manifest,
     written: Written,
+    files: Mounted<'static>,
     modules_dir: String,
     registries: Registries,
     fetcher: Fetcher,
@@ -261,7 +280,7 @@ impl Walk<'_> {
                 variables,
                 ..self.install.load
             };
-            let loaded = load(&Disk, &dir, &options);
+            let loaded = load(&self.files, &dir, &options);
             let mut steps = Vec::new();
             let missing = loaded.missing.iter().map(|m| (Manifest::key(&m.path), m)).collect();
             self.steps(&loaded.config.root, &missing, &path, &mut steps);
@@ -357,8 +376,15 @@ impl Walk<'_> {
             }
             _ => true,
         };
-        let there = entry.source == call.source.to_string() && version_fits && Path::new(&entry.dir).is_dir();
+        let there = entry.source == call.source.to_string() && version_fits && self.is_dir(&entry.dir);
         there.then_some(entry)
+    }
+
+    fn is_dir(&self, dir: &str) -> bool {
+        match &self.files.mounts {
+            Some(_) => self.files.list(dir).is_ok(),
+            None => Path::new(dir).is_dir(),
+        }
     }
 
     fn turn(&self, package: &str) -> Turn {
@@ -442,7 +468,11 @@ impl Walk<'_> {
             version,
             dir: String::new(),
         };
-        let place = match self.place(call, key, &package, turn, &entry).await {
+        let place = match &self.install.in_memory {
+            Some(mounts) => self.mount(mounts, key, &package, turn).await,
+            None => self.place(call, key, &package, turn, &entry).await,
+        };
+        let place = match place {
             Ok(place) => place,
             Err(problem) => {
                 failed(&problem);
@@ -451,7 +481,7 @@ impl Walk<'_> {
         };
         let dir = match &subdir {
             None => place,
-            Some(subdir) => match tree::subdirectory(&place, subdir) {
+            Some(subdir) => match tree::subdirectory(&place, subdir, self.files.mounts.as_deref()) {
                 Ok(dir) => dir,
                 Err(problem) => {
                     self.report(
@@ -527,6 +557,32 @@ impl Walk<'_> {
                 };
                 let turn = self.turn(&location.package);
                 Some((location.package, subdir, Some(version), turn))
+            }
+        }
+    }
+
+    /// Lets a package of the pack appear at the place of a module.
+    async fn mount(&self, mounts: &Mounts, key: &str, package: &str, turn: Turn) -> Result<PathBuf, Arc<FetchError>> {
+        let place = join(&self.modules_dir, key);
+        let read = || match &self.install.mirror {
+            Some(mirror) => mirror.in_memory(package).map(Arc::new).map_err(Arc::new),
+            None => Err(Arc::new(FetchError::NotCarried)),
+        };
+        match turn {
+            Turn::Ours(sender) => {
+                let mounted = read().map(|directory| mounts.mount(&place, directory));
+                let mounted = mounted.map(|()| PathBuf::from(&place));
+                drop(sender.send(Some(mounted.clone())));
+                mounted
+            }
+            Turn::Theirs(mut other) => {
+                let result = other.wait_for(Option::is_some).await.map(|r| (*r).clone());
+                let from = result.ok().flatten().unwrap_or(Err(Arc::new(FetchError::Canceled)))?;
+                // Both have the same directory, which takes memory only once.
+                let there = from.to_str().and_then(|from| mounts.mounted_at(from));
+                let directory = there.map_or_else(read, Ok)?;
+                mounts.mount(&place, directory);
+                Ok(PathBuf::from(place))
             }
         }
     }

@@ -11,6 +11,7 @@
 //!
 //! Packages are fetched side by side, and told in the order of the calls. [`from_module`] fills an empty directory. [`mirror`]
 //! carries modules to where nothing can be fetched: in a directory, or in a pack.
+//! Those of a pack can also be installed in memory (`Install::in_memory`), where nothing can be written.
 //! The modules that runs of test files name are installed with the others.
 //!
 //! Where to begin: [`install`].

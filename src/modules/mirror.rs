@@ -23,6 +23,7 @@ use config::source_address::{ModuleSource, RegistrySource, RemoteSource};
 use config::version::Version;
 use data_encoding::HEXLOWER;
 use files::io_reason;
+use files::mounts::{Directory, Mounts};
 use pack::write::{ModuleContents, tree as tree_of};
 use pack::{Pack, PackError};
 use serde::{Deserialize, Serialize};
@@ -189,6 +190,63 @@ impl Mirror {
             Place::Directory { index, .. } => index.modules.contains_key(&address),
             Place::Pack { modules, .. } => modules.contains_key(&address),
         }
+    }
+
+    /// Mounts the modules of an installed configuration that this pack has and that are not on the disk, as if they were installed in
+    /// this data directory. What cannot be read stays away: what needs it says so.
+    pub fn mount(&self, manifest: &Manifest, data_dir: &str, mounts: &Mounts) {
+        let mut read: BTreeMap<String, Arc<Directory>> = BTreeMap::new();
+        for (key, entry) in &manifest.modules {
+            let package = match ModuleSource::parse(&entry.source, entry.version.is_some()) {
+                Ok(ModuleSource::Remote(remote)) if !key.is_empty() => remote.package,
+                Ok(ModuleSource::Registry(module)) => {
+                    let version = entry.version.as_deref().unwrap_or_default();
+                    self::key(&module, version)
+                }
+                _ => continue,
+            };
+            let at = join(&join(data_dir, DIR), key);
+            let inside = Path::new(&entry.dir).starts_with(&at);
+            if !inside || !self.has(&package) || Path::new(&entry.dir).is_dir() {
+                continue;
+            }
+            let directory = match read.get(&package) {
+                Some(directory) => directory.clone(),
+                None => match self.in_memory(&package) {
+                    Ok(directory) => Arc::new(directory),
+                    Err(error) => {
+                        tracing::warn!(package, %error, "cannot be read into memory");
+                        continue;
+                    }
+                },
+            };
+            mounts.mount(&at, directory.clone());
+            read.insert(package, directory);
+        }
+    }
+
+    /// Reads a package of a pack into memory.
+    pub(crate) fn in_memory(&self, package: &str) -> Result<Directory, FetchError> {
+        let Place::Pack { pack, modules } = &self.0 else {
+            return Err(FetchError::NotCarried);
+        };
+        let module = modules.get(&public(package));
+        let module = module.and_then(|at| pack.index().modules.get(*at));
+        let module = module.ok_or(FetchError::NotCarried)?;
+        let mut directory = Directory::default();
+        for file in &module.files {
+            let Some(blob) = pack.index().blob_of(file) else {
+                continue;
+            };
+            let mut content = Vec::new();
+            let copied = pack.copy(blob, &mut content);
+            copied.map_err(|error| FetchError::Pack(error.at(Path::new(&file.path))))?;
+            directory.add_file(&file.path, content);
+        }
+        for link in &module.links {
+            directory.add_link(&link.path, &link.target);
+        }
+        Ok(directory)
     }
 
     /// Copies a package to a path that does not exist.

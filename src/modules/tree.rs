@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use files::mounts::Mounts;
+
 /// What belongs to a working copy, and not to a module.
 const LEFT_BEHIND: [&str; 2] = [".git", ".terraform"];
 
@@ -74,7 +76,11 @@ pub enum SubdirectoryError {
 }
 
 /// The path of a subdirectory of a package. Its steps may be patterns (`*`, `?`), which must match exactly one directory.
-pub(crate) fn subdirectory(package: &Path, subdir: &str) -> Result<PathBuf, SubdirectoryError> {
+pub(crate) fn subdirectory(
+    package: &Path,
+    subdir: &str,
+    mounts: Option<&Mounts>,
+) -> Result<PathBuf, SubdirectoryError> {
     let mut found = vec![package.to_owned()];
     for step in subdir.split('/').filter(|s| !s.is_empty() && *s != ".") {
         if step == ".." {
@@ -83,16 +89,9 @@ pub(crate) fn subdirectory(package: &Path, subdir: &str) -> Result<PathBuf, Subd
         let mut next = Vec::new();
         for dir in &found {
             if step.contains(['*', '?']) {
-                let mut names: Vec<PathBuf> = fs::read_dir(dir)
-                    .into_iter()
-                    .flatten()
-                    .flatten()
-                    .filter(|e| fits(step, &e.file_name().to_string_lossy()) && e.path().is_dir())
-                    .map(|e| e.path())
-                    .collect();
-                names.sort();
-                next.append(&mut names);
-            } else if dir.join(step).is_dir() {
+                let names = directories_of(dir, mounts).into_iter();
+                next.extend(names.filter(|name| fits(step, name)).map(|name| dir.join(name)));
+            } else if is_dir(&dir.join(step), mounts) {
                 next.push(dir.join(step));
             }
         }
@@ -100,7 +99,11 @@ pub(crate) fn subdirectory(package: &Path, subdir: &str) -> Result<PathBuf, Subd
     }
     match found.as_slice() {
         [one] => {
-            let inside = || -> io::Result<bool> { Ok(one.canonicalize()?.starts_with(package.canonicalize()?)) };
+            let inside = || match mounts {
+                // In a directory in memory, no link leads out of it.
+                Some(mounts) if mounts.is_dir(one).is_some() => Ok::<_, io::Error>(true),
+                _ => Ok(one.canonicalize()?.starts_with(package.canonicalize()?)),
+            };
             if inside().unwrap_or(false) {
                 Ok(one.clone())
             } else {
@@ -109,7 +112,7 @@ pub(crate) fn subdirectory(package: &Path, subdir: &str) -> Result<PathBuf, Subd
         }
         [] => Err(SubdirectoryError::Missing {
             subdir: subdir.to_owned(),
-            present: directories_of(package),
+            present: present(directories_of(package, mounts)),
         }),
         many => Err(SubdirectoryError::Ambiguous {
             subdir: subdir.to_owned(),
@@ -118,17 +121,34 @@ pub(crate) fn subdirectory(package: &Path, subdir: &str) -> Result<PathBuf, Subd
     }
 }
 
-/// The names of the directories at the top of a package, for the error about a missing one.
-fn directories_of(package: &Path) -> String {
-    let mut names: Vec<String> = fs::read_dir(package)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|e| e.path().is_dir())
-        .map(|e| e.file_name().to_string_lossy().into_owned())
-        .filter(|name| !name.starts_with('.'))
-        .collect();
+fn is_dir(path: &Path, mounts: Option<&Mounts>) -> bool {
+    let in_memory = mounts.and_then(|mounts| mounts.is_dir(path));
+    in_memory.map_or_else(|| path.is_dir(), |found| found.unwrap_or(false))
+}
+
+/// The names of the directories in a directory, sorted.
+fn directories_of(dir: &Path, mounts: Option<&Mounts>) -> Vec<String> {
+    let in_memory = mounts.and_then(|mounts| mounts.entries(dir));
+    let mut names: Vec<String> = match in_memory {
+        Some(entries) => {
+            let entries = entries.unwrap_or_default().into_iter();
+            entries.filter(|(_, is_dir)| *is_dir).map(|(name, _)| name).collect()
+        }
+        None => {
+            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+            let entries = entries.filter(|entry| entry.path().is_dir());
+            entries
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect()
+        }
+    };
     names.sort();
+    names
+}
+
+/// The directories at the top of a package, for the error about a missing one.
+fn present(mut names: Vec<String>) -> String {
+    names.retain(|name| !name.starts_with('.'));
     names.truncate(10);
     if names.is_empty() {
         String::new()
@@ -175,7 +195,7 @@ mod tests {
         }
         #[cfg(unix)]
         std::os::unix::fs::symlink("/", dir.path().join("out")).unwrap();
-        let find = |subdir: &str| subdirectory(dir.path(), subdir);
+        let find = |subdir: &str| subdirectory(dir.path(), subdir, None);
         assert_eq!(find("*-1.?/modules/a").unwrap(), dir.path().join("repo-1.2/modules/a"));
         assert!(
             find("repo-1.2/modules/*")

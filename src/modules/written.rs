@@ -1,4 +1,4 @@
-//! The manifest on the disk, which at any time tells the truth about what is installed.
+//! The manifest on the disk, which at any time tells the truth about what is installed; or in memory, where nothing can be written.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -6,9 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use config::manifest::{Manifest, ManifestEntry};
 use syntax::Diagnostic;
 
-/// The manifest on the disk.
+/// The manifest.
 pub(crate) struct Written {
-    pub path: PathBuf,
+    /// Where it is on the disk; `None` if it is in memory only.
+    pub path: Option<PathBuf>,
     pub manifest: Mutex<Manifest>,
 }
 
@@ -30,7 +31,10 @@ impl Written {
     }
 
     pub fn save(&self) -> Result<(), Diagnostic> {
-        write(&self.path, &self.manifest())
+        match &self.path {
+            Some(path) => write(path, &self.manifest()),
+            None => Ok(()),
+        }
     }
 }
 

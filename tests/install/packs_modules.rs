@@ -117,9 +117,104 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
     assert!(b.0.exists("../home/.cache/monoform/packed/modules"));
     b.run("site", &["plan", "-out=saved"]).ok();
     b.run("site", &["apply", "saved"]).ok().shows(&[SAID]);
-    let b = Site(b.0.env("MONOFORM_UNPACK_DIR", "none"));
+}
+
+/// A module whose files every function that reads files reads.
+const FUNCTIONS: &str = r#"
+output "read" {
+  value = join(" ", concat(
+    [
+      file("${path.module}/text.txt"),
+      templatefile("${path.module}/../shared/hello.tftpl", { name = "Ada" }),
+      file("${abspath(path.module)}/linked/deep.txt"),
+      fileexists("${path.module}/none.txt") ? "there" : "not there",
+      substr(filesha256("${path.module}/text.txt"), 0, 8),
+      base64decode(filebase64("${path.module}/text.txt")),
+    ],
+    sort(fileset(path.module, "**/*.txt")),
+    sort(fileset(path.root, ".terraform/modules/*/inner/main.tf")),
+  ))
+}
+module "shared" {
+  source = "../shared"
+}
+output "path" {
+  value = "${path.module}, ${module.shared.path}"
+}
+"#;
+
+#[test]
+fn modules_are_read_from_memory_where_nothing_can_be_written() {
+    if !Site::is_possible("modules_are_read_from_memory_where_nothing_can_be_written") {
+        return;
+    }
+    let package = zip(&[
+        ("inner/main.tf", FUNCTIONS.as_bytes()),
+        ("inner/text.txt", b"text"),
+        ("inner/linked/deep.txt", b"deep"),
+        ("shared/hello.tftpl", b"hello ${name}"),
+        ("shared/main.tf", b"output \"path\" {\n  value = path.module\n}\n"),
+    ]);
+    let server = Server::https(move |request| match request.path() {
+        "/functions.zip" => Reply::ok(package.clone()),
+        _ => Reply::status(404),
+    });
+    let configuration = format!(
+        "module \"a\" {{\n  source = \"{url}//inner\"\n}}\nmodule \"b\" {{\n  source = \"{url}//i*r\"\n}}\n\
+         output \"all\" {{\n  value = [module.a.read, module.a.path, module.b.path]\n}}\n",
+        url = server.url("/functions.zip")
+    );
+    let a = crate::workspace(&server, &configuration);
+    let on_a = |args: &[&str]| a.run_program(support::lean(), args).ok();
+    on_a(&["pack", "-no-color", "-modules", "-out=site"]);
+    let site = || {
+        let b = Workspace::with(&[
+            ("main.tf", &*configuration),
+            (
+                "tests/a.tftest.hcl",
+                "run \"a\" {\n  assert {\n    condition     = length(output.all) == 3\n    error_message = \"\"\n  }\n}\n",
+            ),
+        ]);
+        std::fs::copy(a.dir().join("site"), b.dir().join("site")).expect("a copy");
+        Site(b.env("MONOFORM_UNPACK_DIR", "none"))
+    };
+    let shown = |ran: &support::Ran| {
+        let text = ran.all();
+        let lines = text.lines().map(str::trim).map(|line| line.trim_start_matches("+ "));
+        lines
+            .filter(|line| line.starts_with('"'))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    // Where they can be installed.
+    let installed = site();
+    let expected = shown(&installed.run("site", &["plan"]).ok());
+    assert!(installed.0.exists(".terraform/modules/a/inner/text.txt"));
+    let sum = "982d9e3e";
+    let read = format!(
+        "\"text hello Ada deep not there {sum} text linked/deep.txt text.txt .terraform/modules/a/inner/main.tf \
+         .terraform/modules/b/inner/main.tf\","
+    );
+    let path = |name: &str| format!("\".terraform/modules/{name}/inner, .terraform/modules/{name}/shared\",");
+    assert_eq!(expected, [read, path("a"), path("b")]);
+
+    // A link in its place that leads nowhere: no directory can be made there, by anyone.
+    let b = site();
+    let data_dir = b.0.dir().join(".terraform");
+    std::os::unix::fs::symlink("/proc/none", &data_dir).expect("a link");
+    assert_eq!(shown(&b.run("site", &["plan"]).ok()), expected);
+    b.run("site", &["validate"]).ok();
+    b.run("site", &["test"]).ok().shows(&["1 passed"]);
+    b.run("site", &["plan", "-out=saved"]).ok();
+    assert_eq!(shown(&b.run("site", &["show", "saved"]).ok()), expected);
+    b.run("site", &["apply", "saved"]).ok();
+    assert_eq!(shown(&b.run("site", &["output"]).ok()), expected);
+    b.run("site", &["plan"]).ok().shows(&["No changes."]);
+    // What the pack lacks is still an error.
+    b.0.write("main.tf", &configuration.replace("functions", "others"));
     b.run("site", &["plan"])
-        .fails_with(&["Cannot install modules", "/proc/none", "MONOFORM_UNPACK_DIR"]);
+        .fails_with(&["This executable carries other modules, but not", "/others.zip"]);
+    assert!(data_dir.is_symlink() && !data_dir.exists());
 }
 
 #[test]

@@ -108,6 +108,7 @@ pub fn install(
         upgrade,
         load: workdir::load_options(session, &nothing, &environment),
         mirror,
+        in_memory: None,
         carried,
         tests,
         forget: true,

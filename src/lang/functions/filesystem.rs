@@ -59,9 +59,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("fileexists", &[string("path")], Returns::Bool, |a, _, s| {
         let path_text = text(a, 0);
         let place = resolve(path_text, s)?;
-        match fs::metadata(&place) {
-            Ok(found) if found.is_dir() => Err(CallError::failed(format!("{place:?} is a directory, not a file"))),
-            Ok(_) => Ok(Value::bool(true)),
+        let in_memory = s.settings.mounts.as_ref().and_then(|mounts| mounts.is_dir(&place));
+        match in_memory.unwrap_or_else(|| fs::metadata(&place).map(|found| found.is_dir())) {
+            Ok(true) => Err(CallError::failed(format!("{place:?} is a directory, not a file"))),
+            Ok(false) => Ok(Value::bool(true)),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Value::bool(false)),
             Err(e) => Err(CallError::failed(format!(
                 "failed to stat {path_text:?}: {}",
@@ -146,10 +147,20 @@ fn resolve(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Path
     })
 }
 
+/// The bytes at a path that is resolved.
+fn bytes(place: &Path, environment: &FunctionEnvironment<'_>) -> std::io::Result<Vec<u8>> {
+    let in_memory = environment
+        .settings
+        .mounts
+        .as_ref()
+        .and_then(|mounts| mounts.read(place));
+    in_memory.map_or_else(|| fs::read(place), |content| content.map(|bytes| bytes.to_vec()))
+}
+
 /// The bytes of a file.
 pub(super) fn read(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Vec<u8>> {
     let place = resolve(path, environment)?;
-    fs::read(&place).map_err(|e| match e.kind() {
+    bytes(&place, environment).map_err(|e| match e.kind() {
         ErrorKind::NotFound => CallError::argument(
             0,
             format!(
@@ -168,7 +179,7 @@ pub(super) fn read(path: &str, environment: &FunctionEnvironment<'_>) -> CallRes
 /// The bytes of a file to be hashed.
 pub(super) fn read_to_hash(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Vec<u8>> {
     let place = resolve(path, environment)?;
-    fs::read(&place).map_err(|e| match e.kind() {
+    bytes(&place, environment).map_err(|e| match e.kind() {
         ErrorKind::NotFound => CallError::failed(format!("open {}: no such file or directory", place.display())),
         _ => CallError::failed(format!("read {}: {}", place.display(), os_message(&e))),
     })
@@ -195,7 +206,7 @@ fn fileset(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> C
     let root = resolve(text(args, 0), environment)?;
     let pattern = clean(Path::new(text(args, 1)));
     let pattern = &*pattern.to_string_lossy();
-    let found = glob::files(&root, pattern)
+    let found = glob::files(&root, pattern, environment.settings.mounts.as_deref())
         .map_err(|why| CallError::failed(format!("failed to glob pattern {:?}: {why}", root.join(pattern))))?;
     Ok(Value::set(Type::String, found.into_iter().map(Value::from).collect()))
 }

@@ -3,13 +3,18 @@
 use std::fs;
 use std::path::Path;
 
+use files::mounts::Mounts;
+
 /// How deep to look for files, and how many alternatives one pattern may have.
 const MAX_DEPTH: usize = 256;
 const MAX_ALTERNATIVES: usize = 4096;
 
 /// The paths of files (not directories) under a directory that match the pattern, relative to it, with slashes.
-pub(super) fn files(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
-    let mut out = Vec::new();
+pub(super) fn files(root: &Path, pattern: &str, mounts: Option<&Mounts>) -> Result<Vec<String>, String> {
+    let mut search = Search {
+        mounts,
+        out: Vec::new(),
+    };
     for alternative in alternatives(pattern)? {
         let parts: Vec<String> = alternative
             .split('/')
@@ -19,9 +24,9 @@ pub(super) fn files(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
         for part in &parts {
             check(part)?;
         }
-        descend(root, "", &parts, 0, &mut out);
+        search.descend(root, "", &parts, 0);
     }
-    Ok(out)
+    Ok(search.out)
 }
 
 /// The pattern with each of its `{a,b}` spelled out.
@@ -83,62 +88,84 @@ fn check(part: &str) -> Result<(), String> {
     }
 }
 
-fn descend(dir: &Path, prefix: &str, parts: &[String], depth: usize, out: &mut Vec<String>) {
-    let Some((part, rest)) = parts.split_first() else {
-        return;
-    };
-    if depth > MAX_DEPTH {
-        return;
-    }
-    if part == "**" {
-        if rest.is_empty() {
-            everything(dir, prefix, depth, out);
+/// A search: where, and what was found.
+struct Search<'m> {
+    mounts: Option<&'m Mounts>,
+    out: Vec<String>,
+}
+
+impl Search<'_> {
+    fn descend(&mut self, dir: &Path, prefix: &str, parts: &[String], depth: usize) {
+        let Some((part, rest)) = parts.split_first() else {
+            return;
+        };
+        if depth > MAX_DEPTH {
             return;
         }
-        // No directory at all, or one and then again any number.
-        descend(dir, prefix, rest, depth, out);
-        for (name, is_dir) in entries(dir) {
+        if part == "**" {
+            if rest.is_empty() {
+                self.everything(dir, prefix, depth);
+                return;
+            }
+            // No directory at all, or one and then again any number.
+            self.descend(dir, prefix, rest, depth);
+            for (name, is_dir) in self.entries(dir) {
+                if is_dir {
+                    self.descend(&dir.join(&name), &format!("{prefix}{name}/"), parts, depth + 1);
+                }
+            }
+            return;
+        }
+        if part == ".." {
+            self.descend(&dir.join(".."), &format!("{prefix}../"), rest, depth + 1);
+            return;
+        }
+        for (name, is_dir) in self.entries(dir) {
+            if !matches(&part.chars().collect::<Vec<_>>(), &name.chars().collect::<Vec<_>>()) {
+                continue;
+            }
+            let path = format!("{prefix}{name}");
+            if rest.is_empty() {
+                if !is_dir && !self.out.contains(&path) {
+                    self.out.push(path);
+                }
+            } else if is_dir {
+                self.descend(&dir.join(&name), &format!("{path}/"), rest, depth + 1);
+            }
+        }
+    }
+
+    fn everything(&mut self, dir: &Path, prefix: &str, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        for (name, is_dir) in self.entries(dir) {
+            let path = format!("{prefix}{name}");
             if is_dir {
-                descend(&dir.join(&name), &format!("{prefix}{name}/"), parts, depth + 1, out);
+                self.everything(&dir.join(&name), &format!("{path}/"), depth + 1);
+            } else {
+                self.out.push(path);
             }
         }
-        return;
     }
-    if part == ".." {
-        descend(&dir.join(".."), &format!("{prefix}../"), rest, depth + 1, out);
-        return;
-    }
-    for (name, is_dir) in entries(dir) {
-        if !matches(&part.chars().collect::<Vec<_>>(), &name.chars().collect::<Vec<_>>()) {
-            continue;
+
+    /// Names in a directory and whether they are directories; links are followed. What cannot be read has none.
+    fn entries(&self, dir: &Path) -> Vec<(String, bool)> {
+        let Some(mounts) = self.mounts else {
+            return on_disk(dir);
+        };
+        if let Some(entries) = mounts.entries(dir) {
+            return entries.unwrap_or_default();
         }
-        let path = format!("{prefix}{name}");
-        if rest.is_empty() {
-            if !is_dir && !out.contains(&path) {
-                out.push(path);
-            }
-        } else if is_dir {
-            descend(&dir.join(&name), &format!("{path}/"), rest, depth + 1, out);
-        }
+        let above = mounts.names_above(dir);
+        let mut entries = on_disk(dir);
+        entries.retain(|(name, _)| !above.contains(name));
+        entries.extend(above.into_iter().map(|name| (name, true)));
+        entries
     }
 }
 
-fn everything(dir: &Path, prefix: &str, depth: usize, out: &mut Vec<String>) {
-    if depth > MAX_DEPTH {
-        return;
-    }
-    for (name, is_dir) in entries(dir) {
-        let path = format!("{prefix}{name}");
-        if is_dir {
-            everything(&dir.join(&name), &format!("{path}/"), depth + 1, out);
-        } else {
-            out.push(path);
-        }
-    }
-}
-
-/// Names in a directory and whether they are directories; links are followed. What cannot be read has none.
-fn entries(dir: &Path) -> Vec<(String, bool)> {
+fn on_disk(dir: &Path) -> Vec<(String, bool)> {
     let Ok(read) = fs::read_dir(dir) else { return Vec::new() };
     read.flatten()
         .filter_map(|entry| {
@@ -230,10 +257,10 @@ mod tests {
             ("?.tf", vec!["a.tf"]),
             ("nothing/*", vec![]),
         ] {
-            let mut found = files(dir.path(), pattern).unwrap();
+            let mut found = files(dir.path(), pattern, None).unwrap();
             found.sort();
             assert_eq!(found, expected, "{pattern}");
         }
-        assert!(files(dir.path(), "{a").is_err());
+        assert!(files(dir.path(), "{a", None).is_err());
     }
 }

@@ -73,7 +73,7 @@ impl Fetcher {
             match self.step(&address, &raw).await? {
                 Came::Here => {
                     let found = match &subdir {
-                        Some(subdir) => tree::subdirectory(&raw, subdir)?,
+                        Some(subdir) => tree::subdirectory(&raw, subdir, None)?,
                         None => raw.clone(),
                     };
                     let failed = file_error("moving the package", to);

@@ -127,6 +127,7 @@ pub(in crate::commands) fn fetch(
         load: workdir::load_options(session, &nothing, &environment),
         mirror: None,
         // What this executable carries may be older than what there is.
+        in_memory: None,
         carried: None,
         tests,
         forget: true,
