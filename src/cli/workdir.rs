@@ -204,6 +204,15 @@ pub fn load_planned(session: &Session, saved: &SavedPlan) -> Loaded {
     config::load(&files as &dyn FileSource, saved.snapshot.root_dir(), &options)
 }
 
+/// Whether a directory is there and can be written, or can be made.
+#[must_use]
+pub fn can_be_made(dir: &str) -> bool {
+    let there = Path::new(dir).ancestors().find(|dir| dir.exists());
+    let there = there.unwrap_or(Path::new("."));
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    there.is_dir() && rustix::fs::access(there, access).is_ok()
+}
+
 /// Whether the working directory has any configuration.
 pub fn has_configuration() -> bool {
     config::loader::has_configuration(&Disk, ".").unwrap_or(false)

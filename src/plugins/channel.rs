@@ -1,6 +1,7 @@
 //! The connection to a plugin: gRPC over a Unix socket or TCP, with or without TLS.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyper_util::rt::TokioIo;
@@ -38,10 +39,19 @@ pub fn open(address: Address, tls: Option<Arc<ClientConfig>>) -> Channel {
         }))
 }
 
+/// The address of a socket as the system has it: one that begins with `@` is a name (`unix(7)`: abstract), not a file.
+#[cfg(unix)]
+fn abstract_or_file(path: &Path) -> PathBuf {
+    match path.to_str().and_then(|text| text.strip_prefix('@')) {
+        Some(name) if cfg!(target_os = "linux") => PathBuf::from(format!("\0{name}")),
+        _ => path.to_owned(),
+    }
+}
+
 async fn connect(address: &Address, tls: Option<Arc<ClientConfig>>) -> io::Result<Box<dyn Stream>> {
     let stream: Box<dyn Stream> = match address {
         #[cfg(unix)]
-        Address::Unix(path) => Box::new(tokio::net::UnixStream::connect(path).await?),
+        Address::Unix(path) => Box::new(tokio::net::UnixStream::connect(abstract_or_file(path)).await?),
         #[cfg(not(unix))]
         Address::Unix(_) => return Err(io::Error::from(io::ErrorKind::Unsupported)),
         Address::Tcp(address) => {

@@ -70,6 +70,7 @@ impl Launch {
             None
         };
         let socket_dir = socket_dir();
+        let homeless = socket_dir.is_none();
         let mut child = self.spawn(identity.as_ref(), socket_dir.as_ref()).await?;
         let mut stdout = child.stdout.take().map(BufReader::new);
         let line = match &mut stdout {
@@ -82,8 +83,10 @@ impl Launch {
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => {
                 let obituary = process.obituary().await;
+                // Plugins of ours need no file.
+                let hint = if homeless && !self.own { NO_PLACE } else { "" };
                 return Err(self.failure(&format!(
-                    "It ended, or closed its standard output, before saying where it can be reached. {obituary}"
+                    "It ended, or closed its standard output, before saying where it can be reached. {obituary}{hint}"
                 )));
             }
             Ok(Err(error)) => return Err(self.failure(&format!("Its standard output cannot be read: {error}."))),
@@ -186,26 +189,34 @@ impl Launch {
     }
 }
 
+/// What a plugin that ends may lack where no directory can be written.
+const NO_PLACE: &str = "\n\nMost plugins need a directory that they can write, for their socket, and there is none here: make /tmp one \
+                        (in a container, mount a tmpfs there), or let the environment variable TMPDIR name one.";
+
 /// The longest path of a directory that has room for a socket: systems take 103 bytes at least, and a plugin adds names of
 /// its own.
 const LONGEST_SOCKET_DIR: usize = 79;
 
-/// A directory of its own for the plugin's socket, so that none is left behind when the plugin is killed: in the directory
-/// for temporary files or, where its path is too long or it cannot be used, in the first other that can.
-fn socket_dir() -> Option<PrivateDirectory> {
+/// The directories that sockets of plugins may be in, whether they are there or not, best first.
+pub(crate) fn places_for_sockets() -> impl Iterator<Item = PathBuf> {
     let runtime_dir = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    // A bare directory that a program is locked into has no place for temporary files: then the working directory must do.
-    let parents = [
+    let places = [
         Some(std::env::temp_dir()),
         runtime_dir,
         Some("/tmp".into()),
         Some("/var/tmp".into()),
+        // Containers whose root cannot be written have it.
+        Some("/dev/shm".into()),
+        // A bare directory that a program is locked into has no place for temporary files: then the working directory must do.
         std::env::current_dir().ok(),
     ];
-    parents
-        .into_iter()
-        .flatten()
-        .filter(|parent| parent.is_absolute())
+    places.into_iter().flatten().filter(|place| place.is_absolute())
+}
+
+/// A directory of its own for the plugin's socket, so that none is left behind when the plugin is killed: in the directory
+/// for temporary files or, where its path is too long or it cannot be used, in the first other that can.
+fn socket_dir() -> Option<PrivateDirectory> {
+    places_for_sockets()
         .filter_map(|parent| PrivateDirectory::create_in(&parent).ok())
         .find(|dir| dir.path().as_os_str().len() <= LONGEST_SOCKET_DIR)
 }

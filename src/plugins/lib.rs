@@ -10,6 +10,8 @@
 //!   stores ([`grpc_state_store`]). [`connection`]:
 //!   from a gRPC status to a diagnostic.
 //!
+//! [`private_tmp`]: a directory for sockets where there is none.
+//!
 //! A plugin is killed when the last reference to its connection goes, so none outlives a panic; `close` is the polite way.
 //! `spawner` sees to it that none outlives a core that is killed.
 //!
@@ -37,6 +39,8 @@ mod handshake;
 mod host;
 mod launch;
 mod logs;
+#[cfg(target_os = "linux")]
+pub mod private_tmp;
 mod process;
 pub mod reattach;
 mod spawner;

@@ -1,7 +1,7 @@
 //! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and our plugins used by Terraform.
 //!
 //! [`actions`]: actions of a Go provider, beside Terraform 1.16. [`stores`]: state stores of third parties.
-//! [`authors`]: a provider that somebody else wrote with our SDK.
+//! [`authors`]: a provider that somebody else wrote with our SDK. [`bare`]: a pack alone in a directory where nothing can be written.
 //! [`catalog`]: identities, queries and generated configuration, beside Terraform 1.16. [`certificates`]: what OpenSSL and OpenSSH say to our keys and
 //! certificates. [`drivers`]: a program on HashiCorp's module for driving Terraform. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5. [`kinds`]:
 //! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
@@ -19,6 +19,7 @@
 
 mod actions;
 mod authors;
+mod bare;
 mod catalog;
 mod certificates;
 mod drivers;
@@ -297,6 +298,16 @@ fn main() {
         ),
         ("stores::the_life_of_a_state", &["go"], stores::the_life_of_a_state),
         ("stores::locks_of_others", &["go"], stores::locks_of_others),
+        (
+            "bare::three_providers_and_two_modules",
+            &["go", "unshare", "chroot", "ldd"],
+            bare::three_providers_and_two_modules,
+        ),
+        (
+            "bare::without_privileges",
+            &["go", "unshare", "chroot", "ldd"],
+            bare::without_privileges,
+        ),
         ("stores::writes_that_fail", &["go"], stores::writes_that_fail),
         (
             "stores::states_move_in_every_direction",
@@ -382,6 +393,8 @@ fn build(source: &str, name: &str) -> PathBuf {
         .arg(&out)
         .arg(".")
         .current_dir(source)
+        // As providers are released: without libraries of the system.
+        .env("CGO_ENABLED", "0")
         .output();
     let built = support::ran(built.expect("go starts"));
     assert_eq!(built.status, 0, "go build: {}", built.all());

@@ -22,16 +22,24 @@ use super::handshake::Asked;
 /// A socket in a directory of its own, which goes away with this value.
 pub(crate) struct Socket {
     pub listener: UnixListener,
+    /// Its path; `@` and a name for one that is no file (`unix(7)`: abstract).
     pub path: PathBuf,
     // Removed when dropped.
-    _dir: tempfile::TempDir,
+    _dir: Option<tempfile::TempDir>,
 }
 
 impl Socket {
     /// Opens a socket that only this user (and the group asked for) can reach.
     pub fn open(asked: &Asked) -> io::Result<Socket> {
         let base = asked.socket_dir.as_ref().map_or_else(std::env::temp_dir, PathBuf::from);
-        let dir = tempfile::Builder::new().prefix("plugin-").tempdir_in(base)?;
+        let dir = match tempfile::Builder::new().prefix("plugin-").tempdir_in(base) {
+            Ok(dir) => dir,
+            // Every user can connect to a socket that is no file, but nothing comes in without the certificate of the client.
+            Err(error) if asked.client_certificate.is_some() && asked.socket_dir.is_none() => {
+                return Socket::without_file().map_err(|_| error);
+            }
+            Err(error) => return Err(error),
+        };
         // Whatever the umask says.
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o700))?;
         let path = dir.path().join("socket");
@@ -45,8 +53,32 @@ impl Socket {
         Ok(Socket {
             listener,
             path,
-            _dir: dir,
+            _dir: Some(dir),
         })
+    }
+
+    /// A socket with a name that is in no directory, for systems where no directory can be written.
+    #[cfg(target_os = "linux")]
+    fn without_file() -> io::Result<Socket> {
+        use std::os::linux::net::SocketAddrExt as _;
+        // The name only has to be free.
+        let random: u64 = ring::rand::generate(&ring::rand::SystemRandom::new())
+            .map(|bytes: ring::rand::Random<[u8; 8]>| u64::from_ne_bytes(bytes.expose()))
+            .map_err(|_| io::Error::other("the system has no random numbers"))?;
+        let name = format!("monoform-plugin-{random:016x}");
+        let address = std::os::unix::net::SocketAddr::from_abstract_name(&name)?;
+        let listener = std::os::unix::net::UnixListener::bind_addr(&address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Socket {
+            listener: UnixListener::from_std(listener)?,
+            path: PathBuf::from(format!("@{name}")),
+            _dir: None,
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn without_file() -> io::Result<Socket> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 

@@ -32,6 +32,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::program;
 use crate::session::Session;
+use crate::workdir;
 pub use local::Local;
 use record::{Record, Saved};
 use remote::CLOUD;
@@ -271,7 +272,7 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diag
     };
     let kind = Kind::of_block(session, config, block);
     let Some(saved) = record.backend else {
-        return first_use(block, kind?);
+        return first_use(session, block, kind?);
     };
     if !saved.is_of(block) {
         // What cannot be used at all is said first; a provider that must be installed is not that.
@@ -299,8 +300,9 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diag
     kind.configure(recorded, Some(&block.body))
 }
 
-/// The backend of a block where nothing has been recorded yet.
-fn first_use(block: &Backend, kind: Kind) -> Result<Place, Diagnostics> {
+/// The backend of a block where nothing has been recorded yet. `init` records it, and moves the state that is there to it. Where the data
+/// directory cannot be written, nothing can be recorded: there the backend is used as it is configured, unless there is a state to move.
+fn first_use(session: &Session, block: &Backend, kind: Kind) -> Result<Place, Diagnostics> {
     if block.provider.is_some() {
         let reason = format!("Initial configuration of a state store \"{}\"", block.ty);
         return Err(needs_store_init(&reason).at(&block.range).into());
@@ -308,7 +310,10 @@ fn first_use(block: &Backend, kind: Kind) -> Result<Place, Diagnostics> {
     if *block.ty == *CLOUD {
         return Err(needs_cloud_init("Initial configuration of HCP Terraform or Terraform Enterprise").into());
     }
-    if !matches!(kind, Kind::Local) {
+    let before = Local::default();
+    let has_state = before.file().exists() || before.others().exists();
+    let needs_record = has_state || workdir::can_be_made(session.env.data_dir());
+    if !matches!(kind, Kind::Local) && needs_record {
         let reason = format!("Initial configuration of the requested backend \"{}\"", block.ty);
         return Err(needs_init(',', &reason).into());
     }

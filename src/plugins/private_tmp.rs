@@ -1,0 +1,79 @@
+//! A `/tmp` of its own for a process that is locked into a directory where nothing can be written.
+//!
+//! Plugins in Go make a file for their socket and can do nothing without it. A process that may mount file systems can help itself: it
+//! gets a namespace of mounts of its own, and in it a root directory with the same contents and an empty `/tmp` in memory, which its
+//! plugins see as well. Everything else stays as it was, what cannot be written included, and the rest of the system sees none of it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use nix::sched::{CloneFlags, unshare};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
+};
+
+use crate::launch::places_for_sockets;
+
+/// Mounts one if no directory can be written that sockets could be in, and if this process may mount. It must have one thread only.
+pub fn mount_if_needed() {
+    if places_for_sockets().any(|dir| can_be_written(&dir)) {
+        return;
+    }
+    match mount() {
+        Ok(()) => tracing::debug!("no directory can be written: /tmp is a directory in memory"),
+        Err(error) => tracing::debug!(%error, "no directory can be written, and none can be mounted"),
+    }
+}
+
+fn can_be_written(dir: &Path) -> bool {
+    rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+fn mount() -> io::Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "the process keeps its working directory")]
+    let working_dir = std::env::current_dir()?;
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    // What is mounted here must not appear outside. This fails unless "/" is where a file system is mounted: nothing is mounted then.
+    let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", propagation)?;
+
+    let old = rustix::fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let entries: Vec<fs::DirEntry> = fs::read_dir("/")?.collect::<io::Result<_>>()?;
+    let context = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(&context, "mode", "0755")?;
+    rustix::mount::fsconfig_create(&context)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let root = rustix::mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+    let from_itself = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    rustix::mount::move_mount(&root, "", CWD, "/", from_itself)?;
+    for entry in entries {
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        if name == "tmp" {
+            continue;
+        }
+        if kind.is_symlink() {
+            let target = rustix::fs::readlinkat(&old, &name, Vec::new())?;
+            rustix::fs::symlinkat(target, &root, &name)?;
+            continue;
+        }
+        if kind.is_dir() {
+            rustix::fs::mkdirat(&root, &name, Mode::from_raw_mode(0o755))?;
+        } else {
+            let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+            drop(rustix::fs::openat(&root, &name, flags, Mode::from_raw_mode(0o600))?);
+        }
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+        let tree = rustix::mount::open_tree(&old, &name, flags)?;
+        rustix::mount::move_mount(&tree, "", &root, &name, from_itself)?;
+    }
+    rustix::fs::mkdirat(&root, "tmp", Mode::from_raw_mode(0o755))?;
+    rustix::process::fchdir(&root)?;
+    rustix::process::chroot(".")?;
+    let attributes = MountFlags::NOSUID | MountFlags::NODEV;
+    rustix::mount::mount("tmpfs", "/tmp", "tmpfs", attributes, c"mode=1777")?;
+    rustix::mount::mount_remount("/", MountFlags::BIND | MountFlags::RDONLY | attributes, c"")?;
+    rustix::process::chdir(&working_dir)?;
+    Ok(())
+}
