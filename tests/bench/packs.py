@@ -15,6 +15,7 @@ MONOFORM = os.environ.get("MONOFORM", os.path.join(os.getcwd(), "target/release/
 OTHER = sys.argv[1] if len(sys.argv) > 1 else shutil.which("terraform")
 ROUNDS = int(os.environ.get("ROUNDS", "10"))
 PROVIDERS = os.environ.get("PROVIDERS", "null random time local").split()
+USED = os.environ.get("USED", " ".join(PROVIDERS)).split()
 INSTANCES = int(os.environ.get("INSTANCES", "10"))
 
 RESOURCES = {
@@ -32,8 +33,8 @@ def platform():
 
 def configuration():
     """The providers are those of a third party: what is built in needs neither pack nor mirror."""
-    lines = "".join(f'    {name} = {{\n      source = "example.com/acme/{name}"\n    }}\n' for name in PROVIDERS)
-    blocks = "".join(RESOURCES[name].replace("COUNT", str(INSTANCES)) for name in PROVIDERS)
+    lines = "".join(f'    {name} = {{\n      source = "example.com/acme/{name}"\n    }}\n' for name in USED)
+    blocks = "".join(RESOURCES[name].replace("COUNT", str(INSTANCES)) for name in USED)
     return f"terraform {{\n  required_providers {{\n{lines}  }}\n}}\n{blocks}"
 
 
@@ -90,25 +91,29 @@ def main():
         config.write_text(f'provider_installation {{\n  filesystem_mirror {{\n    path = "{mirror}"\n  }}\n}}\n')
         make = directory(base, "make")
         pack = base / "pack"
-        seconds, _ = run([MONOFORM, "pack", f"-out={pack}"], make, TF_CLI_CONFIG_FILE=str(config))
+        every = [f"-provider=example.com/acme/{name}" for name in PROVIDERS]
+        seconds, _ = run([MONOFORM, "pack", f"-out={pack}", *every], make, TF_CLI_CONFIG_FILE=str(config))
         print(f"{len(PROVIDERS)} providers, {size(mirror) / 1e6:.1f} MB; a pack of them was made in {seconds:.2f} s\n")
 
         cases = {}
         work = directory(base, "with-pack")
         cases["pack"] = (size(pack), work, [str(pack), "plan"], {})
+        work = directory(base, "with-pack-and-lock")
+        run([str(pack), "init"], work)
+        cases["pack, lock file"] = (size(pack), work, [str(pack), "plan"], {})
         work = directory(base, "from-memory")
         cases["pack, from memory"] = (size(pack), work, [str(pack), "plan"], {"MONOFORM_UNPACK_DIR": "none"})
         work = directory(base, "with-mirror")
         variables = {"TF_CLI_CONFIG_FILE": str(config)}
         run([MONOFORM, "init"], work, **variables)
-        cases["mirror directory"] = (size(MONOFORM) + size(mirror), work, [MONOFORM, "plan"], variables)
+        cases["mirror, lock file"] = (size(MONOFORM) + size(mirror), work, [MONOFORM, "plan"], variables)
         if OTHER:
             work = directory(base, "with-cache")
             cache = base / "cache"
             cache.mkdir()
             variables = {**variables, "TF_PLUGIN_CACHE_DIR": str(cache)}
             run([OTHER, "init"], work, **variables)
-            label = f"{os.path.basename(OTHER)}, plugin cache"
+            label = f"{os.path.basename(OTHER)}, cache and lock"
             cases[label] = (size(OTHER) + size(mirror), work, [OTHER, "plan"], variables)
 
         first = {label: run(command, work, **variables)[0] for label, (_, work, command, variables) in cases.items()}
@@ -119,7 +124,7 @@ def main():
         print(f"{'':24} {'to carry':>12} {'first plan':>12} {'plan':>12} {'memory':>12}   median of {ROUNDS}")
         for label, (carried, *_rest) in cases.items():
             seconds, memory = (statistics.median(column) for column in zip(*rows[label]))
-            print(f"{label:24} {carried / 1e6:9.1f} MB {first[label]:10.2f} s {seconds:10.2f} s {memory:8.1f} MiB")
+            print(f"{label:24} {carried / 1e6:9.1f} MB {first[label]:10.2f} s {seconds * 1000:9.1f} ms {memory:8.1f} MiB")
 
 
 main()
