@@ -82,7 +82,14 @@ type Stamp = Vec<(PathBuf, u64, u64, (i64, i64))>;
 
 /// What was found out about each package, as long as its files are the same.
 #[derive(Debug)]
-struct Known<T>(Mutex<HashMap<Place, (Stamp, Arc<OnceCell<T>>)>>);
+struct Known<T>(Mutex<HashMap<Place, Fact<T>>>);
+
+/// Something that was found out, or is being found out, about files in this state.
+#[derive(Debug)]
+struct Fact<T> {
+    stamp: Stamp,
+    cell: Arc<OnceCell<T>>,
+}
 
 impl<T> Default for Known<T> {
     fn default() -> Known<T> {
@@ -93,14 +100,19 @@ impl<T> Default for Known<T> {
 impl<T> Known<T> {
     fn cell(&self, place: &Place, stamp: &Stamp) -> Arc<OnceCell<T>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match all.get(place) {
-            Some((known, cell)) if known == stamp => cell.clone(),
-            _ => {
-                let cell = Arc::default();
-                all.insert(place.clone(), (stamp.clone(), Arc::clone(&cell)));
-                cell
-            }
+        if let Some(known) = all.get(place).filter(|known| known.stamp == *stamp) {
+            return known.cell.clone();
         }
+        let cell = Arc::default();
+        let stamp = stamp.clone();
+        all.insert(
+            place.clone(),
+            Fact {
+                stamp,
+                cell: Arc::clone(&cell),
+            },
+        );
+        cell
     }
 }
 
@@ -363,4 +375,38 @@ fn described(path: PathBuf, made: Option<TempPath>) -> io::Result<Archive> {
         path,
         _made: made.map(Arc::new),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_archive_is_made_once_and_goes_when_its_package_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let package = dir.path().join("example.com/acme/net/1.0.0/linux_amd64");
+        std::fs::create_dir_all(&package).unwrap();
+        let program = package.join("terraform-provider-net_v1.0.0");
+        std::fs::write(&program, "one").unwrap();
+        let shelf = Arc::new(Shelf::new(Contents::Mirror(dir.path().to_owned())).unwrap());
+        let provider = Provider::parse("example.com/acme/net").unwrap();
+        assert_eq!(shelf.survey().providers, [provider.clone()].into());
+        let packages = shelf.packages(&provider);
+        let place = packages.values().next().unwrap().values().next().unwrap();
+        let (first, again) = (shelf.archive(place).await.unwrap(), shelf.archive(place).await.unwrap());
+        assert_eq!(first.path, again.path);
+        let hash = shelf.hash(place).await.unwrap();
+        assert_eq!(hash, hash::directory(&package).unwrap());
+        std::fs::write(&program, "another").unwrap();
+        let second = shelf.archive(place).await.unwrap();
+        assert_ne!(first.sha256, second.sha256);
+        assert_ne!(shelf.hash(place).await.unwrap(), hash);
+        assert!(first.path.exists(), "it is being read");
+        drop((first, again));
+        let left: Vec<PathBuf> = std::fs::read_dir(shelf.scratch.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert_eq!(left, [second.path]);
+    }
 }
