@@ -1,5 +1,12 @@
 //! The files in which `kubectl` keeps clusters and users.
+//!
+//! Several files count as one, by the rules of Terraform's backend and not by those that Kubernetes documents for `kubectl`. With
+//! `kubectl`, of two clusters, users or contexts with the same name the first counts, as a whole. Terraform merges them field by
+//! field, and what the later file says comes first: objects such as `exec` are merged likewise, a list replaces a list, and what is
+//! empty or false replaces nothing. Relative paths in the result begin at the later file, even those that the earlier one says. Of
+//! `current-context` the first counts in both. A team that uses Terraform and this program must find its states in one cluster.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -52,51 +59,88 @@ pub(crate) struct Choice {
     pub cluster: Option<String>,
 }
 
-/// A part of a file, and the folder that paths in it begin at.
+/// A cluster, user or context, and the folder that paths in it begin at.
 struct Part {
     name: String,
     value: Json,
     folder: PathBuf,
 }
 
-/// Several files as one: of parts with the same name the first counts.
+type Parts = BTreeMap<String, Part>;
+
+/// Several files as one.
 #[derive(Default)]
 struct Files {
     current: Option<String>,
-    contexts: Vec<Part>,
-    clusters: Vec<Part>,
-    users: Vec<Part>,
+    contexts: Parts,
+    clusters: Parts,
+    users: Parts,
 }
 
 impl Files {
     fn add(&mut self, path: &Path, text: &str) -> Result<(), String> {
         let json = yaml::read(text).map_err(|why| format!("the file {} is no YAML: {why}", path.display()))?;
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         if self.current.is_none() {
             self.current = json["current-context"]
                 .as_str()
                 .filter(|name| !name.is_empty())
                 .map(str::to_owned);
         }
-        let parts = |list: &str, inner: &str| -> Vec<Part> {
-            let entries = json[list].as_array().into_iter().flatten();
-            let part = |entry: &Json| Part {
-                name: entry["name"].as_str().unwrap_or_default().to_owned(),
-                value: entry[inner].clone(),
-                folder: folder.clone(),
-            };
-            entries.map(part).collect()
-        };
-        self.contexts.extend(parts("contexts", "context"));
-        self.clusters.extend(parts("clusters", "cluster"));
-        self.users.extend(parts("users", "user"));
-        Ok(())
+        add_parts(&mut self.contexts, path, &json["contexts"], "context")?;
+        add_parts(&mut self.clusters, path, &json["clusters"], "cluster")?;
+        add_parts(&mut self.users, path, &json["users"], "user")
     }
 }
 
-fn find<'p>(parts: &'p [Part], what: &str, name: &str) -> Result<&'p Part, String> {
-    parts.iter().find(|part| part.name == name).ok_or_else(|| {
-        let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+/// Adds the parts of a list of a file to those of the files before it.
+fn add_parts(parts: &mut Parts, path: &Path, list: &Json, kind: &str) -> Result<(), String> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut names = BTreeSet::new();
+    for entry in list.as_array().into_iter().flatten() {
+        let name = entry["name"].as_str().unwrap_or_default();
+        if !names.insert(name) {
+            return Err(format!(
+                "the file {} has two {kind}s with the name {name:?}; remove or rename one",
+                path.display()
+            ));
+        }
+        let part = parts.entry(name.to_owned()).or_insert_with(|| Part {
+            name: name.to_owned(),
+            value: Json::Null,
+            folder: PathBuf::new(),
+        });
+        merge(&mut part.value, &entry[kind]);
+        folder.clone_into(&mut part.folder);
+    }
+    Ok(())
+}
+
+/// Puts what a later value says over an earlier one.
+fn merge(earlier: &mut Json, later: &Json) {
+    match (earlier, later) {
+        (Json::Object(earlier), Json::Object(later)) => {
+            for (name, value) in later {
+                merge(earlier.entry(name.clone()).or_insert(Json::Null), value);
+            }
+        }
+        (earlier, later) if !is_empty(later) => *earlier = later.clone(),
+        _ => {}
+    }
+}
+
+fn is_empty(value: &Json) -> bool {
+    match value {
+        Json::Null | Json::Bool(false) => true,
+        Json::String(text) => text.is_empty(),
+        Json::Array(list) => list.is_empty(),
+        Json::Object(object) => object.is_empty(),
+        Json::Bool(true) | Json::Number(_) => false,
+    }
+}
+
+fn find<'p>(parts: &'p Parts, what: &str, name: &str) -> Result<&'p Part, String> {
+    parts.get(name).ok_or_else(|| {
+        let names: Vec<&str> = parts.keys().map(String::as_str).collect();
         format!(
             "{what} {name:?} does not exist in the files; there are: {}",
             names.join(", ")
@@ -219,46 +263,119 @@ fn of_user(access: &mut Access, part: &Part) -> Result<(), String> {
 mod unit {
     use super::*;
 
-    #[test]
-    fn files_are_one_and_choices_count_first() {
+    /// The access of files with these texts, which are in folders of their own.
+    fn of(texts: &[&str], choice: &Choice) -> Result<Access, String> {
         let dir = tempfile::tempdir().unwrap();
-        let path = |name: &str| dir.path().join(name);
-        std::fs::write(
-            path("one"),
-            "current-context: c\ncontexts:\n- name: c\n  context: {cluster: k, user: u}\nclusters:\n- name: k\n  cluster: {server: https://one}\n",
-        )
-        .unwrap();
-        std::fs::write(
-            path("two"),
-            "current-context: d\nclusters:\n- name: k\n  cluster: {server: https://two}\n- name: l\n  cluster: {server: https://three, certificate-authority: ca}\nusers:\n- name: u\n  user: {token: t, as: other}\n",
-        )
-        .unwrap();
-        std::fs::write(path("ca"), "PEM").unwrap();
-        let files = [path("one"), path("none"), path("two")];
-        let access = read(&files, &Choice::default()).unwrap();
+        let path = |at: usize| dir.path().join(at.to_string()).join("config");
+        for (at, text) in texts.iter().enumerate() {
+            let path = path(at);
+            std::fs::create_dir(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            std::fs::write(path.with_file_name("ca"), format!("CA of file {at}")).unwrap();
+        }
+        let mut paths: Vec<PathBuf> = (0..texts.len()).map(path).collect();
+        paths.insert(0, dir.path().join("none"));
+        read(&paths, choice)
+    }
+
+    fn context(name: &str) -> Choice {
+        Choice {
+            context: Some(name.into()),
+            ..Choice::default()
+        }
+    }
+
+    const ONE: &str = "
+current-context: c
+contexts:
+- name: c
+  context: {cluster: k, user: u}
+- name: d
+  context: {cluster: k, user: u}
+clusters:
+- name: k
+  cluster: {server: https://one, certificate-authority: ca, insecure-skip-tls-verify: true}
+users:
+- name: u
+  user:
+    token: t
+    as: other
+    as-groups: [a]
+    exec: {apiVersion: v, command: ./one, args: [a], env: [{name: A, value: a}]}
+";
+
+    const TWO: &str = "
+current-context: d
+contexts:
+- name: d
+  context: {cluster: l}
+clusters:
+- name: k
+  cluster: {server: https://two, insecure-skip-tls-verify: false}
+- name: l
+  cluster: {server: https://three, certificate-authority: ca}
+users:
+- name: u
+  user:
+    token: ''
+    as-groups: [b, c]
+    exec: {command: ./two, args: []}
+";
+
+    #[test]
+    fn of_several_files_the_later_one_counts_field_by_field() {
+        let access = of(&[ONE, TWO], &Choice::default()).unwrap();
+        assert_eq!(access.server, "https://two");
+        assert!(access.insecure);
+        assert_eq!(access.token.as_deref(), Some("t"));
+        let instead: Vec<&str> = access.instead.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(instead, ["other", "b", "c"]);
+        // A path of the first file begins at the second one, which says something of the same cluster, too.
+        assert_eq!(access.authorities.as_deref(), Some("CA of file 1"));
+        let exec = access.exec.unwrap();
+        assert!(exec.command.ends_with("1/./two"), "{:?}", exec.command);
+        assert_eq!(
+            (exec.args.as_slice(), exec.api_version.as_str()),
+            (&["a".to_owned()][..], "v")
+        );
+        assert_eq!(exec.env, [("A".to_owned(), "a".to_owned())]);
+        // The other way round.
+        let access = of(&[TWO, ONE], &Choice::default()).unwrap();
+        assert_eq!(
+            access.server, "https://one",
+            "of the context d, which has the cluster of the later file"
+        );
+        assert_eq!(access.authorities.as_deref(), Some("CA of file 1"));
+    }
+
+    #[test]
+    fn what_is_chosen_counts_before_what_files_say() {
+        let access = of(&[ONE, TWO], &context("d")).unwrap();
         assert_eq!(
             (access.server.as_str(), access.token.as_deref()),
-            ("https://one", Some("t"))
+            ("https://three", Some("t"))
         );
-        assert_eq!(access.instead, [("impersonate-user".to_owned(), "other".to_owned())]);
         let choice = Choice {
             cluster: Some("l".into()),
             ..Choice::default()
         };
-        let access = read(&files, &choice).unwrap();
+        let access = of(&[ONE, TWO], &choice).unwrap();
         assert_eq!(
             (access.server.as_str(), access.authorities.as_deref()),
-            ("https://three", Some("PEM"))
+            ("https://three", Some("CA of file 1"))
         );
-        let choice = Choice {
-            context: Some("x".into()),
-            ..Choice::default()
-        };
-        let why = read(&files, &choice).err().unwrap();
+        let why = of(&[ONE, TWO], &context("x")).err().unwrap();
         assert!(
-            why.contains("context \"x\" does not exist") && why.contains("there are: c"),
+            why.contains("context \"x\" does not exist") && why.contains("there are: c, d"),
             "{why}"
         );
-        assert_eq!(read(&[], &Choice::default()).unwrap().server, "");
+        assert_eq!(of(&[], &Choice::default()).unwrap().server, "");
+    }
+
+    #[test]
+    fn two_with_one_name_in_a_file_are_refused() {
+        let twice = "users:\n- name: u\n  user: {token: a}\n- name: u\n  user: {token: b}\n";
+        let why = of(&[ONE, twice], &Choice::default()).err().unwrap();
+        assert!(why.contains("1/config has two users with the name \"u\""), "{why}");
     }
 }

@@ -99,7 +99,7 @@ impl<'a> Ephemerals<'a> {
             waiting: Mutex::new(waiting),
             open: Mutex::default(),
             opened: Notify::new(),
-            slots: Semaphore::new(context.inputs.parallelism.max(1)),
+            slots: Semaphore::new(context.inputs.permits()),
         }
     }
 
@@ -151,7 +151,7 @@ impl<'a> Ephemerals<'a> {
         }
         let mut results = futures::stream::iter(tasks)
             .map(|(address, repetition)| async move { self.open_instance(resource, &address, &repetition).await })
-            .buffer_unordered(self.context.inputs.parallelism.max(1));
+            .buffer_unordered(self.context.inputs.permits());
         let mut failed = false;
         while let Some(result) = results.next().await {
             failed |= result.is_err();

@@ -8,6 +8,7 @@ use config::Config;
 use cty::Value;
 use lang::scope::{FunctionSettings, Witness};
 use state::State;
+use tokio::sync::Semaphore;
 
 use crate::events::EventSink;
 use crate::plan::Mode;
@@ -48,6 +49,13 @@ pub struct Inputs<'a> {
     pub stop: &'a Stop,
     /// The limit of concurrent operations on objects.
     pub parallelism: usize,
+}
+
+impl Inputs<'_> {
+    /// The limit as a number of permits: at least one, and as many as there can be.
+    pub(crate) fn permits(&self) -> usize {
+        self.parallelism.clamp(1, Semaphore::MAX_PERMITS)
+    }
 }
 
 /// The options of a plan.

@@ -1,6 +1,7 @@
 //! Tests of packs: made, read, changed by one byte, cut off, signed, updated.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
@@ -286,6 +287,46 @@ fn what_cannot_be_packed_is_named() {
     let own = Executable::open(&std::env::current_exe().unwrap(), false).unwrap();
     assert_eq!(own.version, env!("CARGO_PKG_VERSION"));
     assert_eq!(own.platform, Platform::current());
+}
+
+#[test]
+fn a_link_out_of_a_package_is_followed_to_its_program_only() {
+    let site = Site::new();
+    let mode = |name: &str, mode: u32| {
+        std::fs::set_permissions(site.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    site.write("program", "bytes of a program");
+    mode("program", 0o755);
+    site.write("secret", "a secret");
+    mode("secret", 0o600);
+    let package = |name: &str, link: &str, target: &str| {
+        site.write(&format!("{name}/README"), "");
+        let link = site.path(name).join(link);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(site.path(target), link).unwrap();
+        entries(&site.path(name))
+    };
+    let found = package("linked", "terraform-provider-demo_v1.0.0", "program").unwrap();
+    let files: Vec<(&str, bool)> = found.iter().map(|file| (file.path.as_str(), file.executable)).collect();
+    assert_eq!(files, [("README", false), ("terraform-provider-demo_v1.0.0", true)]);
+    for (name, link, target) in [
+        ("no-program", "terraform-provider-demo_v1.0.0", "secret"),
+        ("other-name", "LICENSE", "program"),
+        ("below", "docs/terraform-provider-demo_v1.0.0", "program"),
+        ("directory", "terraform-provider-demo_v1.0.0", "linked"),
+    ] {
+        let error = package(name, link, target).unwrap_err().to_string();
+        assert!(error.contains(link) && error.contains("leads out"), "{name}: {error}");
+    }
+    let error = package("nowhere", "terraform-provider-demo_v1.0.0", "gone").unwrap_err();
+    assert!(matches!(error, PackError::Read { .. }), "{error}");
+    // Links to directories inside each other have no end.
+    package("endless", "a", "endless").unwrap_err();
+    let error = package("endless", "b", "endless").unwrap_err().to_string();
+    assert!(
+        error.contains("nested too deep") || error.contains("too many"),
+        "{error}"
+    );
 }
 
 impl Site {

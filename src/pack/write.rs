@@ -32,8 +32,14 @@ pub const LEVELS: std::ops::RangeInclusive<i32> = 1..=22;
 /// From this size on, a file is compressed by several threads. The result depends on the size, not on how many there are.
 const SIDE_BY_SIDE: u64 = 4 << 20;
 
+/// What the name of a provider's program begins with.
+const PROGRAM: &str = "terraform-provider-";
+
 /// How deep directories may be nested.
 const DEEPEST: usize = 64;
+
+/// How many files and directories a provider package may have.
+const MOST_FILES: usize = 100_000;
 
 /// The contents of a pack.
 #[derive(Debug, Default)]
@@ -123,56 +129,84 @@ pub struct Options<'k> {
     pub signing: Option<&'k SigningKey>,
 }
 
-/// The files below a directory, sorted. What a link inside the directory leads to is packed as a file.
+/// The files of an unpacked provider package, sorted. What a link leads to is a file of the package if it is inside the directory,
+/// or if it is the provider's program.
+///
+/// A link that leads out of the package is followed for its program only: so do directories that are filled with links refer to
+/// programs which are installed once (`internal-plugin link`, package managers). Any other link may have come out of an archive,
+/// which its author has filled, and would give away a file of this machine. For the same reason a program must be a regular file
+/// that its owner may execute, which secrets are not.
 ///
 /// # Errors
-/// A file cannot be read, is a device or the like, has a name that is no text, or is a link that leads out of the directory.
+/// A file cannot be read, is a device or the like, has a name that is no text, or is a link that leads out of the directory and is no
+/// program.
 pub fn entries(dir: &Path) -> Result<Vec<Entry<'static>>, PackError> {
     let root = fs::canonicalize(dir).map_err(read_error(dir))?;
-    let mut out = Vec::new();
-    collect(&root, &root, String::new(), 0, &mut out)?;
+    let mut walk = PackageWalk {
+        root: &root,
+        found: Vec::new(),
+        visited: 0,
+    };
+    walk.directory(&root, "", 0)?;
+    let mut out = walk.found;
     out.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(out)
 }
 
-fn collect(
-    root: &Path,
-    dir: &Path,
-    prefix: String,
-    depth: usize,
-    out: &mut Vec<Entry<'static>>,
-) -> Result<(), PackError> {
-    let not_packable = |path: &Path, reason: &str| PackError::NotPackable {
+struct PackageWalk<'t> {
+    root: &'t Path,
+    found: Vec<Entry<'static>>,
+    /// How many files and directories were visited: links to directories inside each other can make them endless.
+    visited: usize,
+}
+
+impl PackageWalk<'_> {
+    fn directory(&mut self, dir: &Path, prefix: &str, depth: usize) -> Result<(), PackError> {
+        if depth > DEEPEST {
+            return Err(not_packable(dir, "its directories are nested too deep"));
+        }
+        for entry in fs::read_dir(dir).map_err(read_error(dir))? {
+            let path = entry.map_err(read_error(dir))?.path();
+            self.visited += 1;
+            if self.visited > MOST_FILES {
+                return Err(not_packable(self.root, "it has too many files"));
+            }
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+                return Err(not_packable(&path, NO_TEXT));
+            };
+            let name = format!("{prefix}{name}");
+            let target = fs::canonicalize(&path).map_err(read_error(&path))?;
+            let meta = fs::metadata(&target).map_err(read_error(&path))?;
+            let executable = meta.permissions().mode() & 0o100 != 0;
+            let is_program = || meta.is_file() && executable && depth == 0 && name.starts_with(PROGRAM);
+            if !target.starts_with(self.root) && !is_program() {
+                let reason = "it is a link that leads out of the package, and not to a program of the provider";
+                return Err(not_packable(&path, reason));
+            }
+            if meta.is_dir() {
+                self.directory(&path, &format!("{name}/"), depth + 1)?;
+            } else if meta.is_file() {
+                self.found.push(Entry {
+                    path: name,
+                    executable,
+                    source: Source::File(target),
+                });
+            } else {
+                return Err(not_packable(&path, NO_FILE));
+            }
+        }
+        Ok(())
+    }
+}
+
+const NO_TEXT: &str = "its name is not valid Unicode text";
+const NO_FILE: &str = "it is neither a file nor a directory";
+
+fn not_packable(path: &Path, reason: &str) -> PackError {
+    PackError::NotPackable {
         path: path.to_owned(),
         reason: reason.to_owned(),
-    };
-    if depth > DEEPEST {
-        return Err(not_packable(dir, "its directories are nested too deep"));
     }
-    for entry in fs::read_dir(dir).map_err(read_error(dir))? {
-        let path = entry.map_err(read_error(dir))?.path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-            return Err(not_packable(&path, "its name is not valid Unicode text"));
-        };
-        let name = format!("{prefix}{name}");
-        let target = fs::canonicalize(&path).map_err(read_error(&path))?;
-        if !target.starts_with(root) {
-            return Err(not_packable(&path, "it is a link that leads out of what is packed"));
-        }
-        let meta = fs::metadata(&target).map_err(read_error(&path))?;
-        if meta.is_dir() {
-            collect(root, &path, name + "/", depth + 1, out)?;
-        } else if meta.is_file() {
-            out.push(Entry {
-                path: name,
-                executable: meta.permissions().mode() & 0o100 != 0,
-                source: Source::File(target),
-            });
-        } else {
-            return Err(not_packable(&path, "it is neither a file nor a directory"));
-        }
-    }
-    Ok(())
 }
 
 /// The files and links below a directory, sorted, without what is left out: `leave` gets the path of each, and whether it is a
@@ -204,17 +238,13 @@ struct TreeWalk<'t> {
 
 impl TreeWalk<'_> {
     fn directory(&mut self, dir: &Path, prefix: &str, depth: usize) -> Result<(), PackError> {
-        let not_packable = |path: &Path, reason: &str| PackError::NotPackable {
-            path: path.to_owned(),
-            reason: reason.to_owned(),
-        };
         if depth > DEEPEST {
             return Err(not_packable(dir, "its directories are nested too deep"));
         }
         for entry in fs::read_dir(dir).map_err(read_error(dir))? {
             let path = entry.map_err(read_error(dir))?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-                return Err(not_packable(&path, "its name is not valid Unicode text"));
+                return Err(not_packable(&path, NO_TEXT));
             };
             let name = format!("{prefix}{name}");
             let meta = fs::symlink_metadata(&path).map_err(read_error(&path))?;
@@ -232,7 +262,7 @@ impl TreeWalk<'_> {
             } else if meta.is_symlink() {
                 self.link(&path, name, dir)?;
             } else {
-                return Err(not_packable(&path, "it is neither a file nor a directory"));
+                return Err(not_packable(&path, NO_FILE));
             }
         }
         Ok(())

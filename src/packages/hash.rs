@@ -84,7 +84,8 @@ fn collect(dir: &Path, prefix: String, depth: usize, out: &mut Vec<(String, Path
     Ok(())
 }
 
-fn h1(files: Vec<(String, PathBuf)>) -> io::Result<String> {
+/// The `h1:` checksum of files, which have these names in their package.
+pub(crate) fn h1(files: Vec<(String, PathBuf)>) -> io::Result<String> {
     let mut buffer = vec![0; 1 << 20];
     let mut lines = Vec::with_capacity(files.len());
     for (name, path) in files {

@@ -69,35 +69,131 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
     (Some(line), Reply::json(&reply.to_string()))
 }
 
-/// Two clusters, two users, and contexts for some of their combinations.
-const CONFIG: &str = "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters:\n- name: one\n  cluster: {server: \"https://k8s.example/one\"}\n- \
-                      name: two\n  cluster: {server: \"https://k8s.example/two\"}\nusers:\n- name: u\n  user: {token: of-u}\n- name: v\n  user: \
-                      {username: v, password: pass}\n- name: f\n  user: {tokenFile: token}\n- name: i\n  user: {token: of-u, as: \
-                      other, as-groups: [team]}\n- name: p\n  user:\n    exec:\n      apiVersion: \
-                      client.authentication.k8s.io/v1\n      command: ./give\n      args: [p]\n      interactiveMode: Never\n      env: \
-                      [{name: WHO, value: me}]\n- name: q\n  user:\n    exec:\n      apiVersion: \
-                      client.authentication.k8s.io/v1\n      command: no-such-program\n      interactiveMode: Never\n      \
-                      installHint: Install the program.\ncontexts:\n- name: a\n  context: {cluster: one, user: u}\n- name: b\n  \
-                      context: {cluster: two, user: v}\n- name: c\n  context: {cluster: one, user: f}\n- name: d\n  context: {cluster: \
-                      one, user: i}\n- name: e\n  context: {cluster: one, user: p}\n- name: g\n  context: {cluster: one, user: q}\n";
+/// Clusters, users, and contexts for some of their combinations.
+const CONFIG: &str = r#"
+apiVersion: v1
+kind: Config
+current-context: a
+clusters:
+- name: one
+  cluster: {server: "https://k8s.example/one"}
+- name: two
+  cluster: {server: "https://k8s.example/two"}
+- name: plain
+  cluster: {server: "{url}/plain"}
+users:
+- name: u
+  user: {token: of-u}
+- name: v
+  user: {username: v, password: pass}
+- name: f
+  user: {tokenFile: token}
+- name: i
+  user: {token: of-u, as: other, as-groups: [team]}
+- name: p
+  user:
+    exec:
+      apiVersion: client.authentication.k8s.io/v1
+      command: ./give
+      args: [p]
+      interactiveMode: Never
+      env: [{name: WHO, value: me}]
+- name: q
+  user:
+    exec:
+      apiVersion: client.authentication.k8s.io/v1
+      command: no-such-program
+      interactiveMode: Never
+      installHint: Install the program.
+contexts:
+- name: a
+  context: {cluster: one, user: u}
+- name: b
+  context: {cluster: two, user: v}
+- name: c
+  context: {cluster: one, user: f}
+- name: d
+  context: {cluster: one, user: i}
+- name: e
+  context: {cluster: one, user: p}
+- name: g
+  context: {cluster: one, user: q}
+- name: h
+  context: {cluster: plain, user: u}
+"#;
+
+/// Another cluster, user and context.
+const SECOND: &str = r#"
+apiVersion: v1
+kind: Config
+current-context: z
+clusters:
+- name: three
+  cluster: {server: "https://k8s.example/three"}
+users:
+- name: w
+  user: {token: of-w}
+contexts:
+- name: z
+  context: {cluster: three, user: w}
+- name: mixed
+  context: {cluster: one, user: w}
+"#;
+
+/// Says more of what [`CONFIG`] has.
+const OVER: &str = r#"
+apiVersion: v1
+kind: Config
+current-context: b
+clusters:
+- name: one
+  cluster: {server: "https://k8s.example/over"}
+users:
+- name: u
+  user: {as: other, as-groups: [over]}
+- name: f
+  user: {as: other}
+- name: p
+  user:
+    exec: {args: [over]}
+contexts:
+- name: c
+  context: {cluster: two}
+"#;
+
+/// Has two users with one name.
+const TWICE: &str = r#"
+apiVersion: v1
+kind: Config
+users:
+- name: w
+  user: {token: of-w}
+- name: w
+  user: {token: of-another}
+"#;
 
 const GIVE: &str = "#!/bin/sh\necho \"{\\\"kind\\\":\\\"ExecCredential\\\",\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\",\
                     \\\"status\\\":{\\\"token\\\":\\\"of-program-$1-$WHO\\\"}}\"\n";
+
+const GIVE_OF_OVER: &str = "#!/bin/sh\necho \"{\\\"kind\\\":\\\"ExecCredential\\\",\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\",\
+                            \\\"status\\\":{\\\"token\\\":\\\"of-program-of-over-$1-$WHO\\\"}}\"\n";
 
 const FILES: Pairs = &[
     ("kube/config", CONFIG),
     ("kube/token", "of-file\n"),
     ("kube/give", GIVE),
     ("~/.kube/config", CONFIG),
-    (
-        "second",
-        "apiVersion: v1\nkind: Config\ncurrent-context: z\nclusters:\n- name: three\n  cluster: {server: \"https://k8s.example/three\"}\n- name: \
-         one\n  cluster: {server: \"https://k8s.example/not-this\"}\nusers:\n- name: w\n  user: {token: of-w}\ncontexts:\n- name: z\n  context: \
-         {cluster: three, user: w}\n",
-    ),
+    ("second", SECOND),
+    ("over/config", OVER),
+    ("over/token", "of-file-of-over"),
+    ("over/give", GIVE_OF_OVER),
+    ("twice", TWICE),
     ("give", GIVE),
     ("fail", "#!/bin/sh\necho \"no login\" >&2\nexit 4\n"),
 ];
+
+/// In place of the certificate of the cloud, none.
+const NOBODY_TRUSTED: Pairs = &[("SSL_CERT_FILE", "{dir}/none.pem")];
 
 /// Terraform goes to a host by arguments alone only where there is a file besides.
 const WITHOUT_A_FILE: Terraform = Terraform::Differs("a host needs a file besides", &[], false);
@@ -172,13 +268,8 @@ const ROWS: &[Row] = &[
     Row {
         name: "several_files_in_an_argument",
         files: FILES,
-        block: "config_paths = [\"kube/config\", \"second\"]",
-        seen: &["one by of-u"],
-        terraform: Terraform::Differs(
-            "of two clusters with the same name the last counts, other than Kubernetes' documentation says",
-            &["not-this by of-u"],
-            true,
-        ),
+        block: "config_paths = [\"kube/config\", \"second\"]\nconfig_context = \"mixed\"",
+        seen: &["one by of-w"],
         ..ROW
     },
     Row {
@@ -187,6 +278,42 @@ const ROWS: &[Row] = &[
         files: FILES,
         block: "config_context = \"z\"",
         seen: &["three by of-w"],
+        ..ROW
+    },
+    // `kubectl` would take the cluster and the user of the first file.
+    Row {
+        name: "a_cluster_and_a_user_of_two_files_are_merged_and_the_later_one_counts",
+        files: FILES,
+        block: "config_paths = [\"kube/config\", \"over/config\"]",
+        seen: &["over by of-u as other of over"],
+        ..ROW
+    },
+    Row {
+        name: "a_context_of_two_files_is_merged_and_paths_begin_at_the_later_one",
+        files: FILES,
+        block: "config_paths = [\"kube/config\", \"over/config\"]\nconfig_context = \"c\"",
+        seen: &["two by of-file-of-over as other"],
+        ..ROW
+    },
+    Row {
+        name: "a_program_of_two_files_is_merged",
+        files: FILES,
+        block: "config_paths = [\"kube/config\", \"{dir}/over/config\"]\nconfig_context = \"e\"",
+        seen: &["over by of-program-of-over-over-me"],
+        ..ROW
+    },
+    Row {
+        name: "the_first_current_context_of_several_files_counts",
+        environment: &[("KUBE_CONFIG_PATHS", "over/config:kube/config")],
+        files: FILES,
+        seen: &["two by v:pass"],
+        ..ROW
+    },
+    Row {
+        name: "two_users_with_one_name_in_a_file",
+        files: FILES,
+        block: "config_paths = [\"kube/config\", \"twice\"]",
+        fails: &["twice has two users with the name \"w\""],
         ..ROW
     },
     Row {
@@ -205,11 +332,61 @@ const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
-        name: "another_user_and_another_cluster",
+        name: "another_user_and_another_cluster_in_arguments",
+        environment: &[("KUBE_CTX_AUTH_INFO", "f"), ("KUBE_CTX_CLUSTER", "one")],
+        files: FILES,
+        block: "config_path = \"kube/config\"\nconfig_context_auth_info = \"v\"\nconfig_context_cluster = \"two\"",
+        seen: &["two by v:pass"],
+        ..ROW
+    },
+    Row {
+        name: "another_user_and_another_cluster_in_the_environment",
         environment: &[("KUBE_CTX_AUTH_INFO", "v"), ("KUBE_CTX_CLUSTER", "two")],
         files: FILES,
         block: "config_path = \"kube/config\"",
         seen: &["two by v:pass"],
+        ..ROW
+    },
+    Row {
+        name: "the_user_of_a_file_is_not_told_without_tls",
+        files: FILES,
+        block: "config_path = \"kube/config\"\nconfig_context = \"h\"",
+        seen: &["plain by nobody"],
+        ..ROW
+    },
+    Row {
+        name: "a_token_in_an_argument_is_told_without_tls",
+        files: FILES,
+        block: "config_path = \"kube/config\"\nconfig_context = \"h\"\ntoken = \"of-argument\"",
+        seen: &["plain by of-argument"],
+        ..ROW
+    },
+    Row {
+        name: "a_certificate_that_nobody_trusts",
+        environment: NOBODY_TRUSTED,
+        files: FILES,
+        block: "config_path = \"kube/config\"",
+        fails: &["certificate"],
+        ..ROW
+    },
+    Row {
+        name: "any_certificate_by_an_argument",
+        environment: NOBODY_TRUSTED,
+        files: FILES,
+        block: "config_path = \"kube/config\"\ninsecure = true",
+        seen: &["one by of-u"],
+        ..ROW
+    },
+    Row {
+        name: "everything_in_the_environment",
+        environment: &[
+            ("SSL_CERT_FILE", "{dir}/none.pem"),
+            ("KUBE_INSECURE", "true"),
+            ("KUBE_TOKEN", "of-environment"),
+            ("KUBE_HOST", "https://k8s.example/h"),
+        ],
+        seen: &["h by of-environment"],
+        terraform: WITHOUT_A_FILE,
         ..ROW
     },
     Row {

@@ -43,7 +43,6 @@ mod hcp_runs_tests;
 mod hcp_scene;
 mod hcp_tests;
 mod http;
-mod kubeconfig;
 mod kubernetes;
 mod lab;
 mod lost_locks;
@@ -178,7 +177,6 @@ fn main() -> ExitCode {
             trials.push(needing(Trial::test(format!("{store}::{name}"), run), programs));
         }
     }
-    trials.extend(kubeconfig::trials());
     trials.extend(errors::trials());
     trials.extend(credentials::trials(&[
         &credentials_aws::TABLE,

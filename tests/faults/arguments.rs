@@ -18,6 +18,15 @@ fn wrong_arguments() {
         ),
         (&["plan", "-refresh=maybe"], &["invalid boolean value \"maybe\""]),
         (&["plan", "-parallelism=many"], &["many", "parallelism"]),
+        (
+            &["plan", "-parallelism=-1"],
+            &["Invalid parallelism value", "has the value -1", "0 means the default"],
+        ),
+        (&["apply", "-parallelism=-1"], &["Invalid parallelism value"]),
+        (
+            &["import", "-parallelism=-1", "terraform_data.a", "x"],
+            &["Invalid parallelism value"],
+        ),
         (&["plan", "-out"], &["-out"]),
         (&["plan", "extra"], &["Too many command line arguments", "-chdir"]),
         (
@@ -45,6 +54,23 @@ fn wrong_arguments() {
         (&["state", "list"], &["No state file was found!"]),
     ] {
         refused(&w, args, texts);
+    }
+}
+
+#[test]
+fn any_number_of_operations_at_a_time() {
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {\n  count = 3\n}\n")]);
+    let with = |command: &str, count: &str| {
+        let parallelism = format!("-parallelism={count}");
+        let args = [command, "-no-color", &parallelism, "-auto-approve"];
+        let args = if command == "plan" { &args[..3] } else { &args[..] };
+        w.run(args).ok()
+    };
+    // Zero is the default, and what is more than can run is as good as no limit.
+    for count in ["0", "9223372036854775807"] {
+        with("plan", count).shows(&["3 to add"]);
+        with("apply", count).shows(&["3 added"]);
+        with("destroy", count).shows(&["3 destroyed"]);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Packs that carry configurations and a CLI configuration, and packs that are used only if they are trusted.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use support::Workspace;
@@ -178,6 +180,53 @@ fn a_carried_cli_configuration_counts_where_a_machine_has_none() {
     let asked = b.run_program(&site, &["init", "-no-color"]);
     assert_eq!(asked.status, 1, "{}", asked.all());
     assert!(!asked.all().contains("names no source"), "{}", asked.all());
+}
+
+#[test]
+fn a_carried_cli_configuration_is_written_out() {
+    const TEXT: &str = "# of the site\ndisable_checkpoint = true\n";
+    let a = Workspace::with(&[("main.tf", ""), ("site.tfrc", TEXT)]);
+    pack(&a, &["-cli-config=site.tfrc", "-out=site"]).ok();
+    pack(&a, &["-out=without"]).ok();
+    let site = a.dir().join("site");
+    let b = Workspace::new();
+    let unpack = |args: &[&str]| b.run_program(&site, &[&["unpack", "-no-color"], args].concat());
+    let mode = |name: &str| {
+        std::fs::metadata(b.dir().join(name))
+            .expect("a file")
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    unpack(&["-cli-config=here.tfrc"])
+        .ok()
+        .shows(&["The CLI configuration of the pack is in here.tfrc."]);
+    assert_eq!((b.read("here.tfrc").as_str(), mode("here.tfrc")), (TEXT, 0o600));
+    unpack(&["-cli-config=here.tfrc"]).ok().shows(&["is there already"]);
+    b.write("here.tfrc", "# mine\n");
+    unpack(&["-cli-config=here.tfrc"]).fails_with(&["here.tfrc differs", "-replace"]);
+    assert_eq!(b.read("here.tfrc"), "# mine\n");
+    std::fs::set_permissions(b.dir().join("here.tfrc"), Permissions::from_mode(0o644)).expect("its mode");
+    unpack(&["-cli-config=here.tfrc", "-replace"]).ok();
+    assert_eq!((b.read("here.tfrc").as_str(), mode("here.tfrc")), (TEXT, 0o600));
+    std::fs::create_dir(b.dir().join("dir")).expect("a directory");
+    unpack(&["-cli-config=dir"]).fails_with(&["dir cannot be written"]);
+    unpack(&["-cli-config=none/here.tfrc"]).fails_with(&["none/here.tfrc cannot be written"]);
+    unpack(&["-cli-config=more.tfrc", "dir"])
+        .fails_with(&["Too many command line arguments", "Leave the directory out"]);
+    unpack(&["-cli-config=more.tfrc", "-config=x"]).fails_with(&["only one of -config and -cli-config"]);
+    unpack(&["-replace", "dir"]).fails_with(&["-replace needs -config or -cli-config"]);
+    let without = a.dir().join("without");
+    b.run_program(
+        &site,
+        &[
+            "unpack",
+            "-cli-config=more.tfrc",
+            &format!("-from={}", without.display()),
+        ],
+    )
+    .fails_with(&["without has no CLI configuration", "pack -cli-config=FILE"]);
+    assert!(!b.exists("more.tfrc"));
 }
 
 #[test]

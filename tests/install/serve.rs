@@ -51,21 +51,24 @@ fn registry(host: &str) -> String {
     )
 }
 
-/// Installs by both, as far as Terraform is there, and runs the provider.
-fn installs(server: &Workspace, cli_config: &str, how: &str) {
+/// Installs by both, as far as Terraform is there, and runs the provider. Returns the lock files.
+fn installs(server: &Workspace, cli_config: &str, how: &str) -> Vec<String> {
     let apply = ["apply", "-no-color", "-auto-approve"];
     let w = client(server, MAIN, cli_config);
     w.run(&["init", "-no-color"])
         .ok()
-        .shows(&["example.com/acme/null v3.2.3", how]);
+        .shows(&["example.com/acme/null v3.", how]);
     w.run(&apply).ok().shows(&["1 added"]);
+    let mut locks = vec![w.read(".terraform.lock.hcl")];
     if support::needs("terraform", "providers_are_served_to_terraform").is_some() {
         let w = client(server, MAIN, cli_config);
         w.terraform(&["init", "-no-color"])
             .ok()
-            .shows(&["Installed example.com/acme/null v3.2.3", how]);
+            .shows(&["Installed example.com/acme/null v3.", how]);
         w.terraform(&apply).ok().shows(&["1 added"]);
+        locks.push(w.read(".terraform.lock.hcl"));
     }
+    locks
 }
 
 #[test]
@@ -102,6 +105,92 @@ fn a_mirror_directory_is_served_as_a_network_mirror_and_as_a_registry() {
         log.contains("GET /providers/example.com/acme/rocket/index.json 404 "),
         "{log}"
     );
+}
+
+#[test]
+fn packages_whose_programs_are_links_are_served() {
+    let a = machine();
+    let program = a.dir().join("program");
+    std::fs::copy(support::lean(), &program).expect("a copy");
+    a.run_program(&program, &["internal-plugin", "link", "links"]).ok();
+    let links = a.dir().join("links");
+    std::fs::create_dir_all(links.join("example.com")).expect("a directory");
+    let of_vendor = links.join("registry.terraform.io/hashicorp");
+    std::fs::rename(of_vendor, links.join("example.com/acme")).expect("renamed");
+    let serving = Serving::of(&a, &[TLS[0], TLS[1], "links"]);
+    assert!(!serving.said.contains("Warning"), "{}", serving.said);
+    let locks = installs(&a, &serving.network_mirror(), "verified checksum");
+    installs(&a, &registry(&serving.host), "self-signed");
+    // What is locked is what a machine has that uses the directory itself.
+    let directory = format!(
+        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+        links.display()
+    );
+    for lock in &locks {
+        let w = client(&a, MAIN, &directory);
+        w.write(".terraform.lock.hcl", lock);
+        w.run(&["init", "-no-color", "-lockfile=readonly"]).ok();
+    }
+    // The program is replaced while it is served, and neither the link nor its directory changes.
+    let newer = a.dir().join("newer");
+    std::fs::copy(support::lean(), &newer).expect("a copy");
+    let mut file = std::fs::File::options().append(true).open(&newer).expect("opened");
+    file.write_all(b"newer").expect("written");
+    drop(file);
+    std::fs::rename(&newer, &program).expect("renamed");
+    let changed = installs(&a, &serving.network_mirror(), "verified checksum");
+    assert_ne!(changed, locks);
+    let log = serving.end();
+    assert!(!log.contains(" 500 "), "{log}");
+}
+
+#[test]
+fn packages_with_other_links_are_not_served_and_named() {
+    let a = machine();
+    a.write("secret.txt", "secret");
+    let dir = |ty: &str| {
+        a.dir()
+            .join("mirror/example.com/acme")
+            .join(ty)
+            .join("1.0.0")
+            .join(platform())
+    };
+    for (ty, link, target) in [
+        ("beside", "LICENSE.txt", "secret.txt"),
+        ("data", "terraform-provider-data_v1.0.0", "secret.txt"),
+        ("gone", "terraform-provider-gone_v1.0.0", "no-such-program"),
+    ] {
+        std::fs::create_dir_all(dir(ty)).expect("a directory");
+        std::os::unix::fs::symlink(a.dir().join(target), dir(ty).join(link)).expect("a link");
+    }
+    std::fs::write(dir("beside").join("terraform-provider-beside_v1.0.0"), "program").expect("written");
+    let serving = Serving::of(&a, &["mirror"]);
+    let said = support::words(&serving.said);
+    for text in [
+        "Packages are not served",
+        "LICENSE.txt cannot be packed: it is a link that leads out of the package",
+        "terraform-provider-data_v1.0.0 cannot be packed: it is a link",
+        "terraform-provider-gone_v1.0.0 cannot be read",
+        "Serving 2 providers",
+    ] {
+        assert!(said.contains(text), "{text}: {said}");
+    }
+    let status = |ty: &str, file: &str| {
+        let path = format!("/providers/example.com/acme/{ty}/{file}");
+        let answer = asked(&serving.host, &format!("GET {path}"));
+        assert!(!answer.contains("secret"), "{answer}");
+        answer.split(' ').nth(1).map(str::to_owned)
+    };
+    for ty in ["beside", "data", "gone"] {
+        let archive = format!("terraform-provider-{ty}_1.0.0_{}.zip", platform());
+        for file in ["index.json", "1.0.0.json", &archive] {
+            assert_eq!(status(ty, file).as_deref(), Some("404"), "{ty} {file}");
+        }
+    }
+    // Once it is mended, the package is served.
+    std::fs::remove_file(dir("beside").join("LICENSE.txt")).expect("removed");
+    assert_eq!(status("beside", "1.0.0.json").as_deref(), Some("200"));
+    serving.end();
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub struct Serving {
     process: Child,
     /// `127.0.0.1:PORT`.
     pub host: String,
+    /// What it has said until it was there.
+    pub said: String,
 }
 
 impl Serving {
@@ -38,7 +40,11 @@ impl Serving {
             }
         };
         assert!(shown.contains("provider_installation {"), "{shown}");
-        Serving { process, host }
+        Serving {
+            process,
+            host,
+            said: shown,
+        }
     }
 
     /// A CLI configuration by which providers are installed from it, and from nowhere else.

@@ -23,6 +23,7 @@ impl FromFlags for Parallelism {
     fn read(flags: &mut Flags<'_>) -> Parallelism {
         let text = flags.value_or("parallelism", "N", "10", "How many operations may run at a time.");
         let number = text.parse::<i64>().ok().and_then(|n| usize::try_from(n).ok());
+        // Zero is the default, as in Terraform. Negative numbers are refused before they come here.
         Parallelism(number.filter(|n| *n > 0).unwrap_or(PARALLELISM))
     }
 }

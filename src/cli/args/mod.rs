@@ -93,8 +93,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
                 None => return Err(UsageError::flag(format!("flag needs an argument: -{name}"))),
             }
         };
-        check(declared, &value)
-            .map_err(|why| UsageError::flag(format!("invalid value \"{value}\" for flag -{name}: {why}")))?;
+        check(declared, name, &value)?;
         out.push(format!("--{name}={value}"));
     }
     if !positional.is_empty() {
@@ -105,14 +104,30 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
 }
 
 /// Checks the form of a value that is not any text.
-fn check(arg: &clap::Arg, text: &str) -> Result<(), &'static str> {
+fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     let fits = match arg.get_id().as_str() {
-        "parallelism" => text.parse::<i64>().is_ok(),
+        "parallelism" => match text.parse::<i64>() {
+            Ok(count) if count < 0 => {
+                return Err(UsageError::new(
+                    "Invalid parallelism value",
+                    format!(
+                        "The option -{name} has the value {text}, which is not the number of operations that may run at a time. It takes a \
+                         positive number; 0 means the default."
+                    ),
+                ));
+            }
+            parsed => parsed.is_ok(),
+        },
         "run-parallelism" => text.parse::<usize>().is_ok_and(|count| count > 0),
         "lock-timeout" => duration::duration(text).is_some(),
         _ => true,
     };
-    if fits { Ok(()) } else { Err("parse error") }
+    if fits {
+        return Ok(());
+    }
+    Err(UsageError::flag(format!(
+        "invalid value \"{text}\" for flag -{name}: parse error"
+    )))
 }
 
 /// A truth value as Go reads it.
@@ -191,6 +206,8 @@ mod tests {
             run(&["-parallelism=x"]).unwrap_err(),
             "invalid value \"x\" for flag -parallelism: parse error"
         );
+        assert_eq!(run(&["-parallelism=0"]).unwrap(), ["--parallelism=0"]);
+        assert!(run(&["-parallelism=-1"]).unwrap_err().contains("the value -1"));
         assert_eq!(
             run(&["-lock-timeout=5"]).unwrap_err(),
             "invalid value \"5\" for flag -lock-timeout: parse error"

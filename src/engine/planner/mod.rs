@@ -286,7 +286,7 @@ async fn with_providers(
         resources: ResourceFacts::new(inputs, &blocks, &selection, kind),
         ephemerals: &ephemerals,
         dependency_evaluation: DependencyEvaluation::new(&blocks, false),
-        limits: Limits::new(inputs.parallelism),
+        limits: Limits::new(inputs.permits()),
         prior,
         results: Mutex::default(),
         progress: Progress::default(),

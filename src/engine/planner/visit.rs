@@ -111,10 +111,10 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn new(parallelism: usize) -> Limits {
+    pub(super) fn new(permits: usize) -> Limits {
         Limits {
-            slots: Semaphore::new(parallelism.max(1)),
-            local_slots: Semaphore::new(parallelism.max(tasks::LOCAL_PARALLELISM)),
+            slots: Semaphore::new(permits),
+            local_slots: Semaphore::new(permits.max(tasks::LOCAL_PARALLELISM)),
         }
     }
 }

@@ -13,7 +13,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use addrs::Provider;
@@ -21,7 +20,7 @@ use addrs::platform::Platform;
 use serde_json::{Value as Json, json};
 use versions::Version;
 
-use super::contents::{Place, Shelf};
+use super::contents::{Archive, Packages, Place, Shelf};
 
 /// The plugin protocols that a registry must name. Which of them a provider speaks is found out when it is started.
 const PROTOCOLS: [&str; 2] = ["5.0", "6.0"];
@@ -33,8 +32,8 @@ pub(super) enum Answer {
     Json(Json),
     /// Text or bytes of this media type.
     Bytes(&'static str, Vec<u8>),
-    /// An archive, and how many bytes it has.
-    File(PathBuf, u64),
+    /// An archive.
+    File(Archive),
     /// There is no such thing.
     NotFound,
 }
@@ -68,7 +67,7 @@ fn provider(host: &str, namespace: &str, ty: &str) -> Option<Provider> {
 }
 
 /// The packages of a provider, looked up without blocking.
-async fn packages(shelf: &Arc<Shelf>, provider: &Provider) -> io::Result<BTreeMap<Version, BTreeMap<Platform, Place>>> {
+async fn packages(shelf: &Arc<Shelf>, provider: &Provider) -> io::Result<Packages> {
     let (shelf, provider) = (shelf.clone(), provider.clone());
     let found = tokio::task::spawn_blocking(move || shelf.packages(&provider)).await;
     found.map_err(io::Error::other)
@@ -114,7 +113,7 @@ async fn mirrored(shelf: &Arc<Shelf>, provider: &Provider, file: &str) -> io::Re
     let archive = shelf.archive(&place).await?;
     let sums = format!("{}  {name}\n", archive.sha256);
     Ok(match more {
-        "" => Answer::File(archive.path, archive.size),
+        "" => Answer::File(archive),
         ".SHA256SUMS" => Answer::Bytes("text/plain", sums.into_bytes()),
         ".SHA256SUMS.sig" => Answer::Bytes("application/octet-stream", shelf.key.sign(sums.as_bytes())),
         _ => Answer::NotFound,

@@ -165,9 +165,10 @@ impl Server {
             }
         };
         let opened = match answered {
-            Ok(Answer::File(path, size)) => tokio::fs::File::open(path).await.map(|file| {
-                let body = if head { empty() } else { archive(file, size) };
-                (StatusCode::OK, "application/zip", size, body)
+            // Until it is open, the archive stays where it is.
+            Ok(Answer::File(found)) => tokio::fs::File::open(&found.path).await.map(|file| {
+                let body = if head { empty() } else { archive(file, found.size) };
+                (StatusCode::OK, "application/zip", found.size, body)
             }),
             Ok(Answer::Json(document)) => Ok(whole(
                 StatusCode::OK,

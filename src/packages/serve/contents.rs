@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use addrs::Provider;
 use addrs::platform::Platform;
+use pack::write::{Entry, Source, entries};
 use pack::{CopyError, Pack, PackError};
+use tempfile::TempPath;
 use tokio::sync::{OnceCell, Semaphore};
 use versions::Version;
 use zip::CompressionMethod;
@@ -38,14 +39,23 @@ pub struct Shelf {
     /// For archives that are made.
     scratch: tempfile::TempDir,
     permits: Semaphore,
-    /// What was found out about a package, by where it is and when it was changed.
-    archives: Mutex<HashMap<Key, Arc<OnceCell<Archive>>>>,
-    hashes: Mutex<HashMap<Key, Arc<OnceCell<String>>>>,
+    archives: Known<Archive>,
+    hashes: Known<String>,
     /// Signs the checksums of a registry.
     pub(super) key: SigningKey,
 }
 
-type Key = (Place, Option<SystemTime>);
+/// What is served of a shelf when it is looked through.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// The addresses that there are packages of.
+    pub providers: BTreeSet<Provider>,
+    /// Why other packages are not served.
+    pub left_out: Vec<PackError>,
+}
+
+/// The versions of a provider, and where the package of each is for a platform.
+pub(super) type Packages = BTreeMap<Version, BTreeMap<Platform, Place>>;
 
 /// Where a package is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,16 +73,46 @@ pub(super) struct Archive {
     pub size: u64,
     /// Its SHA-256, in hexadecimal digits.
     pub sha256: String,
+    /// Removes one that was made when nobody reads it any more.
+    _made: Option<Arc<TempPath>>,
 }
 
-impl Contents {
-    /// The addresses that there are packages of.
-    #[must_use]
-    pub fn providers(&self) -> BTreeSet<Provider> {
-        match self {
-            Contents::Mirror(dir) => discovery::providers_below(dir).into_iter().collect(),
-            Contents::Pack(pack) => pack.index().providers.iter().map(|one| one.address.clone()).collect(),
+/// The state of the files of a package: of each its path, inode, size and last change.
+type Stamp = Vec<(PathBuf, u64, u64, (i64, i64))>;
+
+/// What was found out about each package, as long as its files are the same.
+#[derive(Debug)]
+struct Known<T>(Mutex<HashMap<Place, Fact<T>>>);
+
+/// Something that was found out, or is being found out, about files in this state.
+#[derive(Debug)]
+struct Fact<T> {
+    stamp: Stamp,
+    cell: Arc<OnceCell<T>>,
+}
+
+impl<T> Default for Known<T> {
+    fn default() -> Known<T> {
+        Known(Mutex::default())
+    }
+}
+
+impl<T> Known<T> {
+    fn cell(&self, place: &Place, stamp: &Stamp) -> Arc<OnceCell<T>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(place).filter(|known| known.stamp == *stamp) {
+            return known.cell.clone();
         }
+        let cell = Arc::default();
+        let stamp = stamp.clone();
+        all.insert(
+            place.clone(),
+            Fact {
+                stamp,
+                cell: Arc::clone(&cell),
+            },
+        );
+        cell
     }
 }
 
@@ -86,29 +126,69 @@ impl Shelf {
             contents,
             scratch: tempfile::Builder::new().prefix("monoform-serve-").tempdir()?,
             permits: Semaphore::new(AT_ONCE),
-            archives: Mutex::default(),
-            hashes: Mutex::default(),
+            archives: Known::default(),
+            hashes: Known::default(),
             key: SigningKey::generate()?,
         })
     }
 
+    /// Looks through everything.
+    #[must_use]
+    pub fn survey(&self) -> Survey {
+        let mut out = Survey::default();
+        let named: Vec<Provider> = match &self.contents {
+            Contents::Mirror(dir) => discovery::providers_below(dir),
+            Contents::Pack(pack) => pack.index().providers.iter().map(|one| one.address.clone()).collect(),
+        };
+        for provider in named {
+            let (packages, left_out) = self.of(&provider);
+            out.left_out.extend(left_out);
+            if !packages.is_empty() {
+                out.providers.insert(provider);
+            }
+        }
+        out
+    }
+
     /// What there is of a provider.
-    pub(super) fn packages(&self, provider: &Provider) -> BTreeMap<Version, BTreeMap<Platform, Place>> {
-        let mut out: BTreeMap<Version, BTreeMap<Platform, Place>> = BTreeMap::new();
+    pub(super) fn packages(&self, provider: &Provider) -> Packages {
+        let (packages, left_out) = self.of(provider);
+        for error in left_out {
+            tracing::warn!(%provider, %error, "package not served");
+        }
+        packages
+    }
+
+    /// The packages of a provider, and why others that are there cannot be served: what cannot be downloaded must not be listed.
+    fn of(&self, provider: &Provider) -> (Packages, Vec<PackError>) {
+        let (mut out, mut left_out) = (Packages::new(), Vec::new());
         match &self.contents {
             Contents::Mirror(dir) => {
-                for (version, platforms) in discovery::platforms_below(dir, provider) {
-                    let base = discovery::provider_dir(dir, provider).join(version.to_string());
-                    let place = |platform: Platform| {
-                        let dir = base.join(platform.to_string());
-                        (platform, Place::Directory(dir))
-                    };
-                    out.entry(version).or_default().extend(platforms.into_iter().map(place));
-                }
                 // An archive is what its provider's author has made.
                 for archive in sources::packed(dir, provider) {
-                    let platforms = out.entry(archive.version).or_default();
-                    platforms.insert(archive.platform, Place::Archive(archive.path));
+                    match readable(&archive.path) {
+                        Ok(()) => {
+                            let platforms = out.entry(archive.version).or_default();
+                            platforms.insert(archive.platform, Place::Archive(archive.path));
+                        }
+                        Err(error) => left_out.push(error),
+                    }
+                }
+                for (version, platforms) in discovery::platforms_below(dir, provider) {
+                    let base = discovery::provider_dir(dir, provider).join(version.to_string());
+                    for platform in platforms {
+                        let dir = base.join(platform.to_string());
+                        if out.get(&version).is_some_and(|known| known.contains_key(&platform)) {
+                            continue;
+                        }
+                        match files_of(&dir) {
+                            Ok(_) => {
+                                let platforms = out.entry(version.clone()).or_default();
+                                platforms.insert(platform, Place::Directory(dir));
+                            }
+                            Err(error) => left_out.push(error),
+                        }
+                    }
                 }
             }
             Contents::Pack(pack) => {
@@ -119,28 +199,20 @@ impl Shelf {
                 }
             }
         }
-        out
+        (out, left_out)
     }
 
     /// The checksum of a package, for the documents of a mirror.
     pub(super) async fn hash(self: &Arc<Shelf>, place: &Place) -> io::Result<String> {
-        let (shelf, place) = (self.clone(), place.clone());
-        detached(async move {
-            let cell = cell(&shelf.hashes, &place);
-            cell.get_or_try_init(|| shelf.new_hash(&place)).await.cloned()
-        })
-        .await
+        self.known(place, |shelf| &shelf.hashes, Shelf::new_hash).await
     }
 
-    async fn new_hash(self: &Arc<Shelf>, place: &Place) -> io::Result<String> {
+    fn new_hash(&self, place: &Place) -> io::Result<String> {
         match (place, &self.contents) {
-            (Place::Archive(path), _) => {
-                let path = path.clone();
-                self.blocking(move |_| hash::bytes(&path)).await
-            }
+            (Place::Archive(path), _) => hash::bytes(path),
             (Place::Directory(dir), _) => {
-                let dir = dir.clone();
-                self.blocking(move |_| hash::directory(&dir)).await
+                let files = files_of(dir).map_err(reason)?;
+                hash::h1(files.into_iter().map(|file| (file.path, file.source)).collect())
             }
             (Place::Packed(at), Contents::Pack(pack)) => {
                 let index = pack.index();
@@ -153,29 +225,43 @@ impl Shelf {
 
     /// A package as an archive, which is made if there is none.
     pub(super) async fn archive(self: &Arc<Shelf>, place: &Place) -> io::Result<Archive> {
-        let (shelf, place) = (self.clone(), place.clone());
-        detached(async move {
-            let cell = cell(&shelf.archives, &place);
-            let archive = cell.get_or_try_init(|| {
-                let place = place.clone();
-                shelf.blocking(move |shelf| match place {
-                    Place::Archive(path) => described(path),
-                    place => shelf.make(&place),
-                })
-            });
-            archive.await.cloned()
-        })
-        .await
+        let work = |shelf: &Shelf, place: &Place| match place {
+            Place::Archive(path) => described(path.clone(), None),
+            place => shelf.make(place),
+        };
+        self.known(place, |shelf| &shelf.archives, work).await
     }
 
-    async fn blocking<T: Send + 'static>(
+    /// Finds out something about a package, unless it is known and the files are the same. It is done to its end even if the client
+    /// that has asked for it goes away: the next one finds the result.
+    async fn known<T: Clone + Send + Sync + 'static>(
         self: &Arc<Shelf>,
-        work: impl FnOnce(&Shelf) -> io::Result<T> + Send + 'static,
+        place: &Place,
+        all: fn(&Shelf) -> &Known<T>,
+        work: fn(&Shelf, &Place) -> io::Result<T>,
     ) -> io::Result<T> {
-        let _permit = self.permits.acquire().await.map_err(io::Error::other)?;
-        let shelf = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&shelf)).await;
-        done.unwrap_or_else(|error| Err(io::Error::other(error)))
+        let (shelf, place) = (self.clone(), place.clone());
+        let done = tokio::spawn(async move {
+            let now = {
+                let place = place.clone();
+                on_a_thread(move || stamp(&place)).await?
+            };
+            let cell = all(&shelf).cell(&place, &now);
+            let found = cell.get_or_try_init(async || {
+                let _permit = shelf.permits.acquire().await.map_err(io::Error::other)?;
+                let (shelf, place) = (shelf.clone(), place.clone());
+                on_a_thread(move || {
+                    let found = work(&shelf, &place)?;
+                    match stamp(&place)? == now {
+                        true => Ok(found),
+                        false => Err(io::Error::other("the package was changed while it was read")),
+                    }
+                })
+                .await
+            });
+            found.await.cloned()
+        });
+        done.await.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
     /// Makes an archive of a package.
@@ -183,19 +269,14 @@ impl Shelf {
         let file = tempfile::Builder::new()
             .suffix(".zip")
             .tempfile_in(self.scratch.path())?;
-        let (file, path) = file.keep().map_err(|error| error.error)?;
+        let (file, path) = file.into_parts();
         let mut zip = zip::ZipWriter::new(io::BufWriter::new(file));
         match (place, &self.contents) {
             (Place::Directory(dir), _) => {
-                let entries = pack::write::entries(dir).map_err(reason)?;
-                for entry in entries {
-                    let pack::write::Source::File(source) = entry.source else {
-                        continue;
-                    };
-                    let meta = std::fs::metadata(&source)?;
-                    let executable = meta.permissions().mode() & 0o100 != 0;
-                    zip.start_file(entry.path, options(executable, meta.len()))?;
-                    io::copy(&mut File::open(&source)?, &mut zip)?;
+                for file in files_of(dir).map_err(reason)? {
+                    let mut source = File::open(&file.source)?;
+                    zip.start_file(file.path, options(file.executable, source.metadata()?.len()))?;
+                    io::copy(&mut source, &mut zip)?;
                 }
             }
             (Place::Packed(at), Contents::Pack(pack)) => {
@@ -212,14 +293,65 @@ impl Shelf {
             _ => return Err(io::ErrorKind::NotFound.into()),
         }
         zip.finish()?.flush()?;
-        described(path)
+        described(path.to_path_buf(), Some(path))
     }
 }
 
-/// Does something to its end, even if the client that has asked for it goes away: the next one finds the result.
-async fn detached<T: Send + 'static>(work: impl Future<Output = io::Result<T>> + Send + 'static) -> io::Result<T> {
-    let done = tokio::spawn(work).await;
+async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
+
+/// A file of an unpacked package, with where its content is.
+struct PackageFile {
+    path: String,
+    source: PathBuf,
+    executable: bool,
+}
+
+/// The files of an unpacked package, which can all be read. Which links are followed is decided in [`entries`].
+fn files_of(dir: &Path) -> Result<Vec<PackageFile>, PackError> {
+    let mut out = Vec::new();
+    for Entry {
+        path,
+        executable,
+        source,
+    } in entries(dir)?
+    {
+        let Source::File(source) = source else { continue };
+        readable(&source)?;
+        out.push(PackageFile {
+            path,
+            source,
+            executable,
+        });
+    }
+    Ok(out)
+}
+
+fn readable(path: &Path) -> Result<(), PackError> {
+    let opened = File::open(path).map(drop);
+    opened.map_err(|source| PackError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The state of a package now. Links are followed: a program that a package only refers to can be changed without it.
+fn stamp(place: &Place) -> io::Result<Stamp> {
+    let files: Vec<PathBuf> = match place {
+        Place::Archive(path) => vec![path.clone()],
+        Place::Directory(dir) => {
+            let files = files_of(dir).map_err(reason)?;
+            files.into_iter().map(|file| file.source).collect()
+        }
+        Place::Packed(_) => Vec::new(),
+    };
+    let of = |path: PathBuf| {
+        let meta = std::fs::metadata(&path)?;
+        Ok((path, meta.ino(), meta.len(), (meta.mtime(), meta.mtime_nsec())))
+    };
+    files.into_iter().map(of).collect()
 }
 
 fn reason(error: PackError) -> io::Error {
@@ -235,22 +367,46 @@ fn options(executable: bool, size: u64) -> SimpleFileOptions {
         .unix_permissions(if executable { 0o755 } else { 0o644 })
 }
 
-fn described(path: PathBuf) -> io::Result<Archive> {
+fn described(path: PathBuf, made: Option<TempPath>) -> io::Result<Archive> {
     let hash = hash::bytes(&path)?;
     Ok(Archive {
         size: std::fs::metadata(&path)?.len(),
         sha256: hash.trim_start_matches("zh:").to_owned(),
         path,
+        _made: made.map(Arc::new),
     })
 }
 
-/// What is known about a package as it is now.
-fn cell<T>(all: &Mutex<HashMap<Key, Arc<OnceCell<T>>>>, place: &Place) -> Arc<OnceCell<T>> {
-    let changed = |path: &Path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
-    let changed = match place {
-        Place::Archive(path) | Place::Directory(path) => changed(path),
-        Place::Packed(_) => None,
-    };
-    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-    all.entry((place.clone(), changed)).or_default().clone()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_archive_is_made_once_and_goes_when_its_package_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let package = dir.path().join("example.com/acme/net/1.0.0/linux_amd64");
+        std::fs::create_dir_all(&package).unwrap();
+        let program = package.join("terraform-provider-net_v1.0.0");
+        std::fs::write(&program, "one").unwrap();
+        let shelf = Arc::new(Shelf::new(Contents::Mirror(dir.path().to_owned())).unwrap());
+        let provider = Provider::parse("example.com/acme/net").unwrap();
+        assert_eq!(shelf.survey().providers, [provider.clone()].into());
+        let packages = shelf.packages(&provider);
+        let place = packages.values().next().unwrap().values().next().unwrap();
+        let (first, again) = (shelf.archive(place).await.unwrap(), shelf.archive(place).await.unwrap());
+        assert_eq!(first.path, again.path);
+        let hash = shelf.hash(place).await.unwrap();
+        assert_eq!(hash, hash::directory(&package).unwrap());
+        std::fs::write(&program, "another").unwrap();
+        let second = shelf.archive(place).await.unwrap();
+        assert_ne!(first.sha256, second.sha256);
+        assert_ne!(shelf.hash(place).await.unwrap(), hash);
+        assert!(first.path.exists(), "it is being read");
+        drop((first, again));
+        let left: Vec<PathBuf> = std::fs::read_dir(shelf.scratch.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert_eq!(left, [second.path]);
+    }
 }

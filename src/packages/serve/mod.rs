@@ -12,5 +12,5 @@ mod contents;
 mod tls;
 
 pub use connections::{Access, Server};
-pub use contents::{Contents, Shelf};
+pub use contents::{Contents, Shelf, Survey};
 pub use tls::{TlsError, server_config};

@@ -1,6 +1,7 @@
 //! `pack` and `unpack`: one executable that carries packages of providers and modules, and what it carries.
 
 mod build;
+mod cli_config;
 mod configuration;
 mod modules;
 mod show;
@@ -84,7 +85,8 @@ impl FromFlags for Arguments {
             cli_config: flags.value(
                 "cli-config",
                 "FILE",
-                "Carry this CLI configuration file, which counts where a machine has none. It must have no credentials.",
+                "Carry this CLI configuration file, which counts where a machine has none. It must have no credentials. \
+                 \"unpack -cli-config=FILE\" writes it out.",
             ),
             providers: flags.values(
                 "provider",

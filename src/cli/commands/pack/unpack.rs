@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pack::{Pack, PackError};
 
-use super::{failed, write_out};
+use super::{cli_config, failed, write_out};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
@@ -16,7 +16,7 @@ pub const COMMAND: Command = Command {
     positional: "DIR",
     details: "Puts the packages of providers and modules that a pack carries into a directory, in the layout of a filesystem mirror. \
       Packages that are there already stay as they are. With -config, it writes a configuration that the pack carries into the \
-      directory instead.",
+      directory instead; with -cli-config, it writes the CLI configuration into a file, and there is no DIR.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -28,6 +28,7 @@ struct Arguments {
     positional: Vec<String>,
     from: Option<String>,
     config: Option<String>,
+    cli_config: Option<String>,
     replace: bool,
 }
 
@@ -41,29 +42,49 @@ impl FromFlags for Arguments {
                 "NAME",
                 "Write the configuration of this name, which \"pack -list\" shows, into the directory.",
             ),
+            cli_config: flags.value(
+                "cli-config",
+                "FILE",
+                "Write the CLI configuration into this file, which only its owner can read.",
+            ),
             replace: flags.switch(
                 "replace",
                 false,
-                "With -config: replace files that are there and differ. Others stay as they are.",
+                "With -config or -cli-config: replace files that are there and differ. Others stay as they are.",
             ),
         }
     }
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+    if arguments.replace && arguments.config.is_none() && arguments.cli_config.is_none() {
+        return Err(UsageError::flag("-replace needs -config or -cli-config"));
+    }
+    let path = arguments
+        .from
+        .as_ref()
+        .map_or_else(|| session.builtins.executable.clone(), PathBuf::from);
+    if let Some(file) = &arguments.cli_config {
+        return match (&arguments.config, arguments.positional.as_slice()) {
+            (Some(_), _) => Err(UsageError::flag(
+                "only one of -config and -cli-config can be used at a time",
+            )),
+            (None, [_, ..]) => Err(UsageError::new(
+                "Too many command line arguments",
+                "The option -cli-config names the only file that is written. Leave the directory out.",
+            )),
+            (None, []) => Ok(match Pack::open(&path) {
+                Ok(pack) => cli_config::write(session, &pack, Path::new(file), arguments.replace),
+                Err(error) => failed(session, SUMMARY, &error),
+            }),
+        };
+    }
     let [dir] = arguments.positional.as_slice() else {
         return Err(UsageError::new(
             "No output directory specified",
             "Name the directory that packages are put into. It is the only argument.",
         ));
     };
-    if arguments.replace && arguments.config.is_none() {
-        return Err(UsageError::flag("-replace needs -config"));
-    }
-    let path = arguments
-        .from
-        .as_ref()
-        .map_or_else(|| session.builtins.executable.clone(), PathBuf::from);
     let dir = Path::new(dir);
     if let Some(name) = &arguments.config {
         return Ok(match Pack::open(&path) {

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use pack::Pack;
+use pack::{Pack, PackError};
 use packages::serve::{Access, Contents, Server, Shelf, server_config};
-use syntax::SourceMap;
+use syntax::{Diagnostic, SourceMap};
 use tokio::net::TcpListener;
 
 use crate::args::UsageError;
@@ -17,13 +17,18 @@ use crate::{interrupt, process};
 
 const SUMMARY: &str = "Cannot serve providers";
 
+/// How many packages a warning names.
+const NAMED: usize = 10;
+
 pub const COMMAND: Command = Command {
     path: "providers serve",
     about: "Serve provider packages to other machines",
     positional: "[DIR|PACK]",
     details: "Serves the provider packages in a directory that \"providers mirror\" or \"unpack\" has filled, or in a pack, over HTTPS: as a \
       network mirror, and as a registry. It answers only requests that read. Without an argument it serves what this executable \
-      carries. Requests are logged at stderr. It ends when it is interrupted.",
+      carries. A package whose program is a link, as \"internal-plugin link\" makes it, is served with the program; any other link that \
+      leads out of a package is not followed, and that package is not served. Requests are logged at stderr. It ends when it is \
+      interrupted.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -88,7 +93,6 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             Err(error) => return Ok(session.fail(SUMMARY, format!("That failed: {error}."))),
         },
     };
-    let count = contents.providers().len();
     let shelf = match Shelf::new(contents) {
         Ok(shelf) => Arc::new(shelf),
         Err(error) => {
@@ -99,6 +103,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             ));
         }
     };
+    let survey = shelf.survey();
+    if !survey.left_out.is_empty() {
+        session.show(&left_out(&survey.left_out).into(), &SourceMap::default());
+    }
+    let count = survey.providers.len();
     let runtime = match session.runtime() {
         Ok(runtime) => runtime,
         Err(problems) => {
@@ -146,6 +155,25 @@ async fn serve(session: &Session, server: Server, address: SocketAddr, source: &
     server.run(listener, interrupted).await;
     session.ui.line("The server has ended.");
     0
+}
+
+/// A warning about packages that are there and cannot be served.
+fn left_out(reasons: &[PackError]) -> Diagnostic {
+    let mut lines: Vec<String> = reasons
+        .iter()
+        .take(NAMED)
+        .map(|reason| format!("  - {reason}"))
+        .collect();
+    if reasons.len() > NAMED {
+        lines.push(format!("  - and {} more", reasons.len() - NAMED));
+    }
+    Diagnostic::warning(
+        "Packages are not served",
+        format!(
+            "Some packages cannot be served, and are not listed either:\n{}\n\nMend or remove them. The server need not be started again.",
+            lines.join("\n")
+        ),
+    )
 }
 
 /// A line of the access log.

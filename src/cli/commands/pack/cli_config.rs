@@ -1,0 +1,79 @@
+//! Writing the CLI configuration of a pack into a file.
+
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+use files::{Output, Policy};
+use pack::Pack;
+
+use super::failed;
+use crate::session::{Session, Status};
+
+const SUMMARY: &str = "Cannot unpack the CLI configuration";
+
+/// Writes the CLI configuration into a file. One that is there and differs is replaced only if that is agreed to.
+pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) -> Status {
+    let text = match pack.cli_config() {
+        Ok(Some(text)) => text,
+        Ok(None) => {
+            let detail = format!(
+                "The pack {} has no CLI configuration. \"pack -cli-config=FILE\" makes one that does.",
+                pack.path().display()
+            );
+            return session.fail(SUMMARY, detail);
+        }
+        Err(error) => return failed(session, SUMMARY, &error),
+    };
+    let shown = path.display();
+    let style = session.ui.style();
+    match fs::metadata(path) {
+        // What is not a regular file, like a terminal, has no content to lose.
+        Ok(meta) if meta.is_file() => match is_content(path, meta.len(), &text) {
+            Ok(true) => {
+                let line = format!("The CLI configuration in {shown} is there already.");
+                session.ui.line(style.good(line));
+                return 0;
+            }
+            Ok(false) if replace => {}
+            Ok(false) => {
+                let detail = format!(
+                    "The file {shown} differs from the CLI configuration of the pack. Nothing was written. The option -replace \
+                     replaces it."
+                );
+                return session.fail(SUMMARY, detail);
+            }
+            Err(error) => {
+                let reason = files::io_reason(&error);
+                return session.fail(SUMMARY, format!("{shown} cannot be read: {reason}."));
+            }
+        },
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => {
+            let reason = files::io_reason(&error);
+            return session.fail(SUMMARY, format!("{shown} cannot be written: {reason}."));
+        }
+    }
+    // A user may add credentials to it.
+    let written = Output::create(path, Policy::SECRET).and_then(|mut out| {
+        out.write_all(&text)?;
+        out.commit()
+    });
+    match written {
+        Ok(()) => {
+            let line = format!("The CLI configuration of the pack is in {shown}.");
+            session.ui.line(style.good(line));
+            0
+        }
+        Err(error) => {
+            let reason = files::io_reason(&error);
+            session.fail(SUMMARY, format!("{shown} cannot be written: {reason}."))
+        }
+    }
+}
+
+/// Whether a file of this length has this content.
+fn is_content(path: &Path, length: u64, text: &[u8]) -> std::io::Result<bool> {
+    Ok(length == text.len() as u64 && fs::read(path)? == text)
+}
