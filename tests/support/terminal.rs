@@ -54,10 +54,20 @@ impl Terminal {
         let (send, screen) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // It ends with an error when the other end is closed.
-            while let Ok(n @ 1..) = master.read(&mut bytes) {
-                if send.send(bytes[..n].to_vec()).is_err() {
-                    break;
+            // It ends with an error when the other end is closed; on Linux perhaps with one before the last output is there.
+            let mut errors = 0;
+            while errors < 5 {
+                match master.read(&mut bytes) {
+                    Ok(n @ 1..) => {
+                        errors = 0;
+                        if send.send(bytes[..n].to_vec()).is_err() {
+                            break;
+                        }
+                    }
+                    _ => {
+                        errors += 1;
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
                 }
             }
         });
