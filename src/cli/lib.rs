@@ -68,8 +68,6 @@ pub struct Invocation {
 #[must_use]
 pub fn main(invocation: Invocation) -> ExitCode {
     panics::install();
-    #[cfg(target_os = "linux")]
-    plugins::private_tmp::mount_if_needed();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| commands::run(invocation)));
     // A panic on a thread that nobody waits for is one, too.
     ExitCode::from(match result {

@@ -193,6 +193,9 @@ pub fn run(invocation: Invocation) -> Status {
         called_as = program::command(),
         "started"
     );
+    // There are no other threads yet.
+    #[cfg(target_os = "linux")]
+    plugins::private_tmp::mount_if_needed();
     let parsed = match Parsed::new(&arguments, &env) {
         Ok(parsed) => parsed,
         Err(message) => {
