@@ -63,7 +63,9 @@ impl Line {
 pub fn drawing(lines: &[Line], size: Size, style: Style) -> String {
     // A line of the terminal stays free, so that the last permanent line is seen.
     let lines = &lines[..lines.len().min(size.height.saturating_sub(1).max(1))];
-    let mut out = String::from("\r");
+    // Where the terminal has become narrower since its size was asked for, lines end at its edge (DECAWM) instead of being broken: the
+    // way back up is counted in lines.
+    let mut out = String::from("\r\x1b[?7l");
     for (i, line) in lines.iter().enumerate() {
         if i > 0 {
             out.push_str("\x1b[K\r\n");
@@ -80,7 +82,7 @@ pub fn drawing(lines: &[Line], size: Size, style: Style) -> String {
     if lines.len() > 1 {
         out.push_str(&format!("\x1b[{}A", lines.len() - 1));
     }
-    out.push('\r');
+    out.push_str("\x1b[?7h\r");
     out
 }
 
@@ -140,12 +142,15 @@ mod tests {
         let lines = [Line::heading("one"), Line::part("two"), Line::part("three")];
         assert_eq!(
             drawing(&lines, SIZE, Style::PLAIN),
-            "\rone\x1b[K\r\ntwo\x1b[K\r\nthree\x1b[J\x1b[2A\r"
+            "\r\x1b[?7lone\x1b[K\r\ntwo\x1b[K\r\nthree\x1b[J\x1b[2A\x1b[?7h\r"
         );
-        assert_eq!(drawing(&lines[..1], SIZE, Style::PLAIN), "\rone\x1b[J\r");
+        assert_eq!(
+            drawing(&lines[..1], SIZE, Style::PLAIN),
+            "\r\x1b[?7lone\x1b[J\x1b[?7h\r"
+        );
         assert_eq!(
             drawing(&lines[..2], SIZE, Style { on: true }),
-            "\r\x1b[1mone\x1b[0m\x1b[K\r\n\x1b[90mtwo\x1b[0m\x1b[J\x1b[1A\r"
+            "\r\x1b[?7l\x1b[1mone\x1b[0m\x1b[K\r\n\x1b[90mtwo\x1b[0m\x1b[J\x1b[1A\x1b[?7h\r"
         );
     }
 
@@ -173,6 +178,6 @@ mod tests {
         assert_eq!(cut("abc", 0), "");
         assert_eq!(cut("a\nb\tc\x1b[2J", 30), "a b c\\x1b[2J");
         let drawn = drawing(&[Line::part("a\x1b[2J\r\nb")], SIZE, Style { on: true });
-        assert_eq!(drawn, "\r\x1b[90ma\\x1b[2J  b\x1b[0m\x1b[J\r");
+        assert_eq!(drawn, "\r\x1b[?7l\x1b[90ma\\x1b[2J  b\x1b[0m\x1b[J\x1b[?7h\r");
     }
 }

@@ -413,7 +413,7 @@ mod tests {
     fn the_area_makes_room_for_whatever_is_written() {
         let (ui, out, err) = Ui::captured_with(true);
         let area = [Line::heading("Applying")];
-        let drawn = "\rApplying\x1b[J\r";
+        let drawn = "\r\x1b[?7lApplying\x1b[J\x1b[?7h\r";
         ui.area(&area);
         assert!(ui.is_drawn());
         ui.line("a");
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(out.text(), "Enter a value: ");
         ui.line("");
         ui.area(&[Line::heading("Applying")]);
-        assert_eq!(out.text(), "Enter a value: \n\rApplying\x1b[J\r");
+        assert_eq!(out.text(), "Enter a value: \n\r\x1b[?7lApplying\x1b[J\x1b[?7h\r");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Terminal {
     /// All that came, as it came.
     pub all: Vec<u8>,
     /// What a screen shows after all that.
-    shown: vt100::Parser,
+    shown: Screen,
 }
 
 /// How many lines that have left the screen are kept.
@@ -78,7 +78,7 @@ impl Terminal {
             seen: String::new(),
             raw: Vec::new(),
             all: Vec::new(),
-            shown: vt100::Parser::new(rows, columns, HISTORY),
+            shown: Screen::new(rows, columns),
         }
     }
 
@@ -119,13 +119,13 @@ impl Terminal {
 
     /// The rows of the screen, from the top.
     pub fn rows(&self) -> Vec<String> {
-        let screen = self.shown.screen();
+        let screen = self.shown.parser.screen();
         screen.rows(0, screen.size().1).collect()
     }
 
     /// The row and the column of the cursor, from 0.
     pub fn cursor(&self) -> (u16, u16) {
-        self.shown.screen().cursor_position()
+        self.shown.parser.screen().cursor_position()
     }
 
     /// Waits until the screen is like this, and gives its rows.
@@ -151,14 +151,14 @@ impl Terminal {
         let mut size = termios::tcgetwinsize(&self.keyboard).unwrap();
         (size.ws_row, size.ws_col) = (rows, columns);
         termios::tcsetwinsize(&self.keyboard, size).unwrap();
-        self.shown.screen_mut().set_size(rows, columns);
+        self.shown.parser.screen_mut().set_size(rows, columns);
     }
 
     /// How it ended, with all lines that are seen when scrolling back, and all that came.
     #[track_caller]
     pub fn leaves(mut self) -> (ExitStatus, Vec<String>, Vec<u8>) {
         let status = self.wait();
-        let screen = self.shown.screen_mut();
+        let screen = self.shown.parser.screen_mut();
         screen.set_scrollback(HISTORY);
         let mut lines = Vec::new();
         let width = screen.size().1;
@@ -193,6 +193,53 @@ impl Terminal {
         }
         let _ = self.child.kill();
         panic!("the program does not end: {:?}", self.seen)
+    }
+}
+
+/// A screen, which the emulator is, and on which lines can end at the edge (DECAWM), which it does not know.
+struct Screen {
+    parser: vt100::Parser,
+    /// Whether lines are broken at the edge.
+    wraps: bool,
+    /// The beginning of a control sequence or of a character.
+    begun: Vec<u8>,
+}
+
+impl Screen {
+    fn new(rows: u16, columns: u16) -> Screen {
+        Screen {
+            parser: vt100::Parser::new(rows, columns, HISTORY),
+            wraps: true,
+            begun: Vec::new(),
+        }
+    }
+
+    fn process(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.begun.push(*byte);
+            let whole = match self.begun.as_slice() {
+                [0x1b] | [0x1b, b'['] => false,
+                [0x1b, b'[', .., last] => (0x40..=0x7e).contains(last),
+                [0x1b, ..] => true,
+                other => std::str::from_utf8(other).is_ok() || other.len() > 3,
+            };
+            if !whole {
+                continue;
+            }
+            let unit = std::mem::take(&mut self.begun);
+            match unit.as_slice() {
+                b"\x1b[?7l" => self.wraps = false,
+                b"\x1b[?7h" => self.wraps = true,
+                [0x00..=0x1f, ..] => self.parser.process(&unit),
+                _ => {
+                    let screen = self.parser.screen();
+                    let full = screen.cursor_position().1 >= screen.size().1;
+                    if self.wraps || !full {
+                        self.parser.process(&unit);
+                    }
+                }
+            }
+        }
     }
 }
 
