@@ -98,8 +98,7 @@ fn namespaces() -> &'static [&'static str] {
 
 /// What is packed: a static executable, if the environment names one.
 fn program() -> PathBuf {
-    let statically = std::env::var_os("MONOFORM_STATIC").map(PathBuf::from);
-    statically.unwrap_or_else(|| support::lean().to_owned())
+    support::static_monoform().unwrap_or_else(|| support::lean().to_owned())
 }
 
 /// A server that keeps one state.

@@ -1,6 +1,5 @@
 //! The static executable in a directory that has nothing else: no `/tmp`, `/dev`, `/proc`, users or libraries.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use crate::object;
@@ -8,8 +7,8 @@ use crate::sshd::{self, Sshd};
 
 /// By hand, as root: `MONOFORM_STATIC=dist/monoform cargo test --test provisioners -- --ignored alone`
 pub fn in_an_empty_directory() {
-    let executable = std::env::var_os("MONOFORM_STATIC").expect("MONOFORM_STATIC is a static executable");
-    let executable = std::fs::canonicalize(PathBuf::from(executable)).expect("the executable");
+    let executable = support::static_monoform().expect("MONOFORM_STATIC is a static executable");
+    let executable = std::fs::canonicalize(executable).expect("the executable");
     let server = Sshd::usual();
     let root = tempfile::tempdir().expect("a directory");
     std::fs::copy(executable, root.path().join("monoform")).expect("a copy");

@@ -284,6 +284,12 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// The static executable that `MONOFORM_STATIC` in the environment names.
+#[must_use]
+pub fn static_monoform() -> Option<PathBuf> {
+    std::env::var_os("MONOFORM_STATIC").map(PathBuf::from)
+}
+
 /// The path of a program, if it is installed. Servers are in a directory that the PATH of most users lacks.
 pub fn which(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
