@@ -52,7 +52,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use support::{Workspace, monoform};
 
 use facts::Masks;
@@ -114,7 +114,7 @@ fn main() -> ExitCode {
         }));
     }
     trials.extend(matrix::trials());
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    support::run_trials(trials)
 }
 
 fn read(file: &Path) -> Vec<Scenario> {

@@ -12,20 +12,20 @@
 )]
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use libtest_mimic::Arguments;
 use support::scenario::{Collection, Playing};
 use support::{Workspace, lean};
 
-fn main() {
+fn main() -> ExitCode {
     let playing = Playing {
         ours: |w| w,
         theirs: with_mirror,
         init: false,
     };
     let trials = Collection::new("tests/scenarios").trials(playing);
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    support::run_trials(trials)
 }
 
 /// A workspace where Terraform finds our plugins.

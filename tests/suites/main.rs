@@ -26,8 +26,9 @@ mod own;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use support::Workspace;
 
@@ -232,7 +233,7 @@ fn record(cases: &[Case], only: Option<&str>) {
     std::fs::write(here("recorded.json"), format!("{{\n{}\n}}\n", lines.join(",\n"))).expect("the record");
 }
 
-fn main() {
+fn main() -> ExitCode {
     let cases = cases();
     if let Ok(which) = std::env::var("MONOFORM_RECORD") {
         record(&cases, Some(&*which).filter(|which| *which != "1"));
@@ -248,5 +249,5 @@ fn main() {
         })
         .chain(own::trials())
         .collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    support::run_trials(trials)
 }

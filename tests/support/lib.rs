@@ -8,7 +8,9 @@
 //! - [`kubernetes`]: the secrets and leases of a cluster, on that server.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
+//! - [`example`]: an example of a crate, built.
 //! - [`needs`], [`needing`], [`skip`]: tests that need a program which may not be installed.
+//! - [`run_trials`]: a test program whose tests are known when it runs.
 
 #![allow(
     clippy::disallowed_methods,
@@ -38,7 +40,7 @@ pub mod terminal;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::OnceLock;
 
 /// The root of the repository.
@@ -135,6 +137,23 @@ pub fn lean() -> &'static Path {
             monoform().into()
         }
     })
+}
+
+/// Builds an example of a crate of the workspace; returns its path. The whole workspace is selected, as it is for the tests: another
+/// selection means other features, for which many crates would be built a second time.
+pub fn example(name: &str) -> PathBuf {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--workspace", "--example", name])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(REPOSITORY)
+        .output();
+    let built = ran(built.expect("cargo starts")).ok();
+    let messages = built
+        .stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut executables = messages.filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
+    executables.next_back().expect("an executable")
 }
 
 /// Text without line breaks, frames and repeated blanks.
@@ -309,6 +328,17 @@ pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic:
         absent => format!("needs {}", absent.join(" and ")),
     };
     trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
+}
+
+/// Runs tests as the arguments of the test program say: as many at the same time as `RUST_TEST_THREADS` says, as everywhere else.
+/// Where nothing says it, there are four more than processors, since these tests wait for programs and servers more than they
+/// compute.
+pub fn run_trials(trials: Vec<libtest_mimic::Trial>) -> ExitCode {
+    let mut arguments = libtest_mimic::Arguments::from_args();
+    let said = || std::env::var("RUST_TEST_THREADS").ok()?.parse().ok();
+    let usual = || std::thread::available_parallelism().map_or(1, usize::from) + 4;
+    arguments.test_threads = arguments.test_threads.or_else(said).or_else(|| Some(usual()));
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// The path of a program that a test needs. Where it is not installed, the test is skipped by [`skip`].

@@ -35,8 +35,9 @@ mod fix;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use support::Workspace;
 
@@ -332,7 +333,7 @@ fn record(cases: &[Case], collection: Option<&str>) {
     std::fs::write(here("recorded.json"), format!("{{\n{}\n}}\n", lines.join(",\n"))).expect("the record");
 }
 
-fn main() {
+fn main() -> ExitCode {
     let single = cases("cases");
     let several = cases("several");
     if let Ok(which) = std::env::var("MONOFORM_RECORD") {
@@ -378,5 +379,5 @@ fn main() {
             check_several(&case, expected.as_ref(), golden.as_ref()).map_err(Into::into)
         }));
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    support::run_trials(trials)
 }
