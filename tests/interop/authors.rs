@@ -49,11 +49,7 @@ fn with_mirror(w: Workspace, name: &str, executable: &Path) -> Workspace {
         platform()
     );
     install(executable, &mirror, &path);
-    let config = format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
-        mirror.display()
-    );
-    with_cli_config(w, &config)
+    with_cli_config(w, &support::only_from(&mirror))
 }
 
 pub fn the_life_of_a_note() {

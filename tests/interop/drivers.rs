@@ -6,20 +6,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{build, with_cli_config};
+use crate::build;
 use support::{Workspace, monoform};
 
 /// Each step of the driver, and the line that it printed.
 fn steps(executable: &Path) -> Vec<(String, Value)> {
     let driver = build("driver", "driver");
-    let w = Workspace::new();
-    let mirror = w.home().join("mirror");
-    w.run(&["internal-plugin", "link", &mirror.display().to_string()]).ok();
-    let settings = format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
-        mirror.display()
-    );
-    let w = with_cli_config(w, &settings);
+    let w = Workspace::new().with_our_plugins();
     let directory = w.dir().display().to_string();
     let ran = w
         .run_program(driver, &[&executable.display().to_string(), &directory])

@@ -8,7 +8,7 @@
 //! - [`kubernetes`]: the secrets and leases of a cluster, on that server.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
-//! - [`example`]: an example of a crate, built.
+//! - [`example`]: an example of a crate, built. [`our_plugins`]: our plugins, for Terraform.
 //! - [`needs`], [`needing`], [`skip`]: tests that need a program which may not be installed.
 //! - [`run_trials`]: a test program whose tests are known when it runs.
 
@@ -156,6 +156,27 @@ pub fn example(name: &str) -> PathBuf {
     executables.next_back().expect("an executable")
 }
 
+/// The text of a CLI configuration file with which every provider comes from a mirror in a directory.
+pub fn only_from(mirror: &Path) -> String {
+    format!(
+        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+        mirror.display()
+    )
+}
+
+/// Makes a mirror of our plugins in a directory, and a CLI configuration file with which every provider comes from there; returns
+/// the path of that file.
+pub fn our_plugins(dir: &Path) -> PathBuf {
+    let mirror = dir.join("mirror");
+    std::fs::create_dir_all(&mirror).expect("a directory");
+    Workspace::new()
+        .run_program(lean(), &["internal-plugin", "link", &mirror.display().to_string()])
+        .ok();
+    let file = dir.join("mirror.tfrc");
+    std::fs::write(&file, only_from(&mirror)).expect("a file");
+    file
+}
+
 /// Text without line breaks, frames and repeated blanks.
 pub fn words(text: &str) -> String {
     let plain: String = text.chars().map(|c| if "╷│╵".contains(c) { ' ' } else { c }).collect();
@@ -195,6 +216,12 @@ impl Workspace {
     pub fn env(mut self, name: &str, value: impl Into<String>) -> Workspace {
         self.environment.push((name.into(), value.into()));
         self
+    }
+
+    /// With our plugins as the only ones that Terraform finds.
+    pub fn with_our_plugins(self) -> Workspace {
+        let file = our_plugins(&self.home());
+        self.env("TF_CLI_CONFIG_FILE", file.display().to_string())
     }
 
     /// The working directory.

@@ -300,17 +300,7 @@ fn recorded() -> BTreeMap<String, Vec<Value>> {
 /// Asks Terraform about every case, or only about those of one collection.
 fn record(cases: &[Case], collection: Option<&str>) {
     let plugins = tempfile::tempdir().expect("a directory");
-    let settings = plugins.path().join("terraformrc");
-    let mirror = plugins.path().join("mirror");
-    std::fs::create_dir(&mirror).expect("a directory");
-    Workspace::new()
-        .run(&["internal-plugin", "link", &mirror.to_string_lossy()])
-        .ok();
-    let text = format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = {:?}\n  }}\n}}\n",
-        mirror.to_string_lossy()
-    );
-    std::fs::write(&settings, text).expect("a file");
+    let settings = support::our_plugins(plugins.path());
     let mut recorded = recorded();
     recorded.retain(|name, _| cases.iter().any(|c| c.name == *name));
     let chosen = |c: &&Case| collection.is_none_or(|only| c.name.split('/').next() == Some(only));
