@@ -6,13 +6,17 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::build;
+use crate::{build, with_cli_config};
 use support::{Workspace, monoform};
 
 /// Each step of the driver, and the line that it printed.
 fn steps(executable: &Path) -> Vec<(String, Value)> {
     let driver = build("driver", "driver");
-    let w = Workspace::new().with_our_plugins();
+    let w = Workspace::new();
+    // Links to the executable itself: those to another one would be plugins that override ours, which is told.
+    let mirror = w.home().join("mirror");
+    w.run(&["internal-plugin", "link", &mirror.display().to_string()]).ok();
+    let w = with_cli_config(w, &support::only_from(&mirror));
     let directory = w.dir().display().to_string();
     let ran = w
         .run_program(driver, &[&executable.display().to_string(), &directory])
