@@ -9,7 +9,8 @@ use monoform_sdk::schema::{block, computed, optional, required};
 use monoform_sdk::{Attr, Context, DataSource, Diagnostic, Result, Schema, Validator, async_trait, model};
 
 use crate::answer;
-use crate::request::{Limits, Request};
+use crate::request::Request;
+use crate::tries::Limits;
 use crate::trust::Trust;
 
 /// The pause before the first repetition, and the longest pause, where the configuration says nothing.

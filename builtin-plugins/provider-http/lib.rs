@@ -1,6 +1,7 @@
 //! The `http` provider: a data source that is a request to a web server.
 //!
-//! [`data_source`] is what a configuration says and what it gets. [`request`] sends: tries, redirects, time limits.
+//! [`data_source`] is what a configuration says and what it gets. [`request`] sends and follows redirects;
+//! [`tries`] has the limits of time and the pauses, and [`failure`] says why a try failed.
 //! [`trust`] says which servers are believed, and [`answer`] makes the response into text. Nothing is prepared before a
 //! request needs it: the machine's root certificates are read when a server presents a certificate that they must vouch for.
 //!
@@ -10,11 +11,13 @@
 
 mod answer;
 mod data_source;
+mod failure;
 mod request;
 #[cfg(test)]
 mod test_server;
 #[cfg(test)]
 mod tests;
+mod tries;
 mod trust;
 
 use monoform_sdk::{Empty, Members, Provider, Result, async_trait};

@@ -1,33 +1,27 @@
-//! Requests: what is sent, how redirects are followed, and when it is tried again.
+//! Requests: what is sent, and how redirects are followed.
 //!
 //! The rules are those that users of the official provider rely on, which are the rules of Go's client: ten requests at most on
 //! a way of redirects; 301, 302 and 303 make a `POST` into a `GET`, 307 and 308 do not; what identifies the person stays with
 //! the host it was meant for and the hosts below it; proxies come from the environment, and never stand between a machine and
 //! itself.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a server says at what time a request may be repeated"
-)]
-
 use std::collections::BTreeMap;
-use std::error::Error;
-use std::fmt;
 use std::sync::OnceLock;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use monoform_sdk::{Attr, Diagnostic};
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue,
-    LOCATION, PROXY_AUTHORIZATION, RANGE, REFERER, RETRY_AFTER, TRAILER, TRANSFER_ENCODING, USER_AGENT,
-    WWW_AUTHENTICATE,
+    LOCATION, PROXY_AUTHORIZATION, RANGE, REFERER, TRAILER, TRANSFER_ENCODING, USER_AGENT, WWW_AUTHENTICATE,
 };
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Client, Method, Response};
 use rustls::ClientConfig;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 use url::{Host, Url};
 
 use crate::answer::{Answer, BodyError, LARGEST};
+use crate::failure::{Failure, Kind, chain, failure};
+use crate::tries::{Limits, asked_pause, exceeded, pause, within, worth_another_try};
 
 /// How many requests are sent on a way of redirects.
 const MOST_REQUESTS: usize = 10;
@@ -35,19 +29,6 @@ const MOST_REQUESTS: usize = 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// What servers see where the configuration says nothing else.
 const AGENT: &str = "Go-http-client/1.1";
-
-/// How long, and how often.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// How often a request is tried again.
-    pub retries: i64,
-    /// The pause before the second try; it doubles.
-    pub min_delay: Duration,
-    /// The longest pause.
-    pub max_delay: Duration,
-    /// How long one try may take, with its redirects and the body of its response.
-    pub timeout: Option<Duration>,
-}
 
 /// A request that can be sent.
 pub(crate) struct Request {
@@ -62,32 +43,6 @@ pub(crate) struct Request {
     tls: ClientConfig,
     proxied: OnceLock<Client>,
     direct: OnceLock<Client>,
-}
-
-/// Why a try failed.
-#[derive(Debug)]
-struct Failure {
-    reason: String,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// It may be different next time.
-    Passing,
-    /// It took too long.
-    Timeout,
-    /// It will not be different.
-    Lasting,
-}
-
-impl Failure {
-    fn lasting(reason: impl Into<String>) -> Failure {
-        Failure {
-            reason: reason.into(),
-            kind: Kind::Lasting,
-        }
-    }
 }
 
 impl Request {
@@ -391,175 +346,9 @@ fn logged(url: &Url) -> String {
     url.into()
 }
 
-async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let Some(deadline) = deadline else {
-        return work.await;
-    };
-    timeout_at(deadline, work).await.unwrap_or_else(|_| {
-        Err(Failure {
-            reason: "there was no whole response in time".to_owned(),
-            kind: Kind::Timeout,
-        })
-    })
-}
-
-fn worth_another_try(status: StatusCode) -> bool {
-    status == StatusCode::TOO_MANY_REQUESTS || (status.as_u16() >= 500 && status != StatusCode::NOT_IMPLEMENTED)
-}
-
-fn pause(tries: i64, limits: &Limits) -> Duration {
-    let doubled = u32::try_from(tries).ok().and_then(|tries| 1_u32.checked_shl(tries));
-    limits
-        .min_delay
-        .saturating_mul(doubled.unwrap_or(u32::MAX))
-        .min(limits.max_delay)
-}
-
-/// The pause that a busy server asks for, in seconds or up to a moment.
-fn asked_pause(response: &Response) -> Option<Duration> {
-    if !matches!(
-        response.status(),
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-    ) {
-        return None;
-    }
-    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let moment = httpdate::parse_http_date(text).ok()?;
-    Some(moment.duration_since(SystemTime::now()).unwrap_or_default())
-}
-
-fn failure(error: &reqwest::Error) -> Failure {
-    let mut kind = if error.is_timeout() {
-        Kind::Timeout
-    } else {
-        Kind::Passing
-    };
-    let mut reason = error.source().map_or_else(|| "the connection broke".to_owned(), chain);
-    if error.is_builder() {
-        kind = Kind::Lasting;
-    }
-    if reason.starts_with("operation was canceled") {
-        reason =
-            "the server closed the connection before it answered; one that wants a certificate of its clients does so \
-                  when there is none or a wrong one in client_cert_pem"
-                .to_owned();
-    }
-    if matches!(tls_error(error), Some(rustls::Error::InvalidMessage(_))) {
-        reason = format!("what the server sent is not TLS, as if it spoke http and not https: {reason}");
-    }
-    if let Some(problem) = certificate_problem(error) {
-        kind = Kind::Lasting;
-        reason = format!("the server's certificate is not trusted: {problem}");
-    }
-    Failure { reason, kind }
-}
-
-/// What is wrong with the server's certificate, if that is why a request failed.
-fn certificate_problem(error: &reqwest::Error) -> Option<String> {
-    let hint = "if that is as it should be, ca_cert_pem can name an authority that vouches for it";
-    match tls_error(error)? {
-        rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer) => {
-            Some(format!("it is signed by an unknown authority; {hint}"))
-        }
-        rustls::Error::InvalidCertificate(problem) => Some(problem.to_string()),
-        _ => None,
-    }
-}
-
-/// The error of the TLS library below others, which may be wrapped in errors of input and output.
-fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
-    let wrapped = || {
-        error
-            .downcast_ref::<std::io::Error>()?
-            .get_ref()
-            .and_then(|e| tls_error(e))
-    };
-    error
-        .downcast_ref()
-        .or_else(wrapped)
-        .or_else(|| error.source().and_then(tls_error))
-}
-
-/// An error with its causes. Layers that say only that something below failed are left out.
-fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let text = error.to_string();
-        if texts
-            .last()
-            .is_some_and(|last| last.starts_with("client error (") || text.starts_with(last.as_str()))
-        {
-            texts.pop();
-        }
-        if texts.last().is_none_or(|last| !last.ends_with(&text)) {
-            texts.push(text);
-        }
-        next = error.source();
-    }
-    texts.join(": ")
-}
-
-fn exceeded(limit: Duration, reason: &str) -> String {
-    format!(
-        "request exceeded the specified timeout: {}, err: {reason}",
-        InWords(limit)
-    )
-}
-
-/// A time as the official provider writes it: `5ms`, `1.5s`, `2m0s`.
-struct InWords(Duration);
-
-impl fmt::Display for InWords {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, millis) = (self.0.as_secs(), self.0.subsec_millis());
-        if seconds == 0 {
-            return write!(f, "{millis}ms");
-        }
-        if seconds >= 3600 {
-            write!(f, "{}h", seconds / 3600)?;
-        }
-        if seconds >= 60 {
-            write!(f, "{}m", seconds / 60 % 60)?;
-        }
-        let text = format!("{}.{millis:03}", seconds % 60);
-        write!(f, "{}s", text.trim_end_matches('0').trim_end_matches('.'))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pauses_double_up_to_the_longest() {
-        let limits = |min, max| Limits {
-            retries: 9,
-            min_delay: Duration::from_millis(min),
-            max_delay: Duration::from_millis(max),
-            timeout: None,
-        };
-        let pauses = |limits: Limits| [0, 1, 2, 70].map(|n| pause(n, &limits).as_millis());
-        assert_eq!(pauses(limits(10, 35)), [10, 20, 35, 35]);
-        assert_eq!(pauses(limits(0, 35)), [0; 4]);
-        assert_eq!(pauses(limits(90, 35)), [35; 4]);
-    }
-
-    #[test]
-    fn times_in_words() {
-        for (millis, expected) in [
-            (5, "5ms"),
-            (1500, "1.5s"),
-            (10_000, "10s"),
-            (120_000, "2m0s"),
-            (3_661_001, "1h1m1.001s"),
-        ] {
-            assert_eq!(InWords(Duration::from_millis(millis)).to_string(), expected);
-        }
-    }
 
     #[test]
     fn who_may_see_what_was_meant_for_a_host() {

@@ -140,8 +140,6 @@ impl Watch {
     /// # Errors
     /// It cannot be waited; that has been reported.
     pub fn wait(&self, session: &Session) -> Result<Option<BTreeSet<PathBuf>>, Status> {
-        session.ui.line("\nWaiting for changes. An interrupt ends it.");
-        session.ui.flush();
         let stop = Stop::new();
         let runtime = match session.runtime() {
             Ok(runtime) => runtime,
@@ -152,6 +150,9 @@ impl Watch {
         };
         let changed = runtime.block_on(async {
             interrupt::listen(session.ui.clone(), stop.clone());
+            // The handlers are there by now: an interrupt that follows this line is not missed.
+            session.ui.line("\nWaiting for changes. An interrupt ends it.");
+            session.ui.flush();
             changed(&self.beside, &self.before, &stop).await
         });
         if let Some(changed) = &changed {

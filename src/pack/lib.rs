@@ -10,16 +10,19 @@
 //! trailer      64 bytes: where the index is, and its checksum ([`format`])
 //! ```
 //!
-//! [`Pack`] reads one, [`write`](write::write) makes one, [`difference`] carries only what another pack does not have. The same
-//! contents give the same bytes: there are no times and no owners in a pack, and everything in it has an order.
+//! [`Pack`] reads one, [`write`](write::write) makes one of its [`contents`], which may be those of a [`directory`], and
+//! [`difference`] carries only what another pack does not have. The same contents give the same bytes: there are no times and no
+//! owners in a pack, and everything in it has an order.
 //!
 //! This crate knows nothing of where providers and modules come from, nor of how they are selected: see the crates `packages` and
 //! `modules`.
 //!
 //! Where to begin: [`index`], then [`read`].
 
+mod contents;
 mod counted;
 pub mod difference;
+mod directory;
 mod error;
 pub mod executable;
 mod format;

@@ -10,24 +10,10 @@ use crate::{AttributeSchema, AttributeType, BlockSchema};
 /// set is known by the set.
 #[must_use]
 pub fn sensitive_paths(schema: &BlockSchema, object: &Value) -> Vec<Path> {
-    let mut out = Vec::new();
-    if schema.contains_sensitive() {
-        walk(
-            &Node::Block(schema),
-            object,
-            &mut Path::root(),
-            &mut |attribute, value, path| {
-                if attribute.sensitive {
-                    if !value.is_null() && !out.contains(path) {
-                        out.push(path.clone());
-                    }
-                    return false;
-                }
-                true
-            },
-        );
+    if !schema.contains_sensitive() {
+        return Vec::new();
     }
-    out
+    given(schema, object, |attribute| attribute.sensitive)
 }
 
 /// The object with its sensitive attributes marked. Nothing is copied where the schema has none.
@@ -73,23 +59,29 @@ pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
 /// The paths of write-only attributes that are not null.
 #[must_use]
 pub fn given_write_only(schema: &BlockSchema, object: &Value) -> Vec<Path> {
-    let mut out = Vec::new();
-    if schema.contains_write_only() {
-        walk(
-            &Node::Block(schema),
-            object,
-            &mut Path::root(),
-            &mut |attribute, value, path| {
-                if attribute.write_only {
-                    if !value.is_null() && !out.contains(path) {
-                        out.push(path.clone());
-                    }
-                    return false;
-                }
-                true
-            },
-        );
+    if !schema.contains_write_only() {
+        return Vec::new();
     }
+    given(schema, object, |attribute| attribute.write_only)
+}
+
+/// The paths of the attributes of this kind that are not null, each once; nothing inside them is looked at.
+fn given(schema: &BlockSchema, object: &Value, is_meant: impl Fn(&AttributeSchema) -> bool) -> Vec<Path> {
+    let mut out = Vec::new();
+    walk(
+        &Node::Block(schema),
+        object,
+        &mut Path::root(),
+        &mut |attribute, value, path| {
+            if !is_meant(attribute) {
+                return true;
+            }
+            if !value.is_null() && !out.contains(path) {
+                out.push(path.clone());
+            }
+            false
+        },
+    );
     out
 }
 

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod ci;
 mod dependencies;
 mod materials;
 

@@ -52,7 +52,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use support::{Workspace, monoform};
 
 use facts::Masks;
@@ -114,7 +114,7 @@ fn main() -> ExitCode {
         }));
     }
     trials.extend(matrix::trials());
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    support::run_trials(trials)
 }
 
 fn read(file: &Path) -> Vec<Scenario> {
@@ -172,16 +172,7 @@ fn play(scenario: &Scenario, program: &Path, recording: bool) -> Scenario {
     );
     w = w.env("PATH", path).env("TF_CLI_ARGS", "-no-color");
     if recording {
-        let mirror = w.home().join("mirror");
-        let linked = w.run(&["internal-plugin", "link", &mirror.display().to_string()]);
-        assert_eq!(linked.status, 0, "{}", linked.all());
-        let config = w.home().join("mirror.tfrc");
-        let text = format!(
-            "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
-            mirror.display()
-        );
-        std::fs::write(&config, text).expect("a file");
-        w = w.env("TF_CLI_CONFIG_FILE", config.display().to_string());
+        w = w.with_our_plugins();
     }
     let masks = Masks::new(&w.dir());
     let ran = w.run_program("sh", &["-c", "tf init"]);

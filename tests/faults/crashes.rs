@@ -49,13 +49,7 @@ fn what_another_program_loses() {
     for dir in links {
         w.run(&["internal-plugin", "link", &dir.display().to_string()]).ok();
     }
-    w.write(
-        "../home/.terraformrc",
-        &format!(
-            "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
-            mirror.display()
-        ),
-    );
+    w.write("../home/.terraformrc", &support::only_from(&mirror));
     let program = PathBuf::from(&peer);
     w.run_program(&program, &["init", "-no-color", "-input=false"]).ok();
     let test = CrashTest {

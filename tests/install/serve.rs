@@ -196,11 +196,7 @@ fn packages_with_other_links_are_not_served_and_named() {
 #[test]
 fn a_pack_is_served() {
     let a = machine();
-    let mirror = format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
-        a.dir().join("mirror").display()
-    );
-    a.write("../home/.terraformrc", &mirror);
+    a.write("../home/.terraformrc", &support::only_from(&a.dir().join("mirror")));
     a.run_program(support::lean(), &["pack", "-no-color", "-out=site"]).ok();
     a.write("../home/.terraformrc", "");
     let serving = Serving::of(&a, &[TLS[0], TLS[1], "site"]);

@@ -25,10 +25,7 @@ fn mirrored(w: &Workspace) -> String {
         archive,
     )
     .expect("a file");
-    format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
-        w.home().join("mirror").display()
-    )
+    support::only_from(&w.home().join("mirror"))
 }
 
 fn has(ran: &support::Ran, text: &str) {

@@ -594,12 +594,7 @@ action "local_command" "ends" {
 /// What our `local_command` does, under both programs.
 pub fn our_command_under_both() {
     let told = |program: &str| -> Vec<Value> {
-        let w = Workspace::with(&[("main.tf", COMMANDS)]);
-        let mirror = w.home().join("mirror").display().to_string();
-        w.run_program(support::lean(), &["internal-plugin", "link", &mirror])
-            .ok();
-        let config = format!("provider_installation {{\n  filesystem_mirror {{\n    path = \"{mirror}\"\n  }}\n}}\n");
-        let w = with_cli_config(w, &config);
+        let w = Workspace::with(&[("main.tf", COMMANDS)]).with_our_plugins();
         run(&w, program, &["init", "-no-color", "-input=false"]).ok();
         let mut all = Vec::new();
         for arguments in [

@@ -33,24 +33,7 @@ output "title" {
 /// The example, built.
 pub fn notes() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| example("notes"))
-}
-
-/// Builds an example.
-fn example(name: &str) -> PathBuf {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--package", "monoform-sdk", "--example", name])
-        .arg("--message-format=json-render-diagnostics")
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output();
-    let built = support::ran(built.expect("cargo starts"));
-    assert_eq!(built.status, 0, "cargo build: {}", built.all());
-    let messages = built
-        .stdout
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let mut executables = messages.filter_map(|m| Some(PathBuf::from(m["executable"].as_str()?)));
-    executables.next_back().expect("an executable")
+    BUILT.get_or_init(|| support::example("notes"))
 }
 
 /// A workspace with the configuration, and a mirror that has the provider.
@@ -66,11 +49,7 @@ fn with_mirror(w: Workspace, name: &str, executable: &Path) -> Workspace {
         platform()
     );
     install(executable, &mirror, &path);
-    let config = format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
-        mirror.display()
-    );
-    with_cli_config(w, &config)
+    with_cli_config(w, &support::only_from(&mirror))
 }
 
 pub fn the_life_of_a_note() {
@@ -279,7 +258,7 @@ const TWO_SIGNS: &str = "  sign {\n    text = \"Main Street\"\n  }\n  sign {\n  
 
 /// Blocks that the provider fills in where the configuration has none: planned, kept, configured in part, and left again.
 pub fn computed_blocks_as_under_terraform() {
-    let executable = example("streets");
+    let executable = support::example("streets");
     let new = || with_mirror(Workspace::new(), "streets", &executable);
     let longer = STREET.replace("120", "160");
     let with_lamps = longer.replace("160", "160\n  lamp {\n    watts = 60\n  }\n  lamp {}\n");

@@ -13,13 +13,10 @@ use support::{Workspace, monoform};
 fn steps(executable: &Path) -> Vec<(String, Value)> {
     let driver = build("driver", "driver");
     let w = Workspace::new();
+    // Links to the executable itself: those to another one would be plugins that override ours, which is told.
     let mirror = w.home().join("mirror");
     w.run(&["internal-plugin", "link", &mirror.display().to_string()]).ok();
-    let settings = format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
-        mirror.display()
-    );
-    let w = with_cli_config(w, &settings);
+    let w = with_cli_config(w, &support::only_from(&mirror));
     let directory = w.dir().display().to_string();
     let ran = w
         .run_program(driver, &[&executable.display().to_string(), &directory])

@@ -41,17 +41,17 @@ mod terraform;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::sync::OnceLock;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use support::registry::platform;
 use support::{Ran, Workspace, needing};
 
 /// The tests, with the programs each needs. One whose programs are not installed is reported as ignored, by name, and never
 /// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
-fn main() {
+fn main() -> ExitCode {
     let tests: &[support::Test] = &[
         (
             "actions::our_command_under_both",
@@ -361,7 +361,7 @@ fn main() {
     });
     let in_go = recorded::trials().into_iter().chain(kinds::trials());
     let all = trials.chain(in_go.map(|trial| needing(trial, &["go"]))).collect();
-    libtest_mimic::run(&Arguments::from_args(), all).exit();
+    support::run_trials(all)
 }
 
 /// The provider `shelf`, on the plugin framework.

@@ -65,14 +65,7 @@ fn run(w: &Workspace, args: &[&str]) -> Ran {
 
 /// A workspace where Terraform finds our plugins in a mirror that we made, and nothing else.
 fn linked() -> Workspace {
-    let w = Workspace::with(&[("main.tf", CONFIG)]);
-    let mirror = w.home().join("mirror");
-    run(&w, &["internal-plugin", "link", &mirror.display().to_string()]).ok();
-    let config = format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
-        mirror.display()
-    );
-    with_cli_config(w, &config)
+    Workspace::with(&[("main.tf", CONFIG)]).with_our_plugins()
 }
 
 pub fn terraform_uses_them_and_we_go_on() {

@@ -330,11 +330,7 @@ resource "notes_note" "list" {
         platform()
     );
     install(notes(), &mirror, &path);
-    let text = format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
-        mirror.display()
-    );
-    let w = with_cli_config(w, &text);
+    let w = with_cli_config(w, &support::only_from(&mirror));
     w.run(&["init", "-no-color"]).ok();
     apply(&w, "1 added");
     nothing_to_do(&w);

@@ -23,13 +23,15 @@ mod others;
 mod sshd;
 mod ways;
 
-use libtest_mimic::{Arguments, Trial};
+use std::process::ExitCode;
+
+use libtest_mimic::Trial;
 use support::{Ran, Workspace, needing};
 
 const SSHD: &[&str] = &["sshd", "ssh-keygen"];
 
 /// The tests, with what each needs. `ROOT` stands for the right to give a server passwords of its own, which takes a mount namespace.
-fn main() {
+fn main() -> ExitCode {
     const ROOT: bool = true;
     const ANYBODY: bool = false;
     /// Name, needed programs, whether it needs the rights of root, and what runs.
@@ -165,7 +167,7 @@ fn main() {
     // By hand: cargo test --test provisioners -- --ignored gigabyte
     let by_hand = |(name, test): &(&str, fn())| trial(name, *test).with_kind("large").with_ignored_flag(true);
     trials.extend(large.iter().map(by_hand));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    support::run_trials(trials)
 }
 
 /// Applies the configuration.

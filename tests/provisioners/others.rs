@@ -28,26 +28,6 @@ fn tells_of_the_override(ran: &Ran, path: &Path) {
 }
 
 pub fn a_provisioner_in_rust() {
-    let built = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            "monoform-connection",
-            "--example",
-            "install",
-        ])
-        .arg("--message-format=json-render-diagnostics")
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output();
-    let built = support::ran(built.expect("cargo starts")).ok();
-    let messages = built
-        .stdout
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let mut executables = messages.filter_map(|m| Some(PathBuf::from(m["executable"].as_str()?)));
-    let executable = executables.next_back();
-
     let server = Sshd::usual();
     let w = Workspace::with(&[(
         "main.tf",
@@ -56,7 +36,7 @@ pub fn a_provisioner_in_rust() {
             server.by_key()
         )),
     )]);
-    let path = install(&w, &executable.expect("an executable"));
+    let path = install(&w, &support::example("install"));
     let ran = apply(&w).ok().shows(&[
         "terraform_data.a (remote-exec): installing on the other machine",
         "terraform_data.a (remote-exec): from 42",

@@ -22,14 +22,14 @@ mod generate;
 
 mod beside;
 
-use std::process::Stdio;
+use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use generate::{Dialect, Model, Random};
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 use support::{Workspace, monoform, needing};
 
-fn main() {
+fn main() -> ExitCode {
     let tests: &[support::Test] = &[
         (
             "the_same_as_terraform",
@@ -54,7 +54,7 @@ fn main() {
         });
         needing(trial, programs)
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+    support::run_trials(trials.collect())
 }
 
 /// The seeds to run.

@@ -12,20 +12,20 @@
 )]
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use libtest_mimic::Arguments;
+use support::Workspace;
 use support::scenario::{Collection, Playing};
-use support::{Workspace, lean};
 
-fn main() {
+fn main() -> ExitCode {
     let playing = Playing {
         ours: |w| w,
         theirs: with_mirror,
         init: false,
     };
     let trials = Collection::new("tests/scenarios").trials(playing);
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    support::run_trials(trials)
 }
 
 /// A workspace where Terraform finds our plugins.
@@ -33,14 +33,7 @@ fn with_mirror(w: Workspace) -> Workspace {
     static CONFIGURATION: OnceLock<String> = OnceLock::new();
     let file = CONFIGURATION.get_or_init(|| {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scenarios");
-        let mirror = dir.join("mirror");
-        std::fs::create_dir_all(&mirror).expect("a directory");
-        let mirror = mirror.display().to_string();
-        w.run_program(lean(), &["internal-plugin", "link", &mirror]).ok();
-        let file = dir.join("cli.tfrc");
-        let text = format!("provider_installation {{\n  filesystem_mirror {{\n    path = \"{mirror}\"\n  }}\n}}\n");
-        std::fs::write(&file, text).expect("a file");
-        file.display().to_string()
+        support::our_plugins(&dir).display().to_string()
     });
     w.env("TF_CLI_CONFIG_FILE", file)
 }

@@ -26,8 +26,9 @@ mod own;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use support::Workspace;
 
@@ -200,17 +201,7 @@ fn recorded() -> BTreeMap<String, Value> {
 /// Asks Terraform about every case, or only about those of one collection.
 fn record(cases: &[Case], only: Option<&str>) {
     let plugins = tempfile::tempdir().expect("a directory");
-    let settings = plugins.path().join("terraformrc");
-    let mirror = plugins.path().join("mirror");
-    std::fs::create_dir(&mirror).expect("a directory");
-    Workspace::new()
-        .run(&["internal-plugin", "link", &mirror.to_string_lossy()])
-        .ok();
-    let text = format!(
-        "provider_installation {{\n  filesystem_mirror {{\n    path = {:?}\n  }}\n}}\n",
-        mirror.to_string_lossy()
-    );
-    std::fs::write(&settings, text).expect("a file");
+    let settings = support::our_plugins(plugins.path());
     let mut recorded = recorded();
     recorded.retain(|name, _| cases.iter().any(|c| c.name == *name));
     let chosen = |c: &&Case| only.is_none_or(|only| c.name.split('/').next() == Some(only));
@@ -232,7 +223,7 @@ fn record(cases: &[Case], only: Option<&str>) {
     std::fs::write(here("recorded.json"), format!("{{\n{}\n}}\n", lines.join(",\n"))).expect("the record");
 }
 
-fn main() {
+fn main() -> ExitCode {
     let cases = cases();
     if let Ok(which) = std::env::var("MONOFORM_RECORD") {
         record(&cases, Some(&*which).filter(|which| *which != "1"));
@@ -248,5 +239,5 @@ fn main() {
         })
         .chain(own::trials())
         .collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    support::run_trials(trials)
 }

@@ -8,7 +8,9 @@
 //! - [`kubernetes`]: the secrets and leases of a cluster, on that server.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
+//! - [`example`]: an example of a crate, built. [`our_plugins`]: our plugins, for Terraform.
 //! - [`needs`], [`needing`], [`skip`]: tests that need a program which may not be installed.
+//! - [`run_trials`]: a test program whose tests are known when it runs.
 
 #![allow(
     clippy::disallowed_methods,
@@ -38,7 +40,7 @@ pub mod terminal;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::OnceLock;
 
 /// The root of the repository.
@@ -137,6 +139,44 @@ pub fn lean() -> &'static Path {
     })
 }
 
+/// Builds an example of a crate of the workspace; returns its path. The whole workspace is selected, as it is for the tests: another
+/// selection means other features, for which many crates would be built a second time.
+pub fn example(name: &str) -> PathBuf {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--workspace", "--example", name])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(REPOSITORY)
+        .output();
+    let built = ran(built.expect("cargo starts")).ok();
+    let messages = built
+        .stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut executables = messages.filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
+    executables.next_back().expect("an executable")
+}
+
+/// The text of a CLI configuration file with which every provider comes from a mirror in a directory.
+pub fn only_from(mirror: &Path) -> String {
+    format!(
+        "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
+        mirror.display()
+    )
+}
+
+/// Makes a mirror of our plugins in a directory, and a CLI configuration file with which every provider comes from there; returns
+/// the path of that file.
+pub fn our_plugins(dir: &Path) -> PathBuf {
+    let mirror = dir.join("mirror");
+    std::fs::create_dir_all(&mirror).expect("a directory");
+    Workspace::new()
+        .run_program(lean(), &["internal-plugin", "link", &mirror.display().to_string()])
+        .ok();
+    let file = dir.join("mirror.tfrc");
+    std::fs::write(&file, only_from(&mirror)).expect("a file");
+    file
+}
+
 /// Text without line breaks, frames and repeated blanks.
 pub fn words(text: &str) -> String {
     let plain: String = text.chars().map(|c| if "╷│╵".contains(c) { ' ' } else { c }).collect();
@@ -176,6 +216,12 @@ impl Workspace {
     pub fn env(mut self, name: &str, value: impl Into<String>) -> Workspace {
         self.environment.push((name.into(), value.into()));
         self
+    }
+
+    /// With our plugins as the only ones that Terraform finds.
+    pub fn with_our_plugins(self) -> Workspace {
+        let file = our_plugins(&self.home());
+        self.env("TF_CLI_CONFIG_FILE", file.display().to_string())
     }
 
     /// The working directory.
@@ -315,6 +361,17 @@ pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic:
         absent => format!("needs {}", absent.join(" and ")),
     };
     trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
+}
+
+/// Runs tests as the arguments of the test program say: as many at the same time as `RUST_TEST_THREADS` says, as everywhere else.
+/// Where nothing says it, there are four more than processors, since these tests wait for programs and servers more than they
+/// compute.
+pub fn run_trials(trials: Vec<libtest_mimic::Trial>) -> ExitCode {
+    let mut arguments = libtest_mimic::Arguments::from_args();
+    let said = || std::env::var("RUST_TEST_THREADS").ok()?.parse().ok();
+    let usual = || std::thread::available_parallelism().map_or(1, usize::from) + 4;
+    arguments.test_threads = arguments.test_threads.or_else(said).or_else(|| Some(usual()));
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// The path of a program that a test needs. Where it is not installed, the test is skipped by [`skip`].

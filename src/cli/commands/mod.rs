@@ -1,6 +1,7 @@
 //! The commands: one file each, and the table of all.
 
 mod apply;
+mod command_line;
 mod completion;
 mod console;
 mod destroy;
@@ -43,8 +44,9 @@ use files::io_reason;
 use packages::cli_config::CliConfig;
 use syntax::{Diagnostic, SourceMap};
 
+use self::command_line::Parsed;
 use crate::args::groups::VariableFlags;
-use crate::args::{self, Refused, UsageError, flags, words};
+use crate::args::{self, Refused, UsageError, flags};
 use crate::env::Env;
 use crate::prompt::{Answer, Echo};
 use crate::session::{RemoteVersion, Session, Status};
@@ -293,103 +295,8 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
     dispatch(session, parsed)
 }
 
-/// The arguments before a command is known.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Parsed {
-    chdir: Option<PathBuf>,
-    help: bool,
-    version: bool,
-    /// Whether completion is to be installed in the shells' files, or taken out of them.
-    completion: Option<bool>,
-    no_color: bool,
-    compact_warnings: bool,
-    /// The command's words, and its arguments with those of the environment.
-    path: String,
-    arguments: Vec<String>,
-    /// The whole command line, as it was typed.
-    typed: Vec<String>,
-}
-
 fn find(path: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|c| c.path == path).copied()
-}
-
-impl Parsed {
-    fn new(arguments: &[String], env: &Env) -> Result<Parsed, String> {
-        let mut parsed = Parsed {
-            typed: arguments.to_vec(),
-            ..Parsed::default()
-        };
-        let mut rest = arguments.iter().peekable();
-        while let Some(argument) = rest.peek() {
-            let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
-            let Some(flag) = flag else { break };
-            match flag.split_once('=') {
-                Some(("chdir", dir)) if !dir.is_empty() => parsed.chdir = Some(dir.into()),
-                _ if flag == "chdir" || flag == "chdir=" => {
-                    return Err(
-                        "Invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example"
-                            .into(),
-                    );
-                }
-                _ => match flag {
-                    "help" | "h" => parsed.help = true,
-                    "version" | "v" => parsed.version = true,
-                    "no-color" => parsed.no_color = true,
-                    "install-autocomplete" => parsed.completion = Some(true),
-                    "uninstall-autocomplete" => parsed.completion = Some(false),
-                    _ => break,
-                },
-            }
-            rest.next();
-        }
-        let mut rest: Vec<String> = rest.cloned().collect();
-        if let Some(first) = rest.first().filter(|a| !a.starts_with('-')).cloned() {
-            rest.remove(0);
-            parsed.path = first;
-            while let Some(next) = rest.first() {
-                let longer = format!("{} {next}", parsed.path);
-                if !COMMANDS
-                    .iter()
-                    .any(|c| c.path == longer || c.path.starts_with(&format!("{longer} ")))
-                {
-                    break;
-                }
-                parsed.path = longer;
-                rest.remove(0);
-            }
-        }
-        let mut all = Vec::new();
-        if !parsed.path.is_empty() {
-            for (name, value) in env.arguments(&parsed.path) {
-                let Some(value) = value else { continue };
-                let more = words::split(value).map_err(|e| format!("Error parsing extra CLI args from {name}: {e}"))?;
-                all.extend(more);
-            }
-        }
-        all.append(&mut rest);
-        // These words mean the same wherever they are, even behind positional arguments, and are no arguments of the command.
-        let before = all.len();
-        all.retain(|a| a != "-no-color");
-        parsed.no_color |= all.len() < before;
-        let before = all.len();
-        all.retain(|a| a != "-compact-warnings");
-        parsed.compact_warnings = all.len() < before;
-        // These two count wherever they are.
-        let is = |argument: &String, names: [&str; 2]| {
-            let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
-            flag.is_some_and(|f| names.contains(&f))
-        };
-        parsed.version |= all.iter().any(|a| is(a, ["version", "v"]));
-        let flags_end = all.iter().position(|a| a == "--").unwrap_or(all.len());
-        parsed.help |= all[..flags_end].iter().any(|a| is(a, ["help", "h"]));
-        parsed.no_color |= all[..flags_end].iter().any(|a| {
-            let flag = a.strip_prefix("--").or_else(|| a.strip_prefix('-')).unwrap_or_default();
-            flag == "no-color" || flag.strip_prefix("no-color=").and_then(args::switch) == Some(true)
-        });
-        parsed.arguments = all;
-        Ok(parsed)
-    }
 }
 
 /// The page of a command: its usage, and the commands below it.
@@ -550,63 +457,7 @@ pub(crate) fn declared(path: &str) -> Option<clap::Command> {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsString;
-
     use super::*;
-
-    fn strings(arguments: &[&str]) -> Vec<String> {
-        arguments.iter().map(|a| (*a).to_owned()).collect()
-    }
-
-    fn parse(arguments: &[&str], environment: &[(&str, &str)]) -> Parsed {
-        let env = Env::from(Environment::read(
-            environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))),
-        ));
-        Parsed::new(&strings(arguments), &env).unwrap()
-    }
-
-    #[test]
-    fn the_environment_adds_arguments_behind_the_command() {
-        let parsed = parse(
-            &["-chdir=x", "state", "list", "a"],
-            &[
-                ("TF_CLI_ARGS", "-general"),
-                ("TF_CLI_ARGS_state_list", "-specific '-q w'"),
-            ],
-        );
-        assert_eq!(parsed.path, "state list");
-        assert_eq!(parsed.arguments, ["-specific", "-q w", "-general", "a"]);
-        assert_eq!(parsed.chdir, Some("x".into()));
-    }
-
-    #[test]
-    fn help_and_version_count_anywhere() {
-        assert!(parse(&["-help", "plan"], &[]).help);
-        assert!(parse(&["plan", "-out=x", "-h"], &[]).help);
-        assert!(!parse(&["plan", "--", "-h"], &[]).help);
-        assert!(parse(&["plan", "--", "-v"], &[]).version);
-        assert!(parse(&["plan", "-no-color"], &[]).no_color);
-        assert!(!parse(&["plan", "-no-colour"], &[]).no_color);
-        assert!(!parse(&["plan", "-no-color=0"], &[]).no_color);
-    }
-
-    #[test]
-    fn two_words_are_taken_out_wherever_they_are() {
-        let parsed = parse(
-            &["workspace", "new", "w", "-no-color", "--", "-compact-warnings"],
-            &[("TF_CLI_ARGS", "-lock=false")],
-        );
-        assert!(parsed.no_color && parsed.compact_warnings);
-        assert_eq!(parsed.arguments, ["-lock=false", "w", "--"]);
-        let parsed = parse(&["show", "p"], &[("TF_CLI_ARGS", "-no-color")]);
-        assert!(parsed.no_color && !parsed.compact_warnings);
-    }
-
-    #[test]
-    fn chdir_needs_a_directory() {
-        let env = Env::default();
-        assert!(Parsed::new(&strings(&["-chdir", "x", "plan"]), &env).is_err());
-    }
 
     #[test]
     fn every_command_can_be_declared() {

@@ -1,0 +1,106 @@
+//! Why a try of a request failed, in words, and whether another one may succeed.
+
+use std::error::Error;
+
+/// Why a try failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// Why, in words.
+    pub reason: String,
+    /// Whether it may be different next time.
+    pub kind: Kind,
+}
+
+/// What another try can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It may be different next time.
+    Passing,
+    /// It took too long.
+    Timeout,
+    /// It will not be different.
+    Lasting,
+}
+
+impl Failure {
+    /// One that will not be different.
+    pub fn lasting(reason: impl Into<String>) -> Failure {
+        Failure {
+            reason: reason.into(),
+            kind: Kind::Lasting,
+        }
+    }
+}
+
+/// What a failed request means.
+pub(crate) fn failure(error: &reqwest::Error) -> Failure {
+    let mut kind = if error.is_timeout() {
+        Kind::Timeout
+    } else {
+        Kind::Passing
+    };
+    let mut reason = error.source().map_or_else(|| "the connection broke".to_owned(), chain);
+    if error.is_builder() {
+        kind = Kind::Lasting;
+    }
+    if reason.starts_with("operation was canceled") {
+        reason =
+            "the server closed the connection before it answered; one that wants a certificate of its clients does so \
+                  when there is none or a wrong one in client_cert_pem"
+                .to_owned();
+    }
+    if matches!(tls_error(error), Some(rustls::Error::InvalidMessage(_))) {
+        reason = format!("what the server sent is not TLS, as if it spoke http and not https: {reason}");
+    }
+    if let Some(problem) = certificate_problem(error) {
+        kind = Kind::Lasting;
+        reason = format!("the server's certificate is not trusted: {problem}");
+    }
+    Failure { reason, kind }
+}
+
+/// What is wrong with the server's certificate, if that is why a request failed.
+fn certificate_problem(error: &reqwest::Error) -> Option<String> {
+    let hint = "if that is as it should be, ca_cert_pem can name an authority that vouches for it";
+    match tls_error(error)? {
+        rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer) => {
+            Some(format!("it is signed by an unknown authority; {hint}"))
+        }
+        rustls::Error::InvalidCertificate(problem) => Some(problem.to_string()),
+        _ => None,
+    }
+}
+
+/// The error of the TLS library below others, which may be wrapped in errors of input and output.
+fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    let wrapped = || {
+        error
+            .downcast_ref::<std::io::Error>()?
+            .get_ref()
+            .and_then(|e| tls_error(e))
+    };
+    error
+        .downcast_ref()
+        .or_else(wrapped)
+        .or_else(|| error.source().and_then(tls_error))
+}
+
+/// An error with its causes. Layers that say only that something below failed are left out.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        if texts
+            .last()
+            .is_some_and(|last| last.starts_with("client error (") || text.starts_with(last.as_str()))
+        {
+            texts.pop();
+        }
+        if texts.last().is_none_or(|last| !last.ends_with(&text)) {
+            texts.push(text);
+        }
+        next = error.source();
+    }
+    texts.join(": ")
+}

@@ -1,0 +1,175 @@
+//! The command line before a command is known: the options in front of it, its words, and what the environment adds.
+
+use std::path::PathBuf;
+
+use super::COMMANDS;
+use crate::args::{self, words};
+use crate::env::Env;
+
+/// The arguments before a command is known.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Parsed {
+    /// The directory to change to.
+    pub chdir: Option<PathBuf>,
+    /// Whether help is asked for.
+    pub help: bool,
+    /// Whether the version is asked for.
+    pub version: bool,
+    /// Whether completion is to be installed in the shells' files, or taken out of them.
+    pub completion: Option<bool>,
+    /// Whether the output is to have no control sequences.
+    pub no_color: bool,
+    /// Whether only the summaries of warnings are to be shown.
+    pub compact_warnings: bool,
+    /// The command's words.
+    pub path: String,
+    /// Its arguments, with those of the environment.
+    pub arguments: Vec<String>,
+    /// The whole command line, as it was typed.
+    pub typed: Vec<String>,
+}
+
+impl Parsed {
+    /// Reads a command line and the arguments that the environment adds.
+    ///
+    /// # Errors
+    /// An option before the command lacks its value, or the environment's arguments cannot be taken apart.
+    pub fn new(arguments: &[String], env: &Env) -> Result<Parsed, String> {
+        let mut parsed = Parsed {
+            typed: arguments.to_vec(),
+            ..Parsed::default()
+        };
+        let mut rest = arguments.iter().peekable();
+        while let Some(argument) = rest.peek() {
+            let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
+            let Some(flag) = flag else { break };
+            match flag.split_once('=') {
+                Some(("chdir", dir)) if !dir.is_empty() => parsed.chdir = Some(dir.into()),
+                _ if flag == "chdir" || flag == "chdir=" => {
+                    return Err(
+                        "Invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example"
+                            .into(),
+                    );
+                }
+                _ => match flag {
+                    "help" | "h" => parsed.help = true,
+                    "version" | "v" => parsed.version = true,
+                    "no-color" => parsed.no_color = true,
+                    "install-autocomplete" => parsed.completion = Some(true),
+                    "uninstall-autocomplete" => parsed.completion = Some(false),
+                    _ => break,
+                },
+            }
+            rest.next();
+        }
+        let mut rest: Vec<String> = rest.cloned().collect();
+        if let Some(first) = rest.first().filter(|a| !a.starts_with('-')).cloned() {
+            rest.remove(0);
+            parsed.path = first;
+            while let Some(next) = rest.first() {
+                let longer = format!("{} {next}", parsed.path);
+                if !COMMANDS
+                    .iter()
+                    .any(|c| c.path == longer || c.path.starts_with(&format!("{longer} ")))
+                {
+                    break;
+                }
+                parsed.path = longer;
+                rest.remove(0);
+            }
+        }
+        let mut all = Vec::new();
+        if !parsed.path.is_empty() {
+            for (name, value) in env.arguments(&parsed.path) {
+                let Some(value) = value else { continue };
+                let more = words::split(value).map_err(|e| format!("Error parsing extra CLI args from {name}: {e}"))?;
+                all.extend(more);
+            }
+        }
+        all.append(&mut rest);
+        // These words mean the same wherever they are, even behind positional arguments, and are no arguments of the command.
+        let before = all.len();
+        all.retain(|a| a != "-no-color");
+        parsed.no_color |= all.len() < before;
+        let before = all.len();
+        all.retain(|a| a != "-compact-warnings");
+        parsed.compact_warnings = all.len() < before;
+        // These two count wherever they are.
+        let is = |argument: &String, names: [&str; 2]| {
+            let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
+            flag.is_some_and(|f| names.contains(&f))
+        };
+        parsed.version |= all.iter().any(|a| is(a, ["version", "v"]));
+        let flags_end = all.iter().position(|a| a == "--").unwrap_or(all.len());
+        parsed.help |= all[..flags_end].iter().any(|a| is(a, ["help", "h"]));
+        parsed.no_color |= all[..flags_end].iter().any(|a| {
+            let flag = a.strip_prefix("--").or_else(|| a.strip_prefix('-')).unwrap_or_default();
+            flag == "no-color" || flag.strip_prefix("no-color=").and_then(args::switch) == Some(true)
+        });
+        parsed.arguments = all;
+        Ok(parsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use files::Environment;
+
+    use super::*;
+
+    fn strings(arguments: &[&str]) -> Vec<String> {
+        arguments.iter().map(|a| (*a).to_owned()).collect()
+    }
+
+    fn parse(arguments: &[&str], environment: &[(&str, &str)]) -> Parsed {
+        let env = Env::from(Environment::read(
+            environment.iter().map(|(k, v)| (OsString::from(k), OsString::from(v))),
+        ));
+        Parsed::new(&strings(arguments), &env).unwrap()
+    }
+
+    #[test]
+    fn the_environment_adds_arguments_behind_the_command() {
+        let parsed = parse(
+            &["-chdir=x", "state", "list", "a"],
+            &[
+                ("TF_CLI_ARGS", "-general"),
+                ("TF_CLI_ARGS_state_list", "-specific '-q w'"),
+            ],
+        );
+        assert_eq!(parsed.path, "state list");
+        assert_eq!(parsed.arguments, ["-specific", "-q w", "-general", "a"]);
+        assert_eq!(parsed.chdir, Some("x".into()));
+    }
+
+    #[test]
+    fn help_and_version_count_anywhere() {
+        assert!(parse(&["-help", "plan"], &[]).help);
+        assert!(parse(&["plan", "-out=x", "-h"], &[]).help);
+        assert!(!parse(&["plan", "--", "-h"], &[]).help);
+        assert!(parse(&["plan", "--", "-v"], &[]).version);
+        assert!(parse(&["plan", "-no-color"], &[]).no_color);
+        assert!(!parse(&["plan", "-no-colour"], &[]).no_color);
+        assert!(!parse(&["plan", "-no-color=0"], &[]).no_color);
+    }
+
+    #[test]
+    fn two_words_are_taken_out_wherever_they_are() {
+        let parsed = parse(
+            &["workspace", "new", "w", "-no-color", "--", "-compact-warnings"],
+            &[("TF_CLI_ARGS", "-lock=false")],
+        );
+        assert!(parsed.no_color && parsed.compact_warnings);
+        assert_eq!(parsed.arguments, ["-lock=false", "w", "--"]);
+        let parsed = parse(&["show", "p"], &[("TF_CLI_ARGS", "-no-color")]);
+        assert!(parsed.no_color && !parsed.compact_warnings);
+    }
+
+    #[test]
+    fn chdir_needs_a_directory() {
+        let env = Env::default();
+        assert!(Parsed::new(&strings(&["-chdir", "x", "plan"]), &env).is_err());
+    }
+}

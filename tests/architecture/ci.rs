@@ -1,0 +1,36 @@
+//! What `.ci/run` promises: the README's test command as it is, with programs required that tests need, and the interop tests at the end.
+
+use std::path::Path;
+
+fn text(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// All tests are in that run: one with other programs could leave out a test that it has left out, too.
+#[test]
+fn the_test_command_of_the_readme_runs_with_everything_required() {
+    let readme = text("README.md");
+    let command = readme.lines().skip_while(|line| *line != "Pass the tests:").nth(2);
+    let command = command.expect("a command behind the heading").trim();
+    let ci = text(".ci/run");
+    let lines: Vec<&str> = ci.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let at = |wanted: &str| lines.iter().position(|line| *line == wanted);
+    let required = at("export PATH MONOFORM_REQUIRE").expect("what is required");
+    assert!(at(command).is_some_and(|at| at > required), "{command}");
+    assert_eq!(lines.last(), Some(&&*format!("{command} --test interop")));
+    let tests = lines.iter().filter(|line| line.contains("cargo test"));
+    assert_eq!(tests.count(), 2);
+}
+
+#[test]
+fn a_test_without_its_program_is_left_out_by_name() {
+    let trial = |programs: &[&str]| support::needing(libtest_mimic::Trial::test("a", || Ok(())), programs);
+    let whole = trial(&["cargo"]);
+    assert!(!whole.has_ignored_flag());
+    assert_eq!(whole.kind(), "");
+    let without = trial(&["cargo", "no-such-program"]);
+    assert!(without.has_ignored_flag());
+    assert_eq!(without.kind(), "needs no-such-program");
+    assert!(support::needs("no-such-program", "a").is_none());
+}
