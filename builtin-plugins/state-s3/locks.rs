@@ -27,6 +27,14 @@ fn attribute(answer: &Answer, name: &str) -> Option<String> {
     json["Item"][name]["S"].as_str().map(str::to_owned)
 }
 
+/// What became of one of two kinds of locks.
+enum Released {
+    /// It is free now.
+    Now,
+    /// It was free before.
+    NotHeld,
+}
+
 /// How often a lock is tried for that was held, and is free when it is asked who holds it.
 const ATTEMPTS: u32 = 10;
 
@@ -179,18 +187,19 @@ impl Client {
         Ok(attribute(&answer, "Info").and_then(|info| LockInfo::from_json(info.as_bytes())))
     }
 
-    /// Releases the lock of a state.
+    /// Releases the lock of a state. Of two kinds of locks one may be missing: that of a process which was killed between them.
     pub(crate) async fn release(&self, key: &str, id: &str) -> Result<()> {
         let file = match self.settings.lock_file {
             true => self.release_file(key, id).await,
-            false => Ok(()),
+            false => Ok(Released::NotHeld),
         };
         let item = match &self.settings.table {
             Some(table) => self.release_item(table, key, id).await,
-            None => Ok(()),
+            None => Ok(Released::NotHeld),
         };
         match (file, item) {
-            (Ok(()), Ok(())) => Ok(()),
+            (Ok(Released::NotHeld), Ok(Released::NotHeld)) => Err(Client::another(&self.lock_path(key), None, id)),
+            (Ok(_), Ok(_)) => Ok(()),
             (Err(one), Err(other)) => {
                 let detail = format!(
                     "Neither the lock file nor the lock in DynamoDB is released. {} {}",
@@ -199,7 +208,7 @@ impl Client {
                 );
                 Err(Diagnostic::error(UNLOCK, detail).into())
             }
-            (Err(one), Ok(())) | (Ok(()), Err(one)) => Err(one),
+            (Err(one), Ok(_)) | (Ok(_), Err(one)) => Err(one),
         }
     }
 
@@ -229,11 +238,12 @@ impl Client {
         Diagnostic::error(UNLOCK, detail).into()
     }
 
-    async fn release_file(&self, key: &str, id: &str) -> Result<()> {
+    async fn release_file(&self, key: &str, id: &str) -> Result<Released> {
         let lock_key = Client::lock_key(key);
-        let holder = self.file_holder(&lock_key).await?;
-        if holder.as_ref().is_none_or(|holder| holder.id != id) {
-            return Err(Client::another(&self.lock_path(key), holder.as_ref(), id));
+        match self.file_holder(&lock_key).await? {
+            None => return Ok(Released::NotHeld),
+            Some(holder) if holder.id != id => return Err(Client::another(&self.lock_path(key), Some(&holder), id)),
+            Some(_) => {}
         }
         let what = format!(
             "Removing the lock file {lock_key:?} in the bucket {:?}",
@@ -243,22 +253,23 @@ impl Client {
             .object(Method::DELETE, Some(&lock_key), "", Vec::new(), Vec::new(), &what)
             .await?;
         match answer.status.is_success() {
-            true => Ok(()),
+            true => Ok(Released::Now),
             false => Err(aws::problem(UNLOCK, &what, &self.place(), &answer)),
         }
     }
 
-    async fn release_item(&self, table: &str, key: &str, id: &str) -> Result<()> {
+    async fn release_item(&self, table: &str, key: &str, id: &str) -> Result<Released> {
         let path = self.lock_path(key);
-        let holder = self.item_holder(table, key).await?;
-        if holder.as_ref().is_none_or(|holder| holder.id != id) {
-            return Err(Client::another(&path, holder.as_ref(), id));
+        match self.item_holder(table, key).await? {
+            None => return Ok(Released::NotHeld),
+            Some(holder) if holder.id != id => return Err(Client::another(&path, Some(&holder), id)),
+            Some(_) => {}
         }
         let what = format!("Removing the lock {path:?} in the DynamoDB table {table:?}");
         let request = json!({"TableName": table, "Key": {"LockID": {"S": path}}});
         let answer = self.dynamodb("DeleteItem", request, &what).await?;
         match answer.status.is_success() {
-            true => Ok(()),
+            true => Ok(Released::Now),
             false => Err(aws::problem(UNLOCK, &what, &self.place(), &answer)),
         }
     }

@@ -14,6 +14,7 @@ pub const PROGRAMS: &[&str] = &["moto_server"];
 pub const TESTS: &[(&str, fn())] = &[
     ("objects_have_the_keys_and_headers_of_terraform", keys),
     ("a_state_with_another_checksum_is_not_believed", digests),
+    ("what_is_left_of_two_locks_is_released", halves),
     ("what_is_wrong_is_said_with_what_to_do", advice),
     ("roles_profiles_and_processes_give_credentials", credentials),
 ];
@@ -196,6 +197,47 @@ fn digests() {
         ),
     );
     run(&w, Tool::Monoform, &["plan"]).fails_with(&["does not have the expected content", &wrong, &id]);
+}
+
+/// What a process leaves that is killed between the two locks, when it takes or releases them.
+fn halves() {
+    let (server, name, settings) = place();
+    table(&server, &name);
+    let lab = made(
+        server.clone(),
+        format!("{settings}\nuse_lockfile = true\ndynamodb_table = \"{name}\""),
+    );
+    let w = lab.directory(Tool::Monoform);
+    run(&w, Tool::Monoform, &["init"]).ok();
+    let id = "0a0b0c0d-0000-4000-8000-000000000000";
+    let path = format!("{name}/a dir/s+t.tfstate");
+    let lock = serde_json::json!({
+        "ID": id, "Operation": "OperationTypeApply", "Info": "", "Who": "a@b", "Version": "1.11.4",
+        "Created": "2026-01-01T00:00:00Z", "Path": path,
+    })
+    .to_string();
+    let file = || {
+        let answer = server.ask("s3", &format!("PUT /{name}/a%20dir/s%2Bt.tfstate.tflock"), "", &lock);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    };
+    let item = |lock: &str| {
+        let item = serde_json::json!({
+            "TableName": name, "Item": {"LockID": {"S": path}, "Info": {"S": lock}},
+        });
+        server.dynamodb("PutItem", &item.to_string());
+    };
+    let unlock = || run(&w, Tool::Monoform, &["force-unlock", "-force", id]);
+    for leave in [&file as &dyn Fn(), &|| item(&lock)] {
+        leave();
+        run(&w, Tool::Monoform, &["plan"]).fails_with(&["Error acquiring the state lock", id]);
+        unlock().ok();
+        run(&w, Tool::Monoform, &["plan"]).ok();
+    }
+    unlock().fails_with(&["is not locked"]);
+    // The other half belongs to another run.
+    file();
+    item(&lock.replace(id, "ffffffff-0000-4000-8000-000000000000"));
+    unlock().fails_with(&["has the ID \"ffffffff-0000-4000-8000-000000000000\""]);
 }
 
 fn advice() {
