@@ -189,6 +189,9 @@ impl Client {
 
     /// Releases the lock of a state. Of two kinds of locks one may be missing: that of a process which was killed between them.
     pub(crate) async fn release(&self, key: &str, id: &str) -> Result<()> {
+        if !self.settings.lock_file && self.settings.table.is_none() {
+            return Ok(());
+        }
         let file = match self.settings.lock_file {
             true => self.release_file(key, id).await,
             false => Ok(Released::NotHeld),
