@@ -95,7 +95,7 @@ fn what_runs() {
     assert!(rows[at + 4..].iter().all(String::is_empty), "{}", rows.join("\n"));
     assert_eq!(usize::from(terminal.cursor().0), at, "the cursor is at the heading");
     // It is drawn below what was written, again and again.
-    terminal.shows(|rows| rows.iter().any(|row| row.contains("3 running, 2s elapsed")));
+    terminal.shows(|now| heading(now, "Applying: 30/33 done, 3 running, ").is_some_and(|here| now[here] != rows[at]));
     w.write("go", "");
     let (status, lines, _) = terminal.leaves();
     assert!(status.success());
