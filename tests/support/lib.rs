@@ -369,7 +369,7 @@ pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic:
 pub fn run_trials(trials: Vec<libtest_mimic::Trial>) -> ExitCode {
     let mut arguments = libtest_mimic::Arguments::from_args();
     let said = || std::env::var("RUST_TEST_THREADS").ok()?.parse().ok();
-    let usual = || std::thread::available_parallelism().map_or(1, usize::from) + 4;
+    let usual = || std::thread::available_parallelism().map_or(1, usize::from) + 2;
     arguments.test_threads = arguments.test_threads.or_else(said).or_else(|| Some(usual()));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
