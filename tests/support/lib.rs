@@ -364,7 +364,7 @@ pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic:
 }
 
 /// Runs tests as the arguments of the test program say: as many at the same time as `RUST_TEST_THREADS` says, as everywhere else.
-/// Where nothing says it, there are four more than processors, since these tests wait for programs and servers more than they
+/// Where nothing says it, there are two more than processors, since these tests wait for programs and servers more than they
 /// compute.
 pub fn run_trials(trials: Vec<libtest_mimic::Trial>) -> ExitCode {
     let mut arguments = libtest_mimic::Arguments::from_args();
