@@ -93,7 +93,7 @@ fn a_second_interrupt_ends_at_once() {
     // Time for the signal handler and the read; too little of it makes the test easier, not wrong.
     std::thread::sleep(std::time::Duration::from_millis(700));
     send(&plan, "INT");
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    crate::let_it_be_seen();
     send(&plan, "INT");
     let plan = finish(plan);
     assert_eq!(plan.status, 1, "{}", plan.all());
@@ -143,7 +143,7 @@ resource "terraform_data" "after" {
         });
         std::thread::sleep(std::time::Duration::from_millis(700));
         send(&run, "INT");
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        crate::let_it_be_seen();
         send(&run, "INT");
         let run = finish(run);
         assert_eq!(run.status, 1, "{}", run.all());
@@ -212,7 +212,7 @@ output "o" {
     std::thread::sleep(std::time::Duration::from_millis(700));
     send(&plan, "INT");
     // What is going on may finish. Writing waits for a reader; opened both ways it does not, should there be none any more.
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    crate::let_it_be_seen();
     let mut options = std::fs::OpenOptions::new();
     let mut writer = options.read(true).write(true).open(&fifo).expect("the pipe opens");
     std::io::Write::write_all(&mut writer, b"main.tf\n").expect("the pipe takes it");

@@ -137,6 +137,11 @@ fn finish(mut child: Child) -> Ran {
     support::ran(child.wait_with_output().expect("its output"))
 }
 
+/// Waits as long as a signal may take to be seen on a busy machine: two of a kind that come before that are one.
+fn let_it_be_seen() {
+    std::thread::sleep(Duration::from_millis(1500));
+}
+
 /// Sends a signal, by name.
 fn send(child: &Child, signal: &str) {
     let status = Command::new("kill")

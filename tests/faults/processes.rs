@@ -86,7 +86,7 @@ fn a_plugin_that_hangs_is_ended_by_two_interrupts() {
     signal(&ids(&w, "provider local"), "STOP");
     let began = Instant::now();
     send(&apply, "INT");
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    crate::let_it_be_seen();
     send(&apply, "INT");
     let apply = finish(apply);
     assert_eq!(apply.status, 1, "{}", apply.all());
@@ -106,7 +106,7 @@ fn an_answer_after_the_cancellation_changes_nothing() {
     let plugin = ids(&w, "provider local");
     signal(&plugin, "STOP");
     send(&apply, "INT");
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    crate::let_it_be_seen();
     send(&apply, "INT");
     // It wakes up, and has its answer, while the core is ending.
     let mut fifo = std::fs::OpenOptions::new()

@@ -62,7 +62,7 @@ fn one_interrupt_finishes_the_run_and_destroys() {
     let test = start(&w, &["test", "-no-color"]);
     until("the run waits", || w.exists("started"));
     send(&test, "INT");
-    std::thread::sleep(Duration::from_millis(300));
+    crate::let_it_be_seen();
     w.write("go", "");
     let test = finish(test);
     let text = test.all();
@@ -88,7 +88,7 @@ fn two_interrupts_end_at_once_and_keep_what_exists() {
     until("the run waits", || w.exists("started"));
     let began = Instant::now();
     send(&test, "INT");
-    std::thread::sleep(Duration::from_millis(300));
+    crate::let_it_be_seen();
     send(&test, "INT");
     let test = finish(test);
     let text = test.all();
@@ -219,7 +219,7 @@ fn a_provider_that_hangs_is_ended_by_two_interrupts() {
     signal(&ids(&w, "provider local"), "STOP");
     let began = Instant::now();
     send(&test, "INT");
-    std::thread::sleep(Duration::from_millis(300));
+    crate::let_it_be_seen();
     send(&test, "INT");
     let status = finish(test).status;
     let text = std::fs::read_to_string(&log).expect("the output");
