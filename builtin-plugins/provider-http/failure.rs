@@ -59,7 +59,7 @@ pub(crate) fn failure(error: &reqwest::Error) -> Failure {
     Failure { reason, kind }
 }
 
-/// What is wrong with the server's certificate, if that is why a request failed.
+/// The problem with the server's certificate that made a request fail; `None` if it failed for another reason.
 fn certificate_problem(error: &reqwest::Error) -> Option<String> {
     let hint = "if that is as it should be, ca_cert_pem can name an authority that vouches for it";
     match tls_error(error)? {

@@ -1,4 +1,4 @@
-//! Requests: what is sent, and how redirects are followed.
+//! Requests: their method, headers and body, and redirects.
 //!
 //! The rules are those that users of the official provider rely on, which are the rules of Go's client: ten requests at most on
 //! a way of redirects; 301, 302 and 303 make a `POST` into a `GET`, 307 and 308 do not; what identifies the person stays with

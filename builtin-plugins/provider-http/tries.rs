@@ -73,7 +73,7 @@ pub(crate) fn asked_pause(response: &Response) -> Option<Duration> {
     Some(moment.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
-/// What is said of a request that took too long.
+/// The error of a request that took longer than its limit.
 pub(crate) fn exceeded(limit: Duration, reason: &str) -> String {
     format!(
         "request exceeded the specified timeout: {}, err: {reason}",

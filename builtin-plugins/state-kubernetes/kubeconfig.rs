@@ -2,8 +2,8 @@
 //!
 //! Several files count as one, by the rules of Terraform's backend and not by those that Kubernetes documents for `kubectl`. With
 //! `kubectl`, of two clusters, users or contexts with the same name the first counts, as a whole. Terraform merges them field by
-//! field, and what the later file says comes first: objects such as `exec` are merged likewise, a list replaces a list, and what is
-//! empty or false replaces nothing. Relative paths in the result begin at the later file, even those that the earlier one says. Of
+//! field, and the later file has precedence: objects such as `exec` are merged likewise, a list replaces a list, and a value that is
+//! empty or false replaces nothing. Relative paths in the result begin at the later file, even those of the earlier one. Of
 //! `current-context` the first counts in both. A team that uses Terraform and this program must find its states in one cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -349,7 +349,7 @@ users:
     }
 
     #[test]
-    fn what_is_chosen_counts_before_what_files_say() {
+    fn arguments_take_precedence_over_files() {
         let access = of(&[ONE, TWO], &context("d")).unwrap();
         assert_eq!(
             (access.server.as_str(), access.token.as_deref()),

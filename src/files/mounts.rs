@@ -44,7 +44,7 @@ impl Directory {
         self.nodes.insert(path.to_owned(), node);
     }
 
-    /// Follows the links in a path: the path without them, and what is there.
+    /// Resolves the links in a path; returns the resolved path, and the file or directory there.
     fn find(&self, path: &str) -> io::Result<(String, Found<'_>)> {
         let mut rest: VecDeque<&str> = path.split('/').collect();
         let mut done: Vec<&str> = Vec::new();
@@ -97,13 +97,13 @@ impl Directory {
     }
 }
 
-/// What is at a path.
+/// A file or directory that a path leads to.
 enum Found<'d> {
     File(&'d Arc<[u8]>),
     Directory,
 }
 
-/// The directories in memory, by path. Every question about a path has the answer `None` if it is in none of them.
+/// The directories in memory, by path. Methods that take a path return `None` if it is in none of them.
 #[derive(Debug)]
 pub struct Mounts {
     base: PathBuf,
@@ -135,7 +135,7 @@ impl Mounts {
         }
     }
 
-    /// Lets a directory appear at a path, instead of what is there.
+    /// Mounts a directory at a path, over a file or directory of the disk.
     pub fn mount(&self, at: &str, directory: Arc<Directory>) {
         let mount = Mount {
             at: at.to_owned(),
@@ -186,7 +186,9 @@ impl Mounts {
     pub fn names_above(&self, path: &Path) -> BTreeSet<String> {
         let path = self.absolute(path);
         let mounted = self.mounted.read().unwrap_or_else(PoisonError::into_inner);
-        let below = mounted.keys().filter_map(|at| at.strip_prefix(&path).ok());
+        // Paths below another one follow it.
+        let below = mounted.range(path.clone()..);
+        let below = below.map_while(|(at, _)| at.strip_prefix(&path).ok());
         let first = below.filter_map(|rest| rest.components().next());
         first
             .map(|step| step.as_os_str().to_string_lossy().into_owned())
@@ -239,7 +241,7 @@ mod tests {
         directory.add_link("linked", "files/deep");
         directory.add_link("out", "../../etc");
         directory.add_link("round", "round");
-        let mounts = Mounts::new(Path::new("/work"));
+        let mounts = Mounts::new(Path::new("/site"));
         mounts.mount(".terraform/modules/m", Arc::new(directory));
         mounts
     }
@@ -255,7 +257,7 @@ mod tests {
         for (path, content) in [
             (".terraform/modules/m/main.tf", "main"),
             ("./x/../.terraform/modules/m/files/main", "main"),
-            ("/work/.terraform/modules/m/linked/a.txt", "a"),
+            ("/site/.terraform/modules/m/linked/a.txt", "a"),
             (".terraform/modules/m/files/deep/../main", "main"),
         ] {
             assert_eq!(read(path).unwrap().unwrap(), content.as_bytes(), "{path}");

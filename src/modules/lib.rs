@@ -20,6 +20,7 @@ mod available;
 mod carried;
 pub mod fetch;
 pub mod from_module;
+mod in_memory;
 pub mod install;
 pub mod mirror;
 mod moved;

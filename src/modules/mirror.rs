@@ -12,13 +12,13 @@
 //! Packages lie there unpacked, so that they can be looked at and compared. Passwords and keys in addresses are not recorded.
 //! A pack has packages under the same addresses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use config::files::{Disk, join};
-use config::manifest::Manifest;
+use config::manifest::{Manifest, ManifestEntry};
 use config::source_address::{ModuleSource, RegistrySource, RemoteSource};
 use config::version::Version;
 use data_encoding::HEXLOWER;
@@ -197,13 +197,8 @@ impl Mirror {
     pub fn mount(&self, manifest: &Manifest, data_dir: &str, mounts: &Mounts) {
         let mut read: BTreeMap<String, Arc<Directory>> = BTreeMap::new();
         for (key, entry) in &manifest.modules {
-            let package = match ModuleSource::parse(&entry.source, entry.version.is_some()) {
-                Ok(ModuleSource::Remote(remote)) if !key.is_empty() => remote.package,
-                Ok(ModuleSource::Registry(module)) => {
-                    let version = entry.version.as_deref().unwrap_or_default();
-                    self::key(&module, version)
-                }
-                _ => continue,
+            let Some((_, package)) = source_and_address(key, entry) else {
+                continue;
             };
             let at = join(&join(data_dir, DIR), key);
             let inside = Path::new(&entry.dir).starts_with(&at);
@@ -280,21 +275,30 @@ struct Package {
     dir: PathBuf,
 }
 
+/// The source of an installed module, and the address that its package has in a mirror; `None` if the module does not come from elsewhere.
+fn source_and_address(name: &str, entry: &ManifestEntry) -> Option<(ModuleSource, String)> {
+    let source = ModuleSource::parse(&entry.source, entry.version.is_some()).ok()?;
+    let address = match &source {
+        ModuleSource::Registry(module) => key(module, entry.version.as_deref().unwrap_or_default()),
+        ModuleSource::Remote(remote) if !name.is_empty() => public(&remote.package),
+        _ => return None,
+    };
+    Some((source, address))
+}
+
 /// The packages of an installed configuration that come from elsewhere, each once.
 fn packages(data_dir: &Path, manifest: &Manifest) -> Vec<Package> {
-    let mut out: Vec<Package> = Vec::new();
+    let (mut out, mut seen) = (Vec::new(), BTreeSet::new());
     for (name, entry) in &manifest.modules {
-        let dir = data_dir.join(DIR).join(name);
-        let (address, subdir) = match ModuleSource::parse(&entry.source, entry.version.is_some()) {
-            Ok(ModuleSource::Registry(module)) => {
-                let version = entry.version.as_deref().unwrap_or_default();
-                let subdir = below(&dir, Path::new(&entry.dir), module.subdir.as_deref());
-                (key(&module, version), subdir)
-            }
-            Ok(ModuleSource::Remote(remote)) if !name.is_empty() => (public(&remote.package), None),
-            _ => continue,
+        let Some((source, address)) = source_and_address(name, entry) else {
+            continue;
         };
-        if out.iter().all(|one| one.address != address) {
+        let dir = data_dir.join(DIR).join(name);
+        let subdir = match source {
+            ModuleSource::Registry(module) => below(&dir, Path::new(&entry.dir), module.subdir.as_deref()),
+            _ => None,
+        };
+        if seen.insert(address.clone()) {
             out.push(Package { address, subdir, dir });
         }
     }

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -16,12 +16,13 @@ use rustix::mount::{
 
 use crate::launch::places_for_sockets;
 
-/// Mounts one if no directory can be written that sockets could be in, and if this process may mount. It must have one thread only.
-pub fn mount_if_needed() {
+/// Mounts one if no directory can be written that sockets could be in, and if this process may mount. It must have one thread only, and
+/// stays in its working directory.
+pub fn mount_if_needed(working_dir: impl FnOnce() -> io::Result<PathBuf>) {
     if places_for_sockets().any(|dir| can_be_written(&dir)) {
         return;
     }
-    match mount() {
+    match working_dir().and_then(|dir| mount(&dir)) {
         Ok(()) => tracing::debug!("no directory can be written: /tmp is a directory in memory"),
         Err(error) => tracing::debug!(%error, "no directory can be written, and none can be mounted"),
     }
@@ -31,9 +32,7 @@ fn can_be_written(dir: &Path) -> bool {
     rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-fn mount() -> io::Result<()> {
-    #[expect(clippy::disallowed_methods, reason = "the process keeps its working directory")]
-    let working_dir = std::env::current_dir()?;
+fn mount(working_dir: &Path) -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     // What is mounted here must not appear outside. This fails unless "/" is where a file system is mounted: nothing is mounted then.
     let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
@@ -74,6 +73,6 @@ fn mount() -> io::Result<()> {
     let attributes = MountFlags::NOSUID | MountFlags::NODEV;
     rustix::mount::mount("tmpfs", "/tmp", "tmpfs", attributes, c"mode=1777")?;
     rustix::mount::mount_remount("/", MountFlags::BIND | MountFlags::RDONLY | attributes, c"")?;
-    rustix::process::chdir(&working_dir)?;
+    rustix::process::chdir(working_dir)?;
     Ok(())
 }

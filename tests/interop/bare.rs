@@ -182,6 +182,16 @@ pub fn three_providers_and_two_modules() {
     let destroyed = bare.run(None, &["destroy", "-auto-approve"]).ok();
     destroyed.shows(&["Destroy complete! Resources: 3 destroyed."]);
     assert_eq!(bare.listing(), ["cfg/main.tf", "site"]);
+
+    // A backend whose block does not say everything, and a state that `init` would have to move.
+    let address = format!("    address = \"{}\"\n", states.url("/state"));
+    assert!(configuration.contains(&address));
+    bare.write("/cfg/main.tf", &configuration.replace(&address, ""));
+    bare.run(None, &["plan"]).fails_with(&["address"]);
+    bare.write("/cfg/main.tf", &configuration);
+    bare.write("/cfg/terraform.tfstate", "{}");
+    bare.run(None, &["plan"])
+        .fails_with(&["Backend initialization required"]);
 }
 
 /// A user without privileges: plugins of ours need no directory at all, and about others the error says what they need.

@@ -181,3 +181,17 @@ pub(crate) fn connections(
     });
     ReceiverStream::new(receiver)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_without_a_file_is_reached_by_its_name() {
+        let socket = Socket::without_file().unwrap();
+        let name = socket.path.to_str().unwrap().strip_prefix('@').unwrap().to_owned();
+        let (connected, accepted) = tokio::join!(UnixStream::connect(format!("\0{name}")), socket.listener.accept());
+        assert!(connected.is_ok() && accepted.is_ok());
+        assert!(!socket.path.exists());
+    }
+}

@@ -197,7 +197,7 @@ pub fn run(invocation: Invocation) -> Status {
     );
     // There are no other threads yet.
     #[cfg(target_os = "linux")]
-    plugins::private_tmp::mount_if_needed();
+    plugins::private_tmp::mount_if_needed(process::working_dir);
     let parsed = match Parsed::new(&arguments, &env) {
         Ok(parsed) => parsed,
         Err(message) => {

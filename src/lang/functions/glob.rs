@@ -88,7 +88,7 @@ fn check(part: &str) -> Result<(), String> {
     }
 }
 
-/// A search: where, and what was found.
+/// A search, with the paths that it has found.
 struct Search<'m> {
     mounts: Option<&'m Mounts>,
     out: Vec<String>,
@@ -149,7 +149,7 @@ impl Search<'_> {
         }
     }
 
-    /// Names in a directory and whether they are directories; links are followed. What cannot be read has none.
+    /// The names in a directory and whether they are directories; links are followed. A directory that cannot be read has none.
     fn entries(&self, dir: &Path) -> Vec<(String, bool)> {
         let Some(mounts) = self.mounts else {
             return on_disk(dir);

@@ -109,7 +109,7 @@ impl Core {
         }
     }
 
-    /// The configuration that describes an object: what its resource says, without what cannot be set.
+    /// The configuration of an existing object, as its resource generates it, without attributes that cannot be set.
     pub async fn generate_config(&self, name: &str, state: &Wire, options: CallOptions) -> (Option<Wire>, Diagnostics) {
         let generate = async {
             let resource = self.resource(name)?;

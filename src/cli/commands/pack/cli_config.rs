@@ -28,7 +28,7 @@ pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) 
     let shown = path.display();
     let style = session.ui.style();
     match fs::metadata(path) {
-        // What is not a regular file, like a terminal, has no content to lose.
+        // A device or a pipe has no content to lose.
         Ok(meta) if meta.is_file() => match is_content(path, meta.len(), &text) {
             Ok(true) => {
                 let line = format!("The CLI configuration in {shown} is there already.");
