@@ -133,8 +133,14 @@ async fn stopping_ends_the_command_with_its_children_and_shows_what_they_say() {
         "trap 'echo bye; exit 7' INT; sleep 300 & echo $! > {}; wait",
         pid.display()
     );
-    // Enough for a shell to begin on a machine with much else to do.
-    let stop = Stop::after(Duration::from_secs(2));
+    support::usual_signals();
+    let begun = pid.clone();
+    let stop = Stop::when(async move {
+        // The shell has set its trap before it writes the file.
+        while std::fs::read_to_string(&begun).map_or(true, |text| !text.ends_with('\n')) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
     let (lines, result) = run_with(command(&script), stop).await;
     assert!(
         result.unwrap_err().0[0].detail.contains("exit status 7"),

@@ -25,9 +25,15 @@ impl Stop {
     /// A stop that comes after this time, for tests.
     #[must_use]
     pub fn after(time: std::time::Duration) -> Stop {
+        Stop::when(tokio::time::sleep(time))
+    }
+
+    /// A stop that comes when a future completes, for tests that stop an operation at a certain point.
+    #[must_use]
+    pub fn when(event: impl Future<Output = ()> + Send + 'static) -> Stop {
         let (sender, receiver) = watch::channel(false);
         tokio::spawn(async move {
-            tokio::time::sleep(time).await;
+            event.await;
             sender.send_replace(true);
         });
         Stop(receiver)

@@ -77,13 +77,16 @@ pub fn end_with_us(command: &mut Command) {
             Err(io::ErrorKind::Interrupted.into())
         }
     };
-    // SAFETY: between fork and exec three system calls are made, on nothing but numbers; no memory is allocated and no lock
-    // taken. The signal gets no handler.
+    // SAFETY: between fork and exec four system calls are made, on nothing but numbers; no memory is allocated and no lock
+    // taken. The signals get no handler.
     #[allow(unsafe_code, reason = "there is no other way to ask for it in the new process")]
     unsafe {
         command.pre_exec(move || {
             use nix::sys::signal::{SigHandler, Signal, signal};
             signal(Signal::SIGHUP, SigHandler::SigIgn)?;
+            // Where we run in the background of a shell, SIGINT is ignored, and would be by the commands of provisioners, too,
+            // which are asked by it to end.
+            signal(Signal::SIGINT, SigHandler::SigDfl)?;
             ask()
         });
     }

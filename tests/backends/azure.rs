@@ -5,8 +5,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use support::ports::ServerPort;
+
 use crate::lab::{Lab, Tool, run};
-use crate::server::{Server, Shared, free_port, proxy, shared};
+use crate::server::{Server, Shared, proxy, shared};
 
 pub const PROGRAMS: &[&str] = &["azurite-blob", "node"];
 
@@ -77,7 +79,7 @@ fn server() -> (Arc<Server>, String) {
     });
     let file = |name: &str| dir.path().join(name).display().to_string();
     let server = shared(&SERVER, || {
-        let port = free_port();
+        let reserved = ServerPort::reserve();
         let mut command = Command::new(support::which("azurite-blob").expect("azurite-blob"));
         command
             .args([
@@ -87,11 +89,11 @@ fn server() -> (Arc<Server>, String) {
                 "--silent",
                 "--skipApiVersionCheck",
             ])
-            .args(["--disableTelemetry", "--blobPort", &port.to_string()])
+            .args(["--disableTelemetry", "--blobPort", &reserved.number().to_string()])
             .args(["--cert", &file("cert.pem"), "--key", &file("key.pem")])
             .env("AZURITE_ACCOUNTS", format!("{ACCOUNT}:{KEY}"))
             .current_dir(dir.path());
-        Server::start(port, &mut command, Vec::new())
+        Server::start(reserved, &mut command, Vec::new())
     });
     (server, file("cert.pem"))
 }

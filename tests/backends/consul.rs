@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use support::ports::ServerPort;
+
 use crate::lab::{Lab, Tool, run};
-use crate::server::{Server, Shared, free_port, shared};
+use crate::server::{Server, Shared, shared};
 
 pub const PROGRAMS: &[&str] = &["consul"];
 
@@ -24,7 +26,8 @@ fn consul(server: &Server, words: &[&str]) -> String {
 fn server() -> Arc<Server> {
     static SERVER: Shared = Shared::new();
     shared(&SERVER, || {
-        let port = free_port();
+        let reserved = ServerPort::reserve();
+        let others = [(); 3].map(|()| ServerPort::reserve());
         let mut command = Command::new(support::which("consul").expect("consul"));
         command.args([
             "agent",
@@ -34,11 +37,11 @@ fn server() -> Arc<Server> {
             "-dns-port=-1",
             "-grpc-port=-1",
         ]);
-        command.arg(format!("-http-port={port}"));
-        for other in ["serf-lan", "serf-wan", "server"] {
-            command.arg(format!("-{other}-port={}", free_port()));
+        command.arg(format!("-http-port={}", reserved.number()));
+        for (other, port) in ["serf-lan", "serf-wan", "server"].iter().zip(&others) {
+            command.arg(format!("-{other}-port={}", port.number()));
         }
-        let server = Server::start(port, &mut command, Vec::new());
+        let server = Server::start(reserved, &mut command, vec![Box::new(others)]);
         let end = Instant::now() + Duration::from_secs(60);
         while !consul(&server, &["kv", "put", "ready", "1"]).contains("Success") {
             assert!(Instant::now() < end, "the agent has a leader");

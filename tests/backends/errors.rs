@@ -5,11 +5,12 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use libtest_mimic::Trial;
+use support::ports::ClosedPort;
 use support::server::{Reply, Request, Server};
 use support::{Workspace, words};
 
 use crate::lab::{RESOURCE, Tool, run};
-use crate::server::{free_port, proxy};
+use crate::server::proxy;
 
 /// An answer to every request, and what a person is told.
 struct Fault {
@@ -394,7 +395,8 @@ fn unreachable(store: &Store) {
             &["certificate", "is not trusted on this machine", "SSL_CERT_FILE"],
         ),
     };
-    let port = free_port();
+    let closed = ClosedPort::new();
+    let port = closed.port();
     let address = format!("http://127.0.0.1:{port}");
     let said = told(&place(store, &address, through.then_some(port), None));
     expect(&said, store.nobody, &address);
@@ -456,7 +458,8 @@ fn postgres() {
     ] {
         expect(&at(refusing(code, message), "sslmode=disable"), parts, "");
     }
-    let nobody = at(free_port(), "sslmode=disable");
+    let closed = ClosedPort::new();
+    let nobody = at(closed.port(), "sslmode=disable");
     expect(&nobody, &["Connection refused", "PGHOST", "127.0.0.1"], "");
 }
 

@@ -6,8 +6,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use support::ports::ServerPort;
+
 use crate::lab::{Lab, Tool, run};
-use crate::server::{Server, Shared, free_port, shared};
+use crate::server::{Server, Shared, shared};
 
 pub const PROGRAMS: &[&str] = &["fake-gcs-server"];
 
@@ -19,7 +21,8 @@ pub const TESTS: &[(&str, fn())] = &[
 fn server() -> Arc<Server> {
     static SERVER: Shared = Shared::new();
     shared(&SERVER, || {
-        let port = free_port();
+        let reserved = ServerPort::reserve();
+        let port = reserved.number();
         let own = format!("127.0.0.1:{port}");
         let mut command = Command::new(support::which("fake-gcs-server").expect("fake-gcs-server"));
         command.args(["-scheme", "http", "-host", "127.0.0.1", "-backend", "memory", "-port"]);
@@ -30,7 +33,7 @@ fn server() -> Arc<Server> {
             "-external-url",
             &format!("http://{own}"),
         ]);
-        Server::start(port, &mut command, Vec::new())
+        Server::start(reserved, &mut command, Vec::new())
     })
 }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::{Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use support::ports::ServerPort;
+
 use crate::lab::{Lab, Tool};
 
 pub const PROGRAMS: &[&str] = &["postgres", "psql"];
@@ -13,6 +15,7 @@ pub const PROGRAMS: &[&str] = &["postgres", "psql"];
 pub struct Server {
     child: Child,
     pub port: u16,
+    _reserved: ServerPort,
     _dir: tempfile::TempDir,
 }
 
@@ -86,11 +89,8 @@ impl Server {
                 "the files are those of the server"
             );
         }
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .expect("a port")
-            .local_addr()
-            .expect("it")
-            .port();
+        let reserved = ServerPort::reserve();
+        let port = reserved.number();
         let child = as_somebody(&bin.join("postgres"))
             .arg("-D")
             .arg(&data)
@@ -102,7 +102,12 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .expect("postgres starts");
-        let server = Server { child, port, _dir: dir };
+        let server = Server {
+            child,
+            port,
+            _reserved: reserved,
+            _dir: dir,
+        };
         let end = Instant::now() + Duration::from_secs(60);
         while !server.sql("postgres", "SELECT 1") {
             assert!(Instant::now() < end, "postgres answers");

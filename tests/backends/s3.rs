@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use support::ports::ServerPort;
+
 use crate::lab::{Lab, Tool, run};
 
 pub const PROGRAMS: &[&str] = &["moto_server"];
@@ -22,6 +24,7 @@ pub const TESTS: &[(&str, fn())] = &[
 struct Server {
     child: Child,
     port: u16,
+    _reserved: ServerPort,
 }
 
 impl Drop for Server {
@@ -33,18 +36,19 @@ impl Drop for Server {
 
 impl Server {
     fn start() -> Server {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .expect("a port")
-            .local_addr()
-            .expect("it")
-            .port();
+        let reserved = ServerPort::reserve();
+        let port = reserved.number();
         let child = Command::new(support::which("moto_server").expect("moto_server"))
             .args(["-H", "127.0.0.1", "-p", &port.to_string()])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("moto_server starts");
-        let server = Server { child, port };
+        let server = Server {
+            child,
+            port,
+            _reserved: reserved,
+        };
         let end = Instant::now() + Duration::from_secs(60);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(Instant::now() < end, "moto_server answers");

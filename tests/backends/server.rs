@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use support::ports::ServerPort;
+
 /// A server that ends when this is dropped.
 pub struct Server {
     child: Child,
@@ -22,15 +24,15 @@ impl Drop for Server {
     }
 }
 
-/// A port of 127.0.0.1 that nobody uses.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("it").port()
-}
-
 impl Server {
-    /// Starts a program that will listen on this port.
-    pub fn start(port: u16, command: &mut Command, with: Vec<Box<dyn std::any::Any + Send + Sync>>) -> Server {
+    /// Starts a program that listens on a port that is reserved for it.
+    pub fn start(
+        reserved: ServerPort,
+        command: &mut Command,
+        mut with: Vec<Box<dyn std::any::Any + Send + Sync>>,
+    ) -> Server {
+        let port = reserved.number();
+        with.push(Box::new(reserved));
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

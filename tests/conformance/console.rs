@@ -12,11 +12,7 @@ struct Answer {
 
 fn monoform(dir: &Path, arguments: &[&str], input: &str) -> Answer {
     let mut command = Command::new(env!("CARGO_BIN_EXE_monoform"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("TF_") {
-            command.env_remove(name);
-        }
-    }
+    support::isolated(&mut command, dir);
     let mut child = command
         .args(arguments)
         .current_dir(dir)

@@ -13,11 +13,7 @@ const CONTROL_D: &str = "\x04";
 
 fn console(dir: &Path) -> Terminal {
     let mut command = Command::new(env!("CARGO_BIN_EXE_monoform"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("TF_") {
-            command.env_remove(name);
-        }
-    }
+    support::isolated(&mut command, dir);
     Terminal::start(command.args(["console", "-no-color"]).current_dir(dir))
 }
 

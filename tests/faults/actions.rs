@@ -1,8 +1,9 @@
 //! Actions that run while the user interrupts, or while everything is killed.
 
+use nix::sys::signal::Signal;
 use support::Workspace;
 
-use crate::{finish, no_orphans, send, start, until};
+use crate::{no_orphans, start, until};
 
 /// An action that runs until it is let go, another that comes after it, and a resource that waits for both.
 const SLOW: &str = r#"
@@ -43,8 +44,8 @@ fn a_killed_invocation_is_named_by_the_next_command() {
         let w = Workspace::with(&[("main.tf", SLOW)]);
         let run = start(&w, &[arguments, &["-no-color"]].concat());
         until("the action runs", || w.exists("started"));
-        send(&run, "KILL");
-        assert_eq!(finish(run).status, -1);
+        run.signal(Signal::SIGKILL);
+        assert_eq!(run.ends().status, -1);
         w.write("go", "");
         no_orphans(&w);
         let next = w.run(&["plan", "-no-color"]).ok();
@@ -63,8 +64,8 @@ fn an_interrupt_stops_an_invocation_and_what_comes_after_it() {
     let w = Workspace::with(&[("main.tf", SLOW)]);
     let run = start(&w, &["apply", "-auto-approve", "-no-color"]);
     until("the action runs", || w.exists("started"));
-    send(&run, "INT");
-    let ran = finish(run);
+    run.signal(Signal::SIGINT);
+    let ran = run.ends();
     assert_eq!(ran.status, 1, "{}", ran.all());
     assert!(ran.all().contains("stopped on request"), "{}", ran.all());
     assert!(!w.exists("next"));

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use support::{Ran, Workspace, monoform, needs, ran};
+use nix::sys::signal::Signal;
+use support::running::Running;
+use support::{Ran, Workspace, monoform, needs};
 
-use crate::{WAITING, finish, no_orphans, start, until};
+use crate::{WAITING, no_orphans, start, until};
 
 /// Replaces the functions that tell the time of day by ones that add to it.
 const SHIM: &str = r"
@@ -66,13 +68,11 @@ fn library(w: &Workspace, test: &str) -> Option<PathBuf> {
 fn with_clock(w: &Workspace, library: &PathBuf, clock: &str, args: &[&str]) -> Command {
     let mut command = w.command(monoform());
     command.args(args).env("LD_PRELOAD", library).env(CLOCK, clock);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn run(w: &Workspace, library: &PathBuf, clock: &str, args: &[&str]) -> Ran {
-    let child = with_clock(w, library, clock, args).spawn();
-    finish(child.expect("it starts"))
+    Running::start(&mut with_clock(w, library, clock, args)).ends()
 }
 
 #[test]
@@ -134,10 +134,15 @@ resource "terraform_data" "last" {
 }
 
 /// Starts an apply that holds the lock of the state, and runs until it is killed or told to go on.
-fn holder(w: &Workspace, library: &PathBuf, clock: &str) -> Child {
-    let child = with_clock(w, library, clock, &["apply", "-no-color", "-auto-approve"]).spawn();
+fn holder(w: &Workspace, library: &PathBuf, clock: &str) -> Running {
+    let run = Running::start(&mut with_clock(
+        w,
+        library,
+        clock,
+        &["apply", "-no-color", "-auto-approve"],
+    ));
     until("the provisioner runs", || w.exists("started"));
-    child.expect("it starts")
+    run
 }
 
 #[test]
@@ -153,7 +158,7 @@ fn a_lock_is_waited_for_as_long_as_was_said_whatever_the_clock_says() {
     let waited = began.elapsed();
     assert!(waited >= Duration::from_secs(2), "{waited:?}");
     w.write("go", "");
-    finish(holder).ok();
+    holder.ends().ok();
 }
 
 #[test]
@@ -162,9 +167,9 @@ fn a_journal_and_a_lock_from_the_future_are_recovered_like_others() {
     for clock in ["300000000", "-300000000", JUMPING] {
         let w = Workspace::with(&[("main.tf", WAITING)]);
         let Some(library) = library(&w, test) else { return };
-        let mut killed = holder(&w, &library, clock);
-        killed.kill().expect("it runs");
-        ran(killed.wait_with_output().expect("its output"));
+        let killed = holder(&w, &library, clock);
+        killed.signal(Signal::SIGKILL);
+        killed.ends();
         w.write("go", "");
         no_orphans(&w);
         let listed = w.run(&["state", "list"]).ok();

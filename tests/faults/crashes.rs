@@ -10,7 +10,7 @@ use std::process::Command;
 use support::Workspace;
 use support::crash::{self, Counts, CrashTest, Random, Victims, kill, setting};
 
-use crate::{finish, no_orphans, start, until};
+use crate::{no_orphans, start, until};
 
 #[test]
 fn killed_at_any_moment_the_state_and_what_is_named_are_what_exists() {
@@ -86,7 +86,7 @@ fn an_interrupted_creation_is_named_by_whatever_comes_next() {
         let listed = w.run(&["state", "list"]).ok();
         assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.all());
         kill(&[run.id()]);
-        finish(run);
+        run.ends();
         w.write("go", "");
         no_orphans(&w);
         let listed = w.run(&["state", "list"]).ok();
@@ -118,7 +118,7 @@ fn a_plan_without_the_lock_sees_what_a_crash_left_and_changes_nothing() {
     let run = start(&w, &["apply", "-no-color", "-auto-approve"]);
     until("the provisioner runs", || w.exists("started"));
     kill(&[run.id()]);
-    finish(run);
+    run.ends();
     w.write("go", "");
     no_orphans(&w);
     let before = crate::files(&w);
@@ -140,7 +140,7 @@ fn what_another_program_wrote_since_is_not_overwritten() {
     let run = start(&w, &["apply", "-no-color", "-auto-approve"]);
     until("the provisioner runs", || w.exists("started"));
     kill(&[run.id()]);
-    finish(run);
+    run.ends();
     w.write("go", "");
     no_orphans(&w);
     let other = r#"{"version":4,"terraform_version":"1.11.4","serial":3,"lineage":"another","outputs":{},"resources":[],"check_results":null}"#;

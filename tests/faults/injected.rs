@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use support::crash::{self, CrashTest};
 use support::disk::traceable;
+use support::running::Running;
 use support::{Ran, Workspace, monoform, ran};
 
 use crate::no_orphans;
@@ -306,11 +307,7 @@ fn what_was_written_is_readable_by_its_owner_only() {
         "-no-color",
         "-auto-approve",
     ]);
-    let apply = command
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("sh starts");
+    let apply = Running::start(&mut command);
     crate::until("the provisioner runs", || {
         w.exists("started") && w.exists("terraform.tfstate")
     });
@@ -322,7 +319,7 @@ fn what_was_written_is_readable_by_its_owner_only() {
         assert_eq!(mode(name), 0o600, "{name}");
     }
     w.write("go", "");
-    crate::finish(apply).ok();
+    apply.ends().ok();
     let run = |args: &str| {
         let mut command = w.command("sh");
         command.args(["-c", &format!("umask 000; exec \"$0\" {args}"), monoform()]);

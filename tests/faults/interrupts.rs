@@ -3,8 +3,10 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{WAITING, finish, no_orphans, send, start, until};
+use crate::{WAITING, no_orphans, start, until};
+use nix::sys::signal::Signal;
 use support::Workspace;
+use support::running::Running;
 
 fn inputs(w: &Workspace) -> Vec<(String, serde_json::Value, serde_json::Value)> {
     let state = w.state();
@@ -22,15 +24,15 @@ fn inputs(w: &Workspace) -> Vec<(String, serde_json::Value, serde_json::Value)> 
 
 #[test]
 fn an_interrupted_apply_stops_and_saves() {
-    for signal in ["INT", "TERM", "HUP"] {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         // An empty value counts as not set.
-        let automation = if signal == "HUP" { "1" } else { "" };
+        let automation = if signal == Signal::SIGHUP { "1" } else { "" };
         let w = Workspace::with(&[("main.tf", WAITING)]).env("TF_IN_AUTOMATION", automation);
         let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
         until("the provisioner runs", || w.exists("started"));
         let began = Instant::now();
-        send(&apply, signal);
-        let apply = finish(apply);
+        apply.signal(signal);
+        let apply = apply.ends();
         assert_eq!(apply.status, 1, "{}", apply.all());
         assert!(began.elapsed().as_secs() < 20, "the command is not waited for");
         for text in ["Interrupt received.", "Gracefully shutting down..."] {
@@ -88,18 +90,14 @@ fn a_second_interrupt_ends_at_once() {
     let fifo = w.dir().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
     w.write("main.tf", "data \"local_file\" \"a\" {\n  filename = \"fifo\"\n}\n");
-    let plan = start(&w, &["plan", "-no-color", "-out=the.plan"]);
-    until("the plugin waits for the file", || crate::processes(&w).len() > 1);
-    // Time for the signal handler and the read; too little of it makes the test easier, not wrong.
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    send(&plan, "INT");
-    crate::let_it_be_seen();
-    send(&plan, "INT");
-    let plan = finish(plan);
+    let mut plan = start(&w, &["plan", "-no-color", "-out=the.plan"]);
+    let writer = crate::open_when_read(&fifo);
+    crate::interrupt(&mut plan);
+    plan.signal(Signal::SIGINT);
+    let plan = plan.ends();
     assert_eq!(plan.status, 1, "{}", plan.all());
     assert!(!w.exists("the.plan"));
-    // Whatever still waits gets its end.
-    drop(std::fs::OpenOptions::new().read(true).write(true).open(&fifo));
+    drop(writer);
     no_orphans(&w);
 }
 
@@ -134,18 +132,17 @@ resource "terraform_data" "after" {
         }
         data("fifo");
         let state = refresh.then(|| w.read("terraform.tfstate"));
-        let run = start(&w, command);
+        let mut run = start(&w, command);
         until("the plugin waits for the file", || {
             crate::processes(&w).iter().any(|p| p.contains("provider local"))
                 && (refresh
                     || std::fs::read_to_string(w.dir().join("terraform.tfstate"))
                         .is_ok_and(|s| s.contains("done before")))
         });
-        std::thread::sleep(std::time::Duration::from_millis(700));
-        send(&run, "INT");
-        crate::let_it_be_seen();
-        send(&run, "INT");
-        let run = finish(run);
+        let writer = crate::open_when_read(&fifo);
+        crate::interrupt(&mut run);
+        run.signal(Signal::SIGINT);
+        let run = run.ends();
         assert_eq!(run.status, 1, "{}", run.all());
         assert!(run.stderr.contains("Two interrupts received."), "{}", run.all());
         assert!(run.stderr.contains("Operation canceled"), "{}", run.all());
@@ -159,7 +156,7 @@ resource "terraform_data" "after" {
                 assert!(run.stderr.contains(text), "{}", run.all());
             }
         }
-        drop(std::fs::OpenOptions::new().read(true).write(true).open(&fifo));
+        drop(writer);
         no_orphans(&w);
         let left: Vec<_> = std::fs::read_dir(w.dir().parent().expect("a parent"))
             .expect("a directory")
@@ -175,15 +172,11 @@ fn a_hangup_is_ignored_where_it_was_ignored_before() {
     let mut command = w.command("sh");
     command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", support::monoform()]);
     command.args(["apply", "-no-color", "-auto-approve"]);
-    let apply = command
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("sh starts");
+    let apply = Running::start(&mut command);
     until("the provisioner runs", || w.exists("started"));
-    send(&apply, "HUP");
+    apply.signal(Signal::SIGHUP);
     w.write("go", "");
-    finish(apply).ok();
+    apply.ends().ok();
 }
 
 #[test]
@@ -207,17 +200,13 @@ output "o" {
 }
 "#,
     );
-    let plan = start(&w, &["plan", "-no-color", "-out=the.plan"]);
-    until("the plugin waits for the file", || crate::processes(&w).len() > 1);
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    send(&plan, "INT");
-    // What is going on may finish. Writing waits for a reader; opened both ways it does not, should there be none any more.
-    crate::let_it_be_seen();
-    let mut options = std::fs::OpenOptions::new();
-    let mut writer = options.read(true).write(true).open(&fifo).expect("the pipe opens");
+    let mut plan = start(&w, &["plan", "-no-color", "-out=the.plan"]);
+    let mut writer = crate::open_when_read(&fifo);
+    crate::interrupt(&mut plan);
+    // The read that is running may finish.
     std::io::Write::write_all(&mut writer, b"main.tf\n").expect("the pipe takes it");
     drop(writer);
-    let plan = finish(plan);
+    let plan = plan.ends();
     assert_eq!(plan.status, 1, "{}", plan.all());
     assert!(plan.stdout.contains("Interrupt received."), "{}", plan.all());
     assert!(!w.exists("the.plan"), "an interrupted plan is none");
@@ -230,8 +219,8 @@ fn killed_without_warning() {
     let w = Workspace::with(&[("main.tf", WAITING)]);
     let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
     until("the provisioner runs", || w.exists("started"));
-    send(&apply, "KILL");
-    assert_eq!(finish(apply).status, -1);
+    apply.signal(Signal::SIGKILL);
+    assert_eq!(apply.ends().status, -1);
     // Our plugins notice; the command that one of them runs is not ours, and ends when it wants.
     until("our plugins end", || {
         !crate::processes(&w).iter().any(|p| p.contains("internal-plugin"))

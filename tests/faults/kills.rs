@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::{WAITING, finish, no_orphans, send, start, until};
+use crate::{WAITING, no_orphans, start, until};
+use nix::sys::signal::Signal;
 use support::Workspace;
 
 /// The identifiers of the objects in the state, as far as it can be read at this moment.
@@ -53,8 +54,8 @@ resource "terraform_data" "b" {
         until("the provisioner runs", || w.exists("started"));
         let expected = if command == "apply" { 2 } else { 1 };
         until("the results are saved", || saved(&w).len() == expected);
-        send(&run, "KILL");
-        assert_eq!(finish(run).status, -1);
+        run.signal(Signal::SIGKILL);
+        assert_eq!(run.ends().status, -1);
         w.write("go", "");
         no_orphans(&w);
         w.run(&[command, "-no-color", "-auto-approve"]).ok();
@@ -86,8 +87,8 @@ resource "terraform_data" "n" {
         std::thread::sleep(Duration::from_millis((random >> 33) % 1500));
         // What was saved at this moment must be there after the end.
         let before = saved(&w);
-        send(&apply, "KILL");
-        finish(apply);
+        apply.signal(Signal::SIGKILL);
+        apply.ends();
         no_orphans(&w);
         // The first command that locks the state makes up for a write that was cut short.
         w.run(&["plan", "-no-color"]).ok();

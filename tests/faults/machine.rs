@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use crate::{WAITING, finish, no_orphans, start, until};
+use crate::{WAITING, no_orphans, start, until};
+use support::running::Running;
 use support::{Workspace, monoform, needs, ran};
 
 /// What is named like a temporary file or directory of ours.
@@ -29,11 +30,7 @@ fn socket_directories_are_private_whatever_the_umask() {
         let mut command = w.command("sh");
         let script = format!("umask {umask}; exec \"$0\" \"$@\"");
         command.args(["-c", &script, monoform(), "apply", "-no-color", "-auto-approve"]);
-        let apply = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("sh starts");
+        let apply = Running::start(&mut command);
         let root = w.dir().parent().expect("a parent").to_owned();
         until("the provisioner runs", || w.exists("started"));
         let dirs = temporary(&root);
@@ -46,7 +43,7 @@ fn socket_directories_are_private_whatever_the_umask() {
             }
         }
         w.write("go", "");
-        finish(apply).ok();
+        apply.ends().ok();
         assert!(temporary(&root).is_empty());
     }
 }
@@ -93,10 +90,12 @@ fn a_pipe_in_place_of_the_lock_information() {
         &["plan", "-no-color"][..],
         &["force-unlock", "-force", "6638d6ee-0b2f-4e0e-8a9b-2e1f5f0c7b4a"],
     ] {
-        let ran = finish(start(&w, args));
+        let ran = start(&w, args).ends();
         assert_eq!(ran.status, 1, "{}", ran.all());
     }
-    finish(start(&w, &["plan", "-no-color"])).fails_with(&["not a regular file", ".terraform.tfstate.lock.info"]);
+    start(&w, &["plan", "-no-color"])
+        .ends()
+        .fails_with(&["not a regular file", ".terraform.tfstate.lock.info"]);
     no_orphans(&w);
 }
 

@@ -41,15 +41,13 @@ mod suites;
 mod writing;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{Ran, Workspace, monoform};
-
-/// How long anything may take that should happen at once, on a machine with much else to do.
-const PATIENCE: Duration = Duration::from_secs(40);
+use nix::sys::signal::Signal;
+use support::running::{Running, until};
+use support::{Ran, Workspace};
 
 /// The files of a workspace by name, with their contents.
 fn files(w: &Workspace) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -78,16 +76,6 @@ fn refused(w: &Workspace, args: &[&str], texts: &[&str]) -> Ran {
     assert_eq!(names(&before), names(&after), "{args:?} changed which files there are");
     assert!(before == after, "{args:?} changed a file");
     ran
-}
-
-/// Waits until something is so.
-#[track_caller]
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !done() {
-        assert!(began.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// The processes that were started in a workspace, whoever started them: they have its home directory in their environment.
@@ -121,33 +109,28 @@ fn no_orphans(w: &Workspace) {
 }
 
 /// Starts monoform in the background.
-fn start(w: &Workspace, args: &[&str]) -> Child {
-    w.command(monoform())
-        .args(args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("monoform starts")
+fn start(w: &Workspace, args: &[&str]) -> Running {
+    Running::monoform(w, args)
 }
 
-/// Waits for what was started.
+/// Interrupts a command and waits until it says so: two signals that come before that may count as one.
 #[track_caller]
-fn finish(mut child: Child) -> Ran {
-    until("the end of a command", || child.try_wait().expect("a status").is_some());
-    support::ran(child.wait_with_output().expect("its output"))
+fn interrupt(run: &mut Running) {
+    run.signal(Signal::SIGINT);
+    run.sees("Interrupt received.");
 }
 
-/// Waits as long as a signal may take to be seen on a busy machine: two of a kind that come before that are one.
-fn let_it_be_seen() {
-    std::thread::sleep(Duration::from_millis(1500));
-}
-
-/// Sends a signal, by name.
-fn send(child: &Child, signal: &str) {
-    let status = Command::new("kill")
-        .args(["-s", signal, &child.id().to_string()])
-        .status();
-    assert!(status.expect("kill runs").success());
+/// Opens a FIFO for writing as soon as a program reads it. The reader waits until something is written, or this is closed.
+#[track_caller]
+fn open_when_read(fifo: &Path) -> std::fs::File {
+    let mut opened = None;
+    until("a program reads the pipe", || {
+        // Without a reader, this is refused.
+        let mut options = std::fs::OpenOptions::new();
+        opened = options.write(true).custom_flags(nix::libc::O_NONBLOCK).open(fifo).ok();
+        opened.is_some()
+    });
+    opened.expect("it is open")
 }
 
 /// Puts a script into the plugin directory of a workspace's user.

@@ -2,11 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::process::Stdio;
 
+use support::running::Running;
 use support::{Workspace, monoform, needs};
 
-use crate::{finish, no_orphans, until};
+use crate::{no_orphans, until};
 
 /// Makes the system refuse a random number to the core once, when there is a file `panic`: to ask for one then is a panic.
 const NO_RANDOM: &str = r#"
@@ -58,17 +58,14 @@ fn a_panic_saves_the_state_and_writes_a_report_without_values() {
     let built = cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
     assert!(built.expect("cc starts").success());
     let mut command = w.command(monoform());
-    let apply = command
+    command
         .args(["apply", "-no-color", "-auto-approve"])
-        .env("LD_PRELOAD", &library)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+        .env("LD_PRELOAD", &library);
+    let apply = Running::start(&mut command);
     until("the provisioner runs", || w.exists("started"));
     w.write("panic", "");
     w.write("go", "");
-    let apply = finish(apply);
+    let apply = apply.ends();
     assert_eq!(apply.status, 11, "{}", apply.all());
     assert!(apply.stderr.contains("MONOFORM CRASH"), "{}", apply.all());
     no_orphans(&w);

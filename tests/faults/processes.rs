@@ -4,9 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use nix::sys::signal::Signal;
 use support::{Workspace, monoform};
 
-use crate::{finish, no_orphans, script_plugin, send, start, until};
+use crate::{no_orphans, script_plugin, start, until};
 
 /// What is in the directory for temporary files beside the working directory and the home directory.
 fn left(w: &Workspace) -> Vec<String> {
@@ -60,35 +61,26 @@ data "local_file" "a" {
     );
 }
 
-/// Waits until the plugin waits for the pipe, and what was done before is saved.
-fn until_it_reads(w: &Workspace) {
-    let waits = |id: &u32| {
-        let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten();
-        tasks.filter_map(Result::ok).any(|task| {
-            let place = std::fs::read_to_string(task.path().join("wchan")).unwrap_or_default();
-            place.contains("partner") || place.contains("fifo")
-        })
-    };
-    let saved = || std::fs::read_to_string(w.dir().join("terraform.tfstate")).is_ok_and(|s| s.contains("done before"));
-    let began = Instant::now();
-    until("the plugin reads", || {
-        // Where the system does not tell what a thread waits for, some time must do.
-        saved() && (ids(w, "provider local").iter().any(waits) || began.elapsed().as_secs() > 8)
+/// Waits until the plugin reads the pipe and the object before it is saved; the read ends when the result is dropped.
+fn until_it_reads(w: &Workspace) -> std::fs::File {
+    let writer = crate::open_when_read(&w.dir().join("fifo"));
+    until("the first object is saved", || {
+        std::fs::read_to_string(w.dir().join("terraform.tfstate")).is_ok_and(|s| s.contains("done before"))
     });
+    writer
 }
 
 #[test]
 fn a_plugin_that_hangs_is_ended_by_two_interrupts() {
     let w = Workspace::new();
     hanging(&w);
-    let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
-    until_it_reads(&w);
+    let mut apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
+    let _fifo = until_it_reads(&w);
     signal(&ids(&w, "provider local"), "STOP");
     let began = Instant::now();
-    send(&apply, "INT");
-    crate::let_it_be_seen();
-    send(&apply, "INT");
-    let apply = finish(apply);
+    crate::interrupt(&mut apply);
+    apply.signal(Signal::SIGINT);
+    let apply = apply.ends();
     assert_eq!(apply.status, 1, "{}", apply.all());
     assert!(began.elapsed().as_secs() < 25, "{:?}", began.elapsed());
     no_orphans(&w);
@@ -101,23 +93,17 @@ fn a_plugin_that_hangs_is_ended_by_two_interrupts() {
 fn an_answer_after_the_cancellation_changes_nothing() {
     let w = Workspace::new();
     hanging(&w);
-    let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
-    until_it_reads(&w);
+    let mut apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
+    let mut fifo = until_it_reads(&w);
     let plugin = ids(&w, "provider local");
     signal(&plugin, "STOP");
-    send(&apply, "INT");
-    crate::let_it_be_seen();
-    send(&apply, "INT");
+    crate::interrupt(&mut apply);
+    apply.signal(Signal::SIGINT);
     // It wakes up, and has its answer, while the core is ending.
-    let mut fifo = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(w.dir().join("fifo"))
-        .expect("the pipe");
     fifo.write_all(b"late\n").expect("the pipe takes it");
     drop(fifo);
     signal(&plugin, "CONT");
-    let apply = finish(apply);
+    let apply = apply.ends();
     assert_eq!(apply.status, 1, "{}", apply.all());
     no_orphans(&w);
     assert!(!w.read("terraform.tfstate").contains("late"));
@@ -129,9 +115,9 @@ fn a_plugin_that_is_killed_is_named_with_its_end() {
     let w = Workspace::new();
     hanging(&w);
     let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
-    until_it_reads(&w);
+    let _fifo = until_it_reads(&w);
     signal(&ids(&w, "provider local"), "KILL");
-    let apply = finish(apply);
+    let apply = apply.ends();
     apply.fails_with(&["data.local_file.a", "local", "signal"]);
     no_orphans(&w);
     assert!(w.read("terraform.tfstate").contains("done before"));
@@ -155,7 +141,7 @@ fn a_plugin_that_floods_its_log_stops_nobody() {
     behind(&w, "(yes 'a line of the log' >&2) &\n(tr '\\0' 'x' < /dev/zero >&2) &");
     let began = Instant::now();
     for args in [&["plan", "-no-color"][..], &["apply", "-no-color", "-auto-approve"]] {
-        let ran = finish(start(&w, args));
+        let ran = start(&w, args).ends();
         assert_eq!(ran.status, 0, "{}", ran.all().chars().take(2000).collect::<String>());
         assert!(ran.stderr.len() < 100_000, "the log is not printed");
     }
@@ -185,7 +171,9 @@ fn a_plugin_that_answers_garbage_is_an_error() {
         });
         script_plugin(&w, "broken", &format!("echo '1|6|tcp|{address}|grpc|'\nexec sleep 300"));
         let began = Instant::now();
-        let plan = finish(start(&w, &["plan", "-no-color"])).fails_with(&["hashicorp/broken"]);
+        let plan = start(&w, &["plan", "-no-color"])
+            .ends()
+            .fails_with(&["hashicorp/broken"]);
         assert!(!plan.all().contains("CRASH"), "{}", plan.all());
         assert!(began.elapsed().as_secs() < 40);
         no_orphans(&w);
@@ -203,8 +191,8 @@ fn errors_that_nobody_reads_change_no_status_and_lose_nothing() {
     };
     let run = |args: &[&str]| {
         let mut command = w.command(monoform());
-        let child = command.args(args).stdout(closed()).stderr(closed()).spawn();
-        finish(child.expect("it starts")).status
+        let status = command.args(args).stdout(closed()).stderr(closed()).status();
+        status.expect("it starts").code().unwrap_or(-1)
     };
     assert!([0, 141].contains(&run(&["apply", "-no-color", "-auto-approve"])));
     assert!(w.read("terraform.tfstate").contains("done before"));

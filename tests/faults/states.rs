@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::{WAITING, files, finish, no_orphans, refused, start, until};
+use crate::{WAITING, files, no_orphans, refused, start, until};
+use support::running::Running;
 use support::{Workspace, monoform, needs, ran};
 
 fn applied() -> Workspace {
@@ -129,18 +130,11 @@ fn a_lock_that_another_monoform_holds() {
     }
     w.run(&["plan", "-no-color", "-lock=false"]).ok();
     // One that waits gets its turn.
-    let output = w.dir().join("patient.txt");
-    let mut patient = w.command(monoform());
-    patient.args(["plan", "-no-color", "-lock-timeout=60s", "-detailed-exitcode"]);
-    patient.stdout(std::fs::File::create(&output).expect("a file"));
-    let patient = patient.spawn().expect("it starts");
-    until("it says what it waits for", || {
-        w.read("patient.txt")
-            .contains("Acquiring state lock. This may take a few moments...")
-    });
+    let mut patient = start(&w, &["plan", "-no-color", "-lock-timeout=60s", "-detailed-exitcode"]);
+    patient.sees("Acquiring state lock. This may take a few moments...");
     w.write("go", "");
-    finish(first).ok();
-    finish(patient).ok();
+    first.ends().ok();
+    patient.ends().ok();
     w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
     no_orphans(&w);
 }
@@ -153,11 +147,7 @@ fn a_lock_that_terraform_holds() {
     let w = Workspace::with(&[("main.tf", WAITING)]);
     let mut command = w.command("terraform");
     command.args(["apply", "-no-color", "-auto-approve"]);
-    let first = command
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn();
-    let first = first.expect("terraform starts");
+    let first = Running::start(&mut command);
     until("the provisioner runs", || w.exists("started"));
     w.run(&["plan", "-no-color"]).fails_with(&[
         "Error acquiring the state lock",
@@ -166,7 +156,7 @@ fn a_lock_that_terraform_holds() {
         "Version: 1.",
     ]);
     w.write("go", "");
-    finish(first).ok();
+    first.ends().ok();
     w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
 }
 

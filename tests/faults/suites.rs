@@ -1,12 +1,13 @@
 //! Suites of tests: what they create is destroyed, or named and kept in a state file, whatever stops them.
 
-use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::processes::{ids, signal};
-use crate::{finish, no_orphans, send, start, until};
+use crate::{no_orphans, start, until};
+use nix::sys::signal::Signal;
 use support::Workspace;
+use support::running::Running;
 
 /// A module that makes an object, and one whose object takes until there is a file `go`.
 const MODULE: &str = r#"
@@ -59,12 +60,11 @@ fn objects(w: &Workspace, file: &str) -> Vec<String> {
 #[test]
 fn one_interrupt_finishes_the_run_and_destroys() {
     let w = Workspace::with(&[("main.tf", MODULE), ("main.tftest.hcl", RUNS)]);
-    let test = start(&w, &["test", "-no-color"]);
+    let mut test = start(&w, &["test", "-no-color"]);
     until("the run waits", || w.exists("started"));
-    send(&test, "INT");
-    crate::let_it_be_seen();
+    crate::interrupt(&mut test);
     w.write("go", "");
-    let test = finish(test);
+    let test = test.ends();
     let text = test.all();
     for line in [
         "Interrupt received.",
@@ -84,13 +84,12 @@ fn one_interrupt_finishes_the_run_and_destroys() {
 #[test]
 fn two_interrupts_end_at_once_and_keep_what_exists() {
     let w = Workspace::with(&[("main.tf", MODULE), ("main.tftest.hcl", RUNS)]);
-    let test = start(&w, &["test", "-no-color"]);
+    let mut test = start(&w, &["test", "-no-color"]);
     until("the run waits", || w.exists("started"));
     let began = Instant::now();
-    send(&test, "INT");
-    crate::let_it_be_seen();
-    send(&test, "INT");
-    let test = finish(test);
+    crate::interrupt(&mut test);
+    test.signal(Signal::SIGINT);
+    let test = test.ends();
     let text = test.all();
     assert_eq!(test.status, 1, "{text}");
     assert!(began.elapsed().as_secs() < 25, "{:?}", began.elapsed());
@@ -167,34 +166,21 @@ fn reading() -> Workspace {
     w
 }
 
-/// Waits until the second run has begun, and its provider runs: whatever happens then, the pipe has no answer.
-fn until_it_reads(w: &Workspace, log: &Path) {
-    until("the second run begins", || {
-        let text = std::fs::read_to_string(log).unwrap_or_default();
-        text.contains("run \"one\"... pass") && !ids(w, "provider local").is_empty()
-    });
-    std::thread::sleep(Duration::from_millis(500));
-}
-
-fn logged(w: &Workspace, log: &Path) -> std::process::Child {
-    let log = std::fs::File::create(log).expect("a file");
-    w.command(support::monoform())
-        .args(["test", "-no-color"])
-        .stdout(log.try_clone().expect("the file"))
-        .stderr(log)
-        .spawn()
-        .expect("it starts")
+/// Starts the suite, and waits until its second run reads the pipe: it goes on when the file is dropped.
+fn until_it_reads(w: &Workspace) -> (Running, std::fs::File) {
+    let mut test = start(w, &["test", "-no-color"]);
+    test.sees("run \"one\"... pass");
+    let writer = crate::open_when_read(&w.dir().join("fifo"));
+    (test, writer)
 }
 
 #[test]
 fn a_provider_that_dies_ends_its_run_and_the_rest_is_destroyed() {
     let w = reading();
-    let log = w.home().join("log");
-    let test = logged(&w, &log);
-    until_it_reads(&w, &log);
+    let (test, _fifo) = until_it_reads(&w);
     signal(&ids(&w, "provider local"), "KILL");
-    let status = finish(test).status;
-    let text = std::fs::read_to_string(&log).expect("the output");
+    let test = test.ends();
+    let (status, text) = (test.status, test.all());
     assert_eq!(status, 1, "{text}");
     for line in [
         "run \"two\"... fail",
@@ -213,16 +199,13 @@ fn a_provider_that_dies_ends_its_run_and_the_rest_is_destroyed() {
 #[test]
 fn a_provider_that_hangs_is_ended_by_two_interrupts() {
     let w = reading();
-    let log = w.home().join("log");
-    let test = logged(&w, &log);
-    until_it_reads(&w, &log);
+    let (mut test, _fifo) = until_it_reads(&w);
     signal(&ids(&w, "provider local"), "STOP");
     let began = Instant::now();
-    send(&test, "INT");
-    crate::let_it_be_seen();
-    send(&test, "INT");
-    let status = finish(test).status;
-    let text = std::fs::read_to_string(&log).expect("the output");
+    crate::interrupt(&mut test);
+    test.signal(Signal::SIGINT);
+    let test = test.ends();
+    let (status, text) = (test.status, test.all());
     assert_eq!(status, 1, "{text}");
     assert!(began.elapsed().as_secs() < 25, "{:?}", began.elapsed());
     assert!(text.contains("Test interrupted"), "{text}");

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::{finish, start};
+use crate::start;
 use support::{Workspace, monoform, ran};
 
 const CONFIG: &str = r#"
@@ -118,7 +118,7 @@ fn output_files_that_are_pipes_are_written_into() {
         let path = fifo(w, name);
         let mut reader = Command::new("cat");
         let reader = reader.arg(&path).stdout(Stdio::piped()).spawn().expect("cat starts");
-        finish(start(w, args)).ok();
+        start(w, args).ends().ok();
         let read = reader.wait_with_output().expect("its output").stdout;
         assert!(
             std::fs::metadata(&path).expect("the pipe").file_type().is_fifo(),

@@ -263,12 +263,8 @@ fn a_real_registry() {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     std::fs::write(at("cert.pem"), made.cert.pem()).unwrap();
     std::fs::write(at("key.pem"), made.signing_key.serialize_pem()).unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let host = format!("127.0.0.1:{port}");
+    let reserved = support::ports::ServerPort::reserve();
+    let host = format!("127.0.0.1:{}", reserved.number());
     let config = format!(
         "version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {0}/data\nhttp:\n  addr: {host}\n  tls:\n    certificate: \
          {0}/cert.pem\n    key: {0}/key.pem\n",

@@ -1,11 +1,11 @@
 //! Keys, requests and certificates of our `tls` provider before outside judges: OpenSSL and OpenSSH.
 
-use std::net::TcpListener;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use support::ports::ServerPort;
 use support::server::{Reply, Server};
 use support::{Ran, Workspace, lean};
 
@@ -385,10 +385,8 @@ pub fn a_server_shows_its_chain() {
     w.write("middle.pem", text(chain, "middle"));
     w.write("other.pem", text(&outputs["chains"]["value"]["rsa"], "root"));
     write_secret(&w, "key.pem", text(key, "private_key_pem"));
-    let port = {
-        let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
-        socket.local_addr().expect("an address").port().to_string()
-    };
+    let reserved = ServerPort::reserve();
+    let port = reserved.number();
     let mut server = w.command("openssl");
     server
         .args(["s_server", "-www", "-accept", &format!("127.0.0.1:{port}")])

@@ -1,9 +1,9 @@
 //! The built-in `dns` provider and BIND: updates with signatures, read by `dig` of the same server.
 
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use support::ports::ServerPort;
 use support::{Workspace, which};
 
 const ZONE: &str = "$TTL 300
@@ -24,7 +24,7 @@ const KEYS: [(&str, &str); 4] = [
 /// A name server that lives as long as the test.
 struct Server {
     process: Child,
-    port: u16,
+    port: ServerPort,
     // Where its files are.
     _dir: tempfile::TempDir,
 }
@@ -36,27 +36,16 @@ impl Drop for Server {
     }
 }
 
-/// A port that is free for both kinds of transport.
-fn free_port() -> u16 {
-    for _ in 0..100 {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let port = socket.local_addr().expect("an address").port();
-        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
-            return port;
-        }
-    }
-    panic!("no port is free");
-}
-
 impl Server {
     fn start() -> Server {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().display();
-        let port = free_port();
+        let port = ServerPort::reserve();
         let mut config = format!(
-            "options {{ directory \"{path}\"; listen-on port {port} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};\n\
+            "options {{ directory \"{path}\"; listen-on port {} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};\n\
              pid-file none; session-keyfile none; recursion no; dnssec-validation no; notify no; max-udp-size 512; }};\n\
-             controls {{ }};\n"
+             controls {{ }};\n",
+            port.number()
         );
         for (algorithm, secret) in KEYS {
             config += &format!("key \"{algorithm}.\" {{ algorithm {algorithm}; secret \"{secret}\"; }};\n");
@@ -103,7 +92,7 @@ impl Server {
             .args([
                 "@127.0.0.1",
                 "-p",
-                &self.port.to_string(),
+                &self.port.number().to_string(),
                 "+short",
                 "+time=1",
                 "+tries=1",
@@ -124,7 +113,7 @@ impl Server {
         format!(
             "provider \"dns\" {{\n  update {{\n    server = \"127.0.0.1\"\n    port = {}\n    key_name = \"{algorithm}.\"\n    \
              key_algorithm = \"{algorithm}\"\n    key_secret = \"{secret}\"\n    {more}\n  }}\n}}\n",
-            self.port
+            self.port.number()
         )
     }
 }

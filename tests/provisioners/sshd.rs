@@ -1,11 +1,12 @@
 //! OpenSSH servers that live as long as a test: on a port of their own, with keys and rules of their own.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use support::ports::ServerPort;
 use support::which;
 
 /// The password of the user that logs in, and what a system keeps of it.
@@ -80,16 +81,11 @@ pub fn public(key: &Path) -> PathBuf {
     key.with_extension("pub")
 }
 
-/// A port that is free.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    listener.local_addr().expect("an address").port()
-}
-
 /// A server.
 pub struct Sshd {
     process: Child,
     pub port: u16,
+    _reserved: ServerPort,
     dir: tempfile::TempDir,
 }
 
@@ -108,10 +104,12 @@ impl Sshd {
 
     /// One with these lines in its configuration.
     pub fn start(lines: &str) -> Sshd {
-        Sshd::start_at(free_port(), lines)
+        Sshd::start_at(ServerPort::reserve(), lines)
     }
 
-    pub fn start_at(port: u16, lines: &str) -> Sshd {
+    /// Starts a server at a port that is reserved for it.
+    pub fn start_at(reserved: ServerPort, lines: &str) -> Sshd {
+        let port = reserved.number();
         let dir = tempfile::tempdir().expect("a directory");
         let authorized = dir.path().join("authorized_keys");
         std::fs::copy(public(&user_key()), &authorized).expect("copied");
@@ -166,7 +164,12 @@ impl Sshd {
             .stderr(log)
             .spawn()
             .expect("sshd starts");
-        let server = Sshd { process, port, dir };
+        let server = Sshd {
+            process,
+            port,
+            _reserved: reserved,
+            dir,
+        };
         let began = Instant::now();
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             assert!(began.elapsed() < Duration::from_secs(30), "sshd: {}", server.log());

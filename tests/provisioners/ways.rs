@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::sshd::{Sshd, free_port, host_keys, key, public, user_key};
+use crate::sshd::{Sshd, host_keys, key, public, user_key};
 use crate::{apply, object};
 use support::Workspace;
+use support::ports::{ClosedPort, ServerPort};
+use support::running::{Running, until};
 
 const HELLO: &str = "provisioner \"remote-exec\" {\n  inline = [\"echo hello from $((40 + 2))\"]\n}\n";
 const SAID: &str = "terraform_data.a (remote-exec): hello from 42";
@@ -23,11 +25,8 @@ fn by_key(server: &Sshd, more: &str) -> String {
 }
 
 pub fn a_server_that_comes_late() {
-    let port = free_port();
-    let late = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(1500));
-        Sshd::start_at(port, "")
-    });
+    let reserved = ServerPort::reserve();
+    let port = reserved.number();
     let w = saying(&format!(
         "connection {{\nhost = \"localhost\"\nport = {port}\nuser = \"{}\"\nagent = false\nprivate_key = \
          file(\"{}\")\nscript_path = \"{}/late_%RAND%.sh\"\n}}\n",
@@ -35,17 +34,19 @@ pub fn a_server_that_comes_late() {
         user_key().display(),
         std::env::temp_dir().display()
     ));
-    let ran = apply(&w).ok().shows(&[SAID]);
-    assert!(
-        ran.stdout.matches("Connecting to remote host").count() >= 2,
-        "{}",
-        ran.all()
-    );
-    drop(late.join());
+    let mut run = Running::monoform(&w, &["apply", "-no-color", "-auto-approve"]);
+    // The second attempt says so again.
+    until("two attempts", || {
+        run.output().matches("Connecting to remote host").count() >= 2
+    });
+    let _late = Sshd::start_at(reserved, "");
+    run.sees(SAID);
+    run.ends().ok();
     // One that never comes.
+    let closed = ClosedPort::new();
     let w = saying(&format!(
         "connection {{\nhost = \"127.0.0.1\"\nport = {}\nagent = false\ntimeout = \"1500ms\"\n}}\n",
-        free_port()
+        closed.port()
     ));
     apply(&w).fails_with(&[
         "timeout - last error: dial tcp 127.0.0.1:",
@@ -92,6 +93,7 @@ pub fn bastions() {
     let w = through(&stranger);
     apply(&w).fails_with(&["Error connecting to bastion: SSH authentication failed", "key mismatch"]);
     // The bastion does not reach the target.
+    let closed = ClosedPort::new();
     let more = format!(
         "bastion_host = \"127.0.0.1\"\nbastion_port = {}\nbastion_private_key = file(\"{}\")",
         bastion.port,
@@ -100,7 +102,7 @@ pub fn bastions() {
     let connection = by_key(&server, &more)
         .replace(
             &format!("port = {}\nuser", server.port),
-            &format!("port = {}\nuser", free_port()),
+            &format!("port = {}\nuser", closed.port()),
         )
         .replace("30s", "2s");
     apply(&saying(&connection)).fails_with(&["the bastion could not connect to 127.0.0.1:"]);

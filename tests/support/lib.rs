@@ -5,7 +5,9 @@
 //! - [`crash`]: applies that are killed at random moments, and what is known after them.
 //! - [`disk`]: what a disk may have after a power cut.
 //! - [`oci`]: artifacts of OCI registries on it.
+//! - [`ports`]: ports that refuse, and ports for servers that are told which to use.
 //! - [`kubernetes`]: the secrets and leases of a cluster, on that server.
+//! - [`running`]: a program that runs while the test goes on.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
 //! - [`example`]: an example of a crate, built. [`our_plugins`]: our plugins, for Terraform.
@@ -32,7 +34,9 @@ pub mod crash;
 pub mod disk;
 pub mod kubernetes;
 pub mod oci;
+pub mod ports;
 pub mod registry;
+pub mod running;
 pub mod scenario;
 pub mod server;
 pub mod serving;
@@ -45,6 +49,31 @@ use std::sync::OnceLock;
 
 /// The root of the repository.
 pub(crate) const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Leaves a command nothing of the developer's environment but the search path: no settings, no files of the home directory, no
+/// ignored signals.
+pub fn isolated(command: &mut Command, home: &Path) {
+    usual_signals();
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .env("CHECKPOINT_DISABLE", "1");
+}
+
+/// Gives SIGINT and SIGHUP their usual effect in this process, and so in those that it starts: a test run by `nohup`, or in the
+/// background of a shell, has them ignored, and then so do programs whose reaction is tested.
+pub fn usual_signals() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        use nix::sys::signal::{SigHandler, Signal, signal};
+        for ignored in [Signal::SIGINT, Signal::SIGHUP] {
+            // SAFETY: the default action replaces "ignore"; no handler of ours is installed that could run.
+            #[allow(unsafe_code, reason = "there is no other way to change what children inherit")]
+            unsafe { signal(ignored, SigHandler::SigDfl) }.expect("a signal");
+        }
+    });
+}
 
 /// The path of the executable under test: the one that Cargo has built beside the running test program.
 pub fn monoform() -> &'static str {
@@ -256,13 +285,10 @@ impl Workspace {
     /// A program, to be run here with nothing of the surrounding environment but the search path.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
+        isolated(&mut command, &self.home());
         command
             .current_dir(self.dir())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.home())
             .env("TMPDIR", self.root.path())
-            .env("CHECKPOINT_DISABLE", "1")
             .stdin(Stdio::null());
         for (name, value) in &self.environment {
             command.env(name, value);

@@ -87,6 +87,15 @@ impl Terminal {
         self.child.id()
     }
 
+    /// Waits until the program has told the terminal not to show what is typed.
+    #[track_caller]
+    pub fn hides(&mut self) {
+        crate::running::until("hidden input", || {
+            let modes = termios::tcgetattr(&self.keyboard).unwrap().local_modes;
+            !modes.contains(termios::LocalModes::ECHO)
+        });
+    }
+
     /// Types.
     pub fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
