@@ -107,6 +107,8 @@ pub struct Object {
     pub dependencies: Arc<[ConfigResource]>,
     /// Whether a replacement is created before this object is destroyed.
     pub create_before_destroy: bool,
+    /// `lifecycle.destroy` was false when the object was last applied: it leaves the state without being destroyed.
+    pub skip_destroy: bool,
     /// The identity of the object; `None` if it has none, and the version of its schema is 0.
     pub identity: Option<Identity>,
 }
@@ -123,6 +125,7 @@ impl Object {
             private: Vec::new(),
             dependencies: Arc::default(),
             create_before_destroy: false,
+            skip_destroy: false,
             identity: None,
         }
     }

@@ -58,14 +58,13 @@ impl Planner<'_> {
         let first = self
             .provider_plan(p, address, &prior, &effective, (private, identity))
             .await?;
-        let replace = |action_if_first: bool| {
-            if action_if_first {
-                Action::CreateThenDelete
-            } else {
-                Action::DeleteThenCreate
-            }
+        let replace = if block.lifecycle.keeps_object() {
+            Action::CreateThenForget
+        } else if self.is_create_before_destroy(p.address) {
+            Action::CreateThenDelete
+        } else {
+            Action::DeleteThenCreate
         };
-        let create_before_destroy = self.is_create_before_destroy(p.address);
         let triggered = self.triggered(p, address, repetition)?;
         // A trigger is the reason that is shown, also if there are others, and also for new objects.
         let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
@@ -81,11 +80,7 @@ impl Planner<'_> {
         }
         if tainted {
             return Ok(Decision {
-                // Other replacements destroy the old object, as they do in Terraform.
-                action: match block.lifecycle.keeps_object() {
-                    true => Action::CreateThenForget,
-                    false => replace(create_before_destroy),
-                },
+                action: replace,
                 reason: because(Reason::ReplaceBecauseTainted),
                 planned: first.planned,
                 private: first.private,
@@ -119,7 +114,7 @@ impl Planner<'_> {
             .provider_plan(p, address, &null, config, (first.private, first.identity))
             .await?;
         Ok(Decision {
-            action: replace(create_before_destroy),
+            action: replace,
             reason,
             planned: second.planned,
             private: second.private,

@@ -175,6 +175,11 @@ pub(super) struct PlannedResource<'p> {
 }
 
 impl PlannedResource<'_> {
+    /// Returns true if the block says that objects leave the state without being destroyed.
+    pub(super) fn keeps_objects(&self) -> bool {
+        self.block.is_some_and(|block| block.lifecycle.keeps_object())
+    }
+
     /// The same resource with another block, and without imports.
     pub(super) fn with_block<'b>(&'b self, block: &'b Resource) -> PlannedResource<'b> {
         PlannedResource {

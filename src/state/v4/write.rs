@@ -236,6 +236,10 @@ fn write_object(
     if object.create_before_destroy {
         out.extend_from_slice(b",\"create_before_destroy\":true");
     }
+    // The field of OpenTofu; Terraform reads past it, and drops it when it writes the state.
+    if object.skip_destroy {
+        out.extend_from_slice(b",\"skip_destroy\":true");
+    }
     out.push(b'}');
     Ok(())
 }
