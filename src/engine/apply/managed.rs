@@ -172,7 +172,11 @@ impl Applier<'_> {
             planned_identity: values.identity.clone(),
             meta,
         };
-        let answer = s.provider.apply(s.ty, request).await.unwrap_or_else(|diagnostics| {
+        let reached = !s.provider.has_ended();
+        let answer = s.provider.apply(s.ty, request).await;
+        // The request of a value that cannot be encoded is not sent.
+        let unanswered = !update && reached && answer.is_err() && !intent.planned.is_empty();
+        let answer = answer.unwrap_or_else(|diagnostics| {
             let null = Value::null(s.schema.implied_type());
             without_response(diagnostics, null, s.change.private.clone(), None)
         });
@@ -182,7 +186,12 @@ impl Applier<'_> {
             false => CreationSteps::of(s, &self.triggered, instance.block),
         };
         let taken = self.take_result(s, answer, &values, instance.block, steps);
-        self.results.sink.end(&intent);
+        if unanswered {
+            // The intent stays open, so that the next run names it, too.
+            self.context.evaluator.report([may_exist(s)]);
+        } else {
+            self.results.sink.end(&intent);
+        }
         let result = match taken {
             Ok(value) if update => Ok(value),
             Ok(value) => self.create_provisioners(s, instance, value, steps).await,
@@ -555,6 +564,19 @@ fn applied_as(s: &ObjectOperation<'_>) -> Action {
         Action::Update => Action::Update,
         _ => Action::Create,
     }
+}
+
+/// The warning about an object whose creation was requested and not answered.
+fn may_exist(s: &ObjectOperation<'_>) -> Diagnostic {
+    Diagnostic::warning(
+        "Object may exist without being in the state",
+        format!(
+            "The provider did not answer the request to create {}, so it is not known whether the object exists. Look for it. If it exists, \
+             import it or remove it: otherwise the next apply creates another one.",
+            s.address
+        ),
+    )
+    .about(s.address)
 }
 
 fn bug(s: &ObjectOperation<'_>, summary: &str, what: &str) -> Diagnostic {
