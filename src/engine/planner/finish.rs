@@ -160,6 +160,16 @@ impl Planner<'_> {
         (Some(plan), diagnostics)
     }
 
+    /// The warning about objects that something outside of the targets needs.
+    pub(super) fn needed_outside(&self) -> Option<Diagnostic> {
+        let mut results = self.results();
+        let mut kept = std::mem::take(&mut results.kept_for_others);
+        let mut destroyed = std::mem::take(&mut results.destroyed_though_needed);
+        kept.sort();
+        destroyed.sort();
+        targets::needed_outside(&kept, &destroyed)
+    }
+
     /// In a destroy plan: the selected data sources of the state.
     fn dropped_data(&self) -> Vec<AbsResourceInstance> {
         if !self.spec.kind.is_destroy() {

@@ -375,6 +375,9 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<
     };
     planner.ephemerals.close_all().await;
     diagnostics.extend(planner.context.evaluator.take_diagnostics());
+    if kind == PlanKind::Normal {
+        diagnostics.extend(planner.needed_outside());
+    }
     let plan = planner.finish(outputs, diagnostics.has_errors(), skipped);
     planner.conclude(plan, diagnostics)
 }

@@ -143,6 +143,10 @@ pub(super) struct PlanResults {
     pub(super) queries: Vec<Arc<QueryInstance>>,
     /// Checks whose data source could not be read.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
+    /// Instances that only the state has and that stay, because something outside of the targets needs them: with what that is.
+    pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,
+    /// Instances that only the state has and that a target names, with what outside of the targets probably needs them.
+    pub(super) destroyed_though_needed: Vec<(AbsResourceInstance, String)>,
     /// Resources with an instance that will change.
     pub(super) pending: HashSet<ConfigResource>,
 }
