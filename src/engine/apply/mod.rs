@@ -570,15 +570,12 @@ impl Applier<'_> {
     /// The facts that the state records for an object of this resource, without its value.
     fn record(&self, address: &AbsResourceInstance, schema: &Schema) -> Object {
         let resource = address.config();
+        let block = self.context.inputs.config.resource(&resource);
         Object {
             dependencies: self.facts.dependencies.get(&resource).cloned().unwrap_or_default(),
             create_before_destroy: self.facts.create_before_destroy.contains(&resource),
-            skip_destroy: self
-                .context
-                .inputs
-                .config
-                .resource(&resource)
-                .is_some_and(|block| block.lifecycle.keeps_object()),
+            skip_destroy: block.is_some_and(|block| block.lifecycle.keeps_object()),
+            destroy_provisioners: block.map(config::Resource::destroy_provisioners).unwrap_or_default(),
             ..Object::new(schema.version, state::Attributes::Flat(Arc::default()))
         }
     }

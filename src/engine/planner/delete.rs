@@ -50,6 +50,7 @@ impl Planner<'_> {
         // refreshed object, as it has no drift.
         let shown = if self.spec.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
+        self.note_lost_provisioners(p, address, &stored);
         // The change stays in the plan, so that users see what prevent_destroy forbids.
         self.check_prevent_destroy(p, address)?;
         let triggers = p.block.is_some_and(|block| !block.lifecycle.action_triggers.is_empty());
@@ -68,6 +69,21 @@ impl Planner<'_> {
         }
         self.plan_triggers_of_orphan(p, change).await;
         Ok(())
+    }
+
+    /// Takes a note for the warning that destroy-time provisioners do not run, because their block is gone.
+    fn note_lost_provisioners(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, stored: &StoredObject) {
+        let types = &stored.object.destroy_provisioners;
+        // Of a tainted object they would not run in any case.
+        if p.block.is_some() || types.is_empty() || stored.is_tainted() {
+            return;
+        }
+        let removed = self.spec.removals.of_resource(p.address);
+        if removed.is_some_and(|removed| !removed.provisioners.is_empty()) {
+            return;
+        }
+        let note = (address.clone(), types.join(", "));
+        self.results().lost_provisioners.push(note);
     }
 
     /// Plans the destruction of a deposed object.

@@ -248,11 +248,13 @@ impl Planner<'_> {
         let Some(object) = prior.current(address) else { return };
         let create_before_destroy = self.is_create_before_destroy(p.address);
         let skip_destroy = p.keeps_objects();
+        let destroy_provisioners = p.block.map(config::Resource::destroy_provisioners).unwrap_or_default();
         let at = address.containing_resource();
         let managed_by = prior.resources.get(&at).map(|r| &r.provider);
         if object.dependencies == dependencies
             && object.create_before_destroy == create_before_destroy
             && object.skip_destroy == skip_destroy
+            && object.destroy_provisioners == destroy_provisioners
             && managed_by == Some(&p.provider_address)
         {
             return;
@@ -261,6 +263,7 @@ impl Planner<'_> {
             dependencies,
             create_before_destroy,
             skip_destroy,
+            destroy_provisioners,
             ..(**object).clone()
         };
         prior.set_current(address, &p.provider_address, Some(Arc::new(object)));

@@ -136,6 +136,8 @@ pub(super) struct PlanResults {
     pub(super) planned: Vec<Planned>,
     /// The indices of the changes that update or replace a current object.
     pub(super) changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
+    /// The same of the changes that create an object.
+    pub(super) created: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     pub(super) drift: Vec<ResourceChange>,
     /// The invocations of actions.
     pub(super) invocations: Vec<ActionInvocation>,
@@ -147,6 +149,8 @@ pub(super) struct PlanResults {
     pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,
     /// Instances that only the state has and that a target names, with what outside of the targets probably needs them.
     pub(super) destroyed_though_needed: Vec<(AbsResourceInstance, String)>,
+    /// Instances whose destroy-time provisioners cannot run, because their block is gone: with the types of these.
+    pub(super) lost_provisioners: Vec<(AbsResourceInstance, String)>,
     /// Resources with an instance that will change.
     pub(super) pending: HashSet<ConfigResource>,
 }
@@ -313,10 +317,16 @@ impl Planner<'_> {
         if change.action != Action::NoOp {
             results.pending.insert(resource);
         }
-        if change.deposed.is_none() && (change.action == Action::Update || change.action.is_replace()) {
-            let at = results.changes.len();
-            let changed = results.changed.entry(change.address.containing_resource()).or_default();
-            changed.insert(change.address.resource.key.clone(), at);
+        let at = results.changes.len();
+        let list = match change.action {
+            Action::Create => Some(&mut results.created),
+            Action::Update => Some(&mut results.changed),
+            replace if replace.is_replace() => Some(&mut results.changed),
+            _ => None,
+        };
+        if let Some(list) = list.filter(|_| change.deposed.is_none()) {
+            let instances = list.entry(change.address.containing_resource()).or_default();
+            instances.insert(change.address.resource.key.clone(), at);
         }
         results.changes.push(change);
         results.planned.push(planned);

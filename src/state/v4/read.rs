@@ -89,6 +89,8 @@ struct InstanceV4<'a> {
     create_before_destroy: Option<bool>,
     #[serde(default)]
     skip_destroy: Option<bool>,
+    #[serde(default)]
+    destroy_provisioners: Option<Vec<String>>,
 }
 
 /// Distinguishes an explicit null from a missing property.
@@ -328,6 +330,10 @@ fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<
         dependencies: dependencies(instance.dependencies.unwrap_or_default(), shared)?,
         create_before_destroy: instance.create_before_destroy.unwrap_or_default(),
         skip_destroy: instance.skip_destroy.unwrap_or_default(),
+        destroy_provisioners: match instance.destroy_provisioners {
+            Some(types) => types.into_iter().map(Arc::from).collect(),
+            None => Arc::default(),
+        },
         identity,
     })
 }

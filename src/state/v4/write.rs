@@ -240,6 +240,15 @@ fn write_object(
     if object.skip_destroy {
         out.extend_from_slice(b",\"skip_destroy\":true");
     }
+    // A field of our own: when the block is gone, nothing else tells that something should have run.
+    if !object.destroy_provisioners.is_empty() {
+        out.extend_from_slice(b",\"destroy_provisioners\":[");
+        for ty in object.destroy_provisioners.iter() {
+            separate(out);
+            json_string(ty, out);
+        }
+        out.push(b']');
+    }
     out.push(b'}');
     Ok(())
 }

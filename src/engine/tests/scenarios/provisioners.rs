@@ -3,7 +3,7 @@
 use engine::apply::Recorded;
 use engine::plan::Reason;
 
-use crate::support::{Case, actions, change};
+use crate::support::{Case, actions, change, texts};
 
 const TWO: &str = r#"
     resource "fake_thing" "a" {
@@ -266,4 +266,29 @@ fn destroy_provisioner_that_is_cut_short_does_not_taint() {
     case.try_apply(&plan);
     assert!(!case.is_tainted("fake_thing.a"));
     assert_eq!(case.completion.aborted[0].recorded, Some(Recorded::Object));
+}
+
+#[test]
+fn destroy_provisioners_of_a_block_that_is_gone_are_warned_about() {
+    let warning = |case: &Case| {
+        let (_, diagnostics) = case.try_plan();
+        let all = texts(diagnostics.iter());
+        all.contains("Destroy-time provisioners will not run")
+            && all.contains("\n  - fake_thing.a: note, note\n")
+            && !all.contains("- fake_thing.b")
+    };
+    let mut case = Case::new(TWO);
+    case.apply().main("");
+    assert!(warning(&case));
+    case.options.mode = engine::plan::Mode::Destroy;
+    assert!(warning(&case));
+    case.options.mode = engine::plan::Mode::Normal;
+    case.main(
+        "removed {\n from = fake_thing.a\n lifecycle {\n destroy = true\n }\n provisioner \"note\" {\n when = destroy\n text = \"bye\"\n }\n}",
+    );
+    assert!(!warning(&case));
+    // The state learns that they have gone from the block, and then nobody misses them.
+    case.main("resource \"fake_thing\" \"a\" {\n name = \"a\"\n}\n").apply();
+    case.main("");
+    assert!(!warning(&case));
 }
