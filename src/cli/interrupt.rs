@@ -99,7 +99,7 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last
             let text = match received {
                 1 => {
                     "\nInterrupt received.\nPlease wait for Monoform to exit or data loss may occur.\nGracefully shutting \
-                     down...\n"
+                     down...\nNo further operation begins. Running providers and commands are asked to stop.\n"
                 }
                 2 => {
                     end_by_force(last_resort.clone());

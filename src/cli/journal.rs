@@ -1,6 +1,7 @@
 //! The journal of an operation, and the report about one that an earlier run has left: see [`state::journal`].
 
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use addrs::AbsResourceInstance;
@@ -10,8 +11,12 @@ use state::{SharedStore, SnapshotStore, State, StateError};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
+use crate::program;
 use crate::session::Session;
 use crate::state_session::{ERRORED_STATE, problem};
+
+/// How many addresses or files are named.
+const NAMED: usize = 20;
 
 /// Reports what the journal of an earlier run meant for the state that was just read, and removes it after that.
 pub fn report(session: &Session, store: &mut dyn SnapshotStore, state: Option<&State>) -> Result<(), Diagnostics> {
@@ -32,12 +37,85 @@ pub fn report(session: &Session, store: &mut dyn SnapshotStore, state: Option<&S
     store.forget_journal().map_err(|e| problem(&e))
 }
 
-/// Whether a state that could not be written to its store has no object that this one does not have.
+/// Returns true if a state that could not be written to its store has objects, and all of them are in this one. A first state has another
+/// lineage in its copy than in the store, which got it later.
 fn is_needless(copy: &Path, state: &State) -> bool {
     let Ok(Some(rescued)) = state::store::read_copy(copy) else {
         return false;
     };
-    rescued.lineage == state.lineage && rescued.serial <= state.serial && changes(state, &rescued).is_empty()
+    rescued.has_resources() && missing(state, &rescued).is_empty()
+}
+
+/// The instances whose objects in a copy are not those of a state.
+fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
+    changes(state, rescued)
+        .into_iter()
+        .filter(|outcome| outcome.objects.is_some())
+        .map(|outcome| outcome.address)
+        .collect()
+}
+
+/// Names a state that an earlier run could not write to its store, where that has objects that the store does not have. A state of the store
+/// that is later than the copy is left alone: somebody has gone on without it.
+pub fn report_copies(session: &Session, state: Option<&State>, is_file: bool) {
+    let empty = State::new();
+    let state = state.unwrap_or(&empty);
+    for copy in copies() {
+        let Ok(Some(rescued)) = state::store::read_copy(&copy) else {
+            continue;
+        };
+        let same = rescued.lineage == state.lineage && rescued.serial >= state.serial;
+        // The first state of a directory has its lineage from the copy, or none.
+        let first = !state.has_resources() && state.lineage.is_empty() && copy == Path::new(ERRORED_STATE);
+        let missing = missing(state, &rescued);
+        if missing.is_empty() || !(same || first) {
+            continue;
+        }
+        let shown = copy.display();
+        let named: String = missing
+            .iter()
+            .take(NAMED)
+            .map(|address| format!("\n  - {address}"))
+            .collect();
+        let more = match missing.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!("\n  - and {more} more"),
+        };
+        let how = match is_file {
+            true => "copy that file over the state file".to_owned(),
+            false => format!("run \"{} state push {shown}\"", program::command()),
+        };
+        let warning = Diagnostic::warning(
+            "Results of an earlier run are not in the state",
+            format!(
+                "An earlier run could not save the state, and left it in the file {shown}. These objects are in that file and not in the state, \
+                 or differ from it:{named}{more}\nTo take them over, {how}. Otherwise apply creates the missing ones again. If you do not \
+                 need the file any more, remove it."
+            ),
+        );
+        session.show(&warning.into(), &SourceMap::default());
+        session.ui.flush();
+    }
+}
+
+/// The places where a run leaves a state that it cannot save: the working directory, then the directory for temporary files.
+fn copies() -> Vec<PathBuf> {
+    let suffix = format!(".{ERRORED_STATE}");
+    let elsewhere = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = elsewhere
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(&suffix))
+        // Others may put files of that name there.
+        .filter(|entry| {
+            let own = |found: std::fs::Metadata| found.is_file() && found.uid() == rustix::process::geteuid().as_raw();
+            entry.metadata().is_ok_and(own)
+        })
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found.truncate(NAMED);
+    found.insert(0, ERRORED_STATE.into());
+    found.retain(|path| path.is_file());
+    found
 }
 
 /// Begins the journal for a plan that changes something in a state: objects, or what is known about them. Where it cannot be created, the operation continues, with a warning.

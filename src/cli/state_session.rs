@@ -155,6 +155,9 @@ impl<'s> StateSession<'s> {
             session.show(&warning.into(), &SourceMap::default());
         }
         journal::report(session, &mut store, state.as_ref())?;
+        if opening.replacement.is_none() {
+            journal::report_copies(session, state.as_ref(), is_file);
+        }
         let origin = state.as_ref().map(|state| (state.lineage.clone(), state.serial));
         Ok(StateSession {
             session,

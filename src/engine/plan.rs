@@ -50,6 +50,8 @@ pub enum Reason {
     DeleteBecauseNoModule,
     /// The configuration does not have the target of a move.
     DeleteBecauseNoMoveTarget,
+    /// The state remembers `destroy = false` for an object whose block no longer says so.
+    ForgetBecauseState,
     /// The configuration of the data source is unknown.
     ReadBecauseConfigUnknown,
     /// A dependency of the data source has planned changes.
@@ -74,6 +76,7 @@ impl Reason {
             Reason::DeleteBecauseEachKey => "delete_because_each_key",
             Reason::DeleteBecauseNoModule => "delete_because_no_module",
             Reason::DeleteBecauseNoMoveTarget => "delete_because_no_move_target",
+            Reason::ForgetBecauseState => "forgot_because_lifecycle_destroy_in_state",
             Reason::ReadBecauseConfigUnknown => "read_because_config_unknown",
             Reason::ReadBecauseDependencyPending => "read_because_dependency_pending",
             Reason::ReadBecauseCheckNested => "read_because_check_nested",

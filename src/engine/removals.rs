@@ -72,16 +72,28 @@ impl<'c> Removals<'c> {
         self.resources.get(address).copied()
     }
 
-    /// Whether the objects of a resource are forgotten.
+    /// Returns true if a block says that the objects of a resource are forgotten.
     #[must_use]
     pub fn forgets(&self, address: &ConfigResource) -> bool {
-        if self.resources.get(address).is_some_and(|r| !r.destroy) {
-            return true;
+        self.says(address, false)
+    }
+
+    /// Returns true if a block has `destroy = true` for a resource. A block without the argument does not overrule what the state remembers.
+    #[must_use]
+    pub fn destroys(&self, address: &ConfigResource) -> bool {
+        self.says(address, true)
+    }
+
+    fn says(&self, address: &ConfigResource, destroy: bool) -> bool {
+        if let Some(removed) = self.resources.get(address)
+            && removed.destroy.is_some()
+        {
+            return removed.destroy == Some(destroy);
         }
         let path = &address.module.0;
         (1..=path.len()).any(|length| {
             let module = Module(path[..length].into());
-            self.modules.get(&module).is_some_and(|r| !r.destroy)
+            self.modules.get(&module).is_some_and(|r| r.destroy == Some(destroy))
         })
     }
 }

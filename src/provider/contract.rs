@@ -330,6 +330,10 @@ pub trait Provider: Send + Sync {
     async fn read(&self, ty: &str, request: ReadRequest) -> Result<Answer<ObjectRead>, Diagnostics>;
     /// Plans a change of a managed object.
     async fn plan(&self, ty: &str, request: PlanRequest) -> Result<Answer<PlannedChange>, Diagnostics>;
+    /// Returns true if the provider's process has ended, so that a request does not reach it any more.
+    fn has_ended(&self) -> bool {
+        false
+    }
     /// Carries out a planned change.
     async fn apply(&self, ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics>;
     /// Finds existing objects by an identifier or an identity.

@@ -35,6 +35,7 @@ pub use model::{
     CheckResult, CheckStatus, CheckedObject, DeposedKey, Identity, InstanceState, Object, ObjectStatus, OutputValue,
     ResourceState, State,
 };
+pub use moving::Relocation;
 pub use pending::Recovery;
 pub use snapshots::{SharedStore, SnapshotStore, StoreLocked};
 pub use store::{LocalStore, Written};

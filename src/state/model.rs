@@ -107,6 +107,10 @@ pub struct Object {
     pub dependencies: Arc<[ConfigResource]>,
     /// Whether a replacement is created before this object is destroyed.
     pub create_before_destroy: bool,
+    /// `lifecycle.destroy` was false when the object was last applied: it leaves the state without being destroyed.
+    pub skip_destroy: bool,
+    /// The types of the destroy-time provisioners in the block that the object was last applied with.
+    pub destroy_provisioners: Arc<[Arc<str>]>,
     /// The identity of the object; `None` if it has none, and the version of its schema is 0.
     pub identity: Option<Identity>,
 }
@@ -123,6 +127,8 @@ impl Object {
             private: Vec::new(),
             dependencies: Arc::default(),
             create_before_destroy: false,
+            skip_destroy: false,
+            destroy_provisioners: Arc::default(),
             identity: None,
         }
     }

@@ -1,8 +1,94 @@
 //! Objects that change their address: what `state mv` does to a state, without asking any provider.
 
-use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ModuleInstance, Provider};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
-use crate::model::{InstanceState, ResourceState, State};
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, ModuleInstance, Provider};
+
+use crate::model::{InstanceState, Object, ResourceState, State};
+
+/// The new addresses of moved resources, by which recorded dependencies are rewritten: they order the destruction of objects.
+#[derive(Clone, Debug, Default)]
+pub struct Relocation {
+    to: HashMap<ConfigResource, BTreeSet<ConfigResource>>,
+    moved: HashSet<AbsResourceInstance>,
+}
+
+impl Relocation {
+    /// From pairs of the old and the new address of an instance.
+    pub fn new<'m>(moved: impl IntoIterator<Item = (&'m AbsResourceInstance, &'m AbsResourceInstance)>) -> Relocation {
+        let mut out = Relocation::default();
+        for (from, to) in moved {
+            out.to.entry(from.config()).or_default().insert(to.config());
+            out.moved.insert(to.clone());
+        }
+        out
+    }
+
+    /// Rewrites the dependencies of all objects of the state that the instances were moved in.
+    pub fn rewrite(mut self, state: &mut State) {
+        self.drop_unchanged();
+        if self.to.is_empty() {
+            return;
+        }
+        // Some instances of a resource may not have moved.
+        for (resource, _, key, _) in state.instances() {
+            if let Some(to) = self.to.get_mut(&resource.config())
+                && !self.moved.contains(&resource.instance(key.clone()))
+            {
+                to.insert(resource.config());
+            }
+        }
+        for instance in state.resources.values_mut().flat_map(|r| r.instances.values_mut()) {
+            self.rewrite_objects(instance);
+        }
+    }
+
+    /// Rewrites the dependencies of objects after a move to another state. Dependents that are still in the state where the instances were
+    /// get the new addresses, too: they may follow.
+    pub fn rewrite_between(mut self, from: &mut State, to: &mut State) {
+        let mut of_moved = self.clone();
+        of_moved.drop_unchanged();
+        for address in &of_moved.moved {
+            let resource = to.resources.get_mut(&address.containing_resource());
+            if let Some(instance) = resource.and_then(|r| r.instances.get_mut(&address.resource.key)) {
+                of_moved.rewrite_objects(instance);
+            }
+        }
+        // Another resource of the state has that address.
+        let taken: HashSet<ConfigResource> = from.resources.keys().map(AbsResource::config).collect();
+        self.to
+            .retain(|_, to| to.iter().all(|address| !taken.contains(address)));
+        self.moved.clear();
+        self.rewrite(from);
+    }
+
+    fn drop_unchanged(&mut self) {
+        self.to.retain(|from, to| to.len() > 1 || !to.contains(from));
+    }
+
+    fn rewrite_objects(&self, instance: &mut InstanceState) {
+        for object in instance.current.iter_mut().chain(instance.deposed.values_mut()) {
+            self.rewrite_object(object);
+        }
+    }
+
+    fn rewrite_object(&self, object: &mut Arc<Object>) {
+        if !object.dependencies.iter().any(|d| self.to.contains_key(d)) {
+            return;
+        }
+        let mut dependencies: Vec<ConfigResource> = Vec::new();
+        for dependency in &*object.dependencies {
+            match self.to.get(dependency) {
+                Some(to) => dependencies.extend(to.iter().cloned()),
+                None => dependencies.push(dependency.clone()),
+            }
+        }
+        dependencies.sort_by_cached_key(ToString::to_string);
+        dependencies.dedup();
+        Arc::make_mut(object).dependencies = dependencies.into();
+    }
+}
 
 impl State {
     /// The module instances that have resources of their own: this one and those below it, in the order of addresses.

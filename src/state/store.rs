@@ -235,9 +235,9 @@ impl LocalStore {
             .compact(included, self.known.as_ref().and_then(Option::as_ref));
     }
 
-    /// Ends the journal: the state file has all of it, and what had not ended has been told.
+    /// Ends the journal: the state file has all of it.
     pub fn end_journal(&mut self) -> Result<(), StateError> {
-        self.keeper.end()
+        self.keeper.end(self.known.as_ref().and_then(Option::as_ref))
     }
 
     /// Makes the state file say what counts, and removes the pending snapshot: it must not come back to life when

@@ -125,6 +125,10 @@ impl Provider for Shared {
         self.0.plan(ty, request).await
     }
 
+    fn has_ended(&self) -> bool {
+        self.0.has_ended()
+    }
+
     async fn apply(&self, ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics> {
         self.0.apply(ty, request).await
     }

@@ -546,7 +546,8 @@ impl SnapshotStore for Snapshots {
     }
 
     fn end_journal(&mut self) -> Result<(), StateError> {
-        self.keeper.end()
+        let known = self.known.clone().flatten();
+        self.keeper.end(known.as_ref())
     }
 
     fn announce_copy(&self, snapshot: &State) -> Result<(), StateError> {

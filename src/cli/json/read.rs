@@ -196,7 +196,7 @@ fn action(json: &Json) -> Action {
     }
 }
 
-const REASONS: [Reason; 13] = [
+const REASONS: [Reason; 14] = [
     Reason::ReplaceBecauseCannotUpdate,
     Reason::ReplaceBecauseTainted,
     Reason::ReplaceByRequest,
@@ -207,6 +207,7 @@ const REASONS: [Reason; 13] = [
     Reason::DeleteBecauseEachKey,
     Reason::DeleteBecauseNoModule,
     Reason::DeleteBecauseNoMoveTarget,
+    Reason::ForgetBecauseState,
     Reason::ReadBecauseConfigUnknown,
     Reason::ReadBecauseDependencyPending,
     Reason::ReadBecauseCheckNested,

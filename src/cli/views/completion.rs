@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use engine::apply::{Completion, UnfinishedOperation};
+use engine::apply::{Completion, Recorded, UnfinishedOperation};
 use engine::plan::Action;
 
 use crate::args::words::joined;
@@ -33,7 +33,7 @@ pub fn text(verb: Verb, completion: &Completion) -> Option<String> {
     );
     list(
         &mut out,
-        "Aborted; they may have taken effect, but are not in the state:",
+        "Aborted; they may have taken effect, in whole or in part:",
         aborted,
     );
     list(&mut out, "Not begun:", not_begun);
@@ -100,13 +100,25 @@ fn list(out: &mut String, title: &str, operations: &[UnfinishedOperation]) {
     for operation in operations.iter().take(shown) {
         let _ = writeln!(
             out,
-            "  - {} ({})",
+            "  - {} ({}){}",
             operation.address,
-            operation.action.map_or("invoke", word)
+            operation.action.map_or("invoke", word),
+            recorded(operation)
         );
     }
     if operations.len() > shown {
         let _ = writeln!(out, "  - and {} more", operations.len() - shown);
+    }
+}
+
+/// What the state has of an object whose operation was cut short.
+fn recorded(operation: &UnfinishedOperation) -> &'static str {
+    match (operation.recorded, operation.action) {
+        (None, _) => "",
+        (Some(Recorded::Nothing), _) => ": not in the state",
+        (Some(Recorded::Tainted), _) => ": in the state as tainted, so the next apply replaces it",
+        (Some(Recorded::Object), Some(Action::Create)) => ": in the state",
+        (Some(Recorded::Object), _) => ": in the state as it was before",
     }
 }
 
@@ -130,6 +142,7 @@ mod tests {
         let one = |i: usize| UnfinishedOperation {
             address: format!("t.n[{i}]"),
             action: Some(Action::Create),
+            recorded: None,
         };
         (0..count).map(one).collect()
     }
@@ -161,16 +174,24 @@ mod tests {
     #[test]
     fn unfinished_operations_are_listed_up_to_a_limit() {
         let completion = |not_begun| Completion {
-            total: 3 + not_begun,
+            total: 5 + not_begun,
             done: 1,
             failed: 1,
-            aborted: operations(1),
+            aborted: [Recorded::Nothing, Recorded::Tainted, Recorded::Object]
+                .into_iter()
+                .zip(operations(3))
+                .map(|(recorded, operation)| UnfinishedOperation {
+                    recorded: Some(recorded),
+                    ..operation
+                })
+                .collect(),
             not_begun: operations(not_begun),
         };
         assert_eq!(
             text(Verb::Apply, &completion(2)).unwrap(),
-            "Apply incomplete: of 5 operations, 1 completed, 1 failed, 1 aborted, 2 not begun.\n\nAborted; they may have taken \
-             effect, but are not in the state:\n  - t.n[0] (create)\n\nNot begun:\n  - t.n[0] (create)\n  - t.n[1] (create)\n"
+            "Apply incomplete: of 7 operations, 1 completed, 1 failed, 3 aborted, 2 not begun.\n\nAborted; they may have taken \
+             effect, in whole or in part:\n  - t.n[0] (create): not in the state\n  - t.n[1] (create): in the state as tainted, so the next \
+             apply replaces it\n  - t.n[2] (create): in the state\n\nNot begun:\n  - t.n[0] (create)\n  - t.n[1] (create)\n"
         );
         let eleven = text(Verb::Apply, &completion(11)).unwrap();
         assert!(eleven.ends_with("t.n[10] (create)\n"), "{eleven}");

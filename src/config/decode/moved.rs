@@ -77,7 +77,7 @@ impl Decoder<'_> {
         let range = parts::header(&block);
         let mut taken = parts::exact(block.body, REMOVED, self.diagnostics);
         let from = taken.expr("from");
-        let mut destroy = true;
+        let mut destroy = None;
         let mut lifecycle_at: Option<Range> = None;
         let mut connection = None;
         let mut provisioners = Vec::new();
@@ -93,7 +93,7 @@ impl Decoder<'_> {
                         lifecycle_at = Some(block.header.clone());
                         let mut inner = parts::exact(block.body, REMOVED_LIFECYCLE, self.diagnostics);
                         if let Some(a) = inner.attribute("destroy") {
-                            destroy = parts::constant_bool(&a.expr, self.diagnostics).unwrap_or(true);
+                            destroy = parts::constant_bool(&a.expr, self.diagnostics);
                         }
                     }
                 },

@@ -44,8 +44,8 @@ pub struct Removed {
     pub from: Target,
     /// Where it is written.
     pub from_range: Range,
-    /// Whether objects are destroyed; if not, they are forgotten.
-    pub destroy: bool,
+    /// The lifecycle argument `destroy`: objects are forgotten if it is false. Without it they are destroyed, unless the state says otherwise.
+    pub destroy: Option<bool>,
     /// What runs before objects are destroyed.
     pub provisioners: Vec<Provisioner>,
     /// The connection of the provisioners.

@@ -81,6 +81,19 @@ pub struct ProviderRef {
     pub range: Range,
 }
 
+impl Resource {
+    /// The types of the destroy-time provisioners, in their order.
+    #[must_use]
+    pub fn destroy_provisioners(&self) -> Arc<[Arc<str>]> {
+        let at_destruction = |p: &&Provisioner| p.when == ProvisionerWhen::Destroy;
+        self.provisioners
+            .iter()
+            .filter(at_destruction)
+            .map(|p| p.ty.clone())
+            .collect()
+    }
+}
+
 /// The `lifecycle` block of a resource.
 #[derive(Clone, Debug, Default)]
 pub struct Lifecycle {

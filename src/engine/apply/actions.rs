@@ -1,7 +1,6 @@
 //! Invokes actions: those that the change of an object triggers, and those that the user asks for.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Instant;
 
 use addrs::AbsResourceInstance;
@@ -50,6 +49,12 @@ impl<'a> Triggered<'a> {
         self.0.contains_key(address)
     }
 
+    /// Whether the failure of an action after the creation of the object taints it.
+    pub(super) fn may_taint(&self, address: &AbsResourceInstance) -> bool {
+        self.of(address, |event| event == ActionEvent::AfterCreate)
+            .any(|(_, trigger)| taints(trigger))
+    }
+
     /// Whether something is invoked before the object is created or updated.
     pub(super) fn begins(&self, address: &AbsResourceInstance) -> bool {
         self.of(address, |event| event.is_before() && !event.is_destroy())
@@ -60,7 +65,8 @@ impl<'a> Triggered<'a> {
 
 impl Applier<'_> {
     /// Invokes what the creation or the update of an object triggers before it (then `caller` is the planned object) or after it (then it is
-    /// the new one). An error means that the operation has failed. A new object is tainted where the trigger says so.
+    /// the new one). An error means that the operation has failed. A new object is tainted where the trigger says so, from its creation
+    /// until the last such trigger has succeeded.
     pub(super) async fn invoke_triggered(
         &self,
         s: &ObjectOperation<'_>,
@@ -69,8 +75,19 @@ impl Applier<'_> {
         caller: &Value,
     ) -> Result<(), Reported> {
         let events = |event: ActionEvent| event.is_before() == before && !event.is_destroy();
+        let mut left = self
+            .triggered
+            .of(s.address, events)
+            .filter(|(_, trigger)| taints(trigger))
+            .count();
         for (invocation, trigger) in self.triggered.of(s.address, events) {
             let Err(failed) = self.invoke_evaluated(s, instance, invocation, trigger, caller).await else {
+                if taints(trigger) {
+                    left -= 1;
+                    if left == 0 {
+                        self.set_status(s, ObjectStatus::Ready);
+                    }
+                }
                 continue;
             };
             if trigger.on_failure == ActionFailure::Continue && failed.may_continue {
@@ -79,8 +96,9 @@ impl Applier<'_> {
                     .report(failed.problems.into_iter().map(as_warning));
                 continue;
             }
-            if trigger.on_failure == ActionFailure::Taint && trigger.event == ActionEvent::AfterCreate {
-                self.taint(s);
+            if !taints(trigger) && left > 0 {
+                // An action that is not to taint the object has failed, and the others are not invoked.
+                self.set_status(s, ObjectStatus::Ready);
             }
             return Err(self.context.fail(failed.problems));
         }
@@ -154,16 +172,6 @@ impl Applier<'_> {
     fn configured_action(&self, invocation: &ActionInvocation) -> Result<ConfiguredAction<'_>, Diagnostics> {
         let schemas = self.context.providers.schemas();
         ConfiguredAction::find(self.context.inputs.config, schemas, &invocation.address.config())
-    }
-
-    fn taint(&self, s: &ObjectOperation<'_>) {
-        let object = self
-            .state()
-            .current(s.address)
-            .map(|o| o.with_status(ObjectStatus::Tainted));
-        if let Some(object) = object {
-            self.update_current(s.change, Some(Arc::new(object)));
-        }
     }
 
     /// Invokes what the destruction of an object triggers at this event, with the configuration of the plan. When everything is
@@ -274,6 +282,11 @@ impl Applier<'_> {
         self.context.evaluator.report(problems);
         Ok(())
     }
+}
+
+/// Whether the failure of this action taints the object that was just created.
+fn taints(trigger: &LifecycleTrigger) -> bool {
+    trigger.on_failure == ActionFailure::Taint && trigger.event == ActionEvent::AfterCreate
 }
 
 /// Why an action was not invoked, or has failed.

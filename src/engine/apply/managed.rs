@@ -10,6 +10,8 @@ use state::ObjectStatus;
 use state::journal::{Answers, Intent, IntentAction};
 use syntax::{Diagnostic, Diagnostics};
 
+use super::actions::Triggered;
+use super::provision::Provisioners;
 use super::{Applier, ObjectOperation, without_response};
 use crate::eval::Reported;
 use crate::eval::checks::FailureSeverity;
@@ -170,16 +172,29 @@ impl Applier<'_> {
             planned_identity: values.identity.clone(),
             meta,
         };
-        let answer = s.provider.apply(s.ty, request).await.unwrap_or_else(|diagnostics| {
+        let reached = !s.provider.has_ended();
+        let answer = s.provider.apply(s.ty, request).await;
+        // The request of a value that cannot be encoded is not sent.
+        let unanswered = !update && reached && answer.is_err() && !intent.planned.is_empty();
+        let answer = answer.unwrap_or_else(|diagnostics| {
             let null = Value::null(s.schema.implied_type());
             without_response(diagnostics, null, s.change.private.clone(), None)
         });
         self.slots.took(began.elapsed());
-        let taken = self.take_result(s, answer, &values, instance.block);
-        self.results.sink.end(&intent);
+        let steps = match update {
+            true => CreationSteps::default(),
+            false => CreationSteps::of(s, &self.triggered, instance.block),
+        };
+        let taken = self.take_result(s, answer, &values, instance.block, steps);
+        if unanswered {
+            // The intent stays open, so that the next run names it, too.
+            self.context.evaluator.report([may_exist(s)]);
+        } else {
+            self.results.sink.end(&intent);
+        }
         let result = match taken {
             Ok(value) if update => Ok(value),
-            Ok(value) => self.create_provisioners(s, instance, value).await,
+            Ok(value) => self.create_provisioners(s, instance, value, steps).await,
             Err(Reported) => Err(Reported),
         };
         let result = match result {
@@ -393,6 +408,7 @@ impl Applier<'_> {
         answer: Answer<Applied>,
         values: &ChangeValues,
         block: &config::Resource,
+        steps: CreationSteps,
     ) -> Result<Value, Reported> {
         let mut problems = located(answer.diagnostics, Some((&*block.body, s.schema)), s.address);
         let mut failed = problems.has_errors();
@@ -458,7 +474,9 @@ impl Applier<'_> {
             return Err(Reported);
         }
         let value = with_marks(state, &values.marks, s.schema);
-        let tainted = failed && s.change.action != Action::Update;
+        // A new object is finished only when its provisioners and actions have succeeded. Until then it is stored as tainted, so that a
+        // run that ends in between, however it ends, leaves an object that the next plan replaces.
+        let tainted = (failed && s.change.action != Action::Update) || steps.remain();
         self.store(s, value.clone(), applied.identity, applied.private, tainted)?;
         if failed { Err(Reported) } else { Ok(value) }
     }
@@ -489,29 +507,54 @@ impl Applier<'_> {
         s: &ObjectOperation<'_>,
         instance: ConfiguredInstance<'_>,
         value: Value,
+        steps: CreationSteps,
     ) -> Result<Value, Reported> {
-        if instance.block.provisioners.is_empty() {
-            return Ok(value);
-        }
-        let result = self
-            .provision(
-                instance.block.into(),
-                config::ProvisionerWhen::Create,
-                s,
-                instance.repetition,
-                &value,
-            )
-            .await;
-        if result.is_err() {
-            let object = self
-                .state()
-                .current(s.address)
-                .map(|o| o.with_status(ObjectStatus::Tainted));
-            if let Some(object) = object {
-                self.update_current(s.change, Some(Arc::new(object)));
+        let when = config::ProvisionerWhen::Create;
+        let (decisive, rest) = Provisioners::from(instance.block).split_after_last_decisive(when);
+        let mut result = self.provision(decisive, when, s, instance.repetition, &value).await;
+        if result.is_ok() {
+            if steps.provisioners && !steps.actions {
+                self.set_status(s, ObjectStatus::Ready);
             }
+            result = self.provision(rest, when, s, instance.repetition, &value).await;
+        }
+        if result.is_err() {
+            self.set_status(s, ObjectStatus::Tainted);
         }
         result.map(|()| value)
+    }
+
+    /// Sets the status of the current object, unless it has that status already.
+    pub(super) fn set_status(&self, s: &ObjectOperation<'_>, status: ObjectStatus) {
+        let object = self.state().current(s.address).cloned();
+        if let Some(object) = object.filter(|object| object.status != status) {
+            self.update_current(s.change, Some(Arc::new(object.with_status(status))));
+        }
+    }
+}
+
+/// The steps after the creation of an object whose failure taints it.
+#[derive(Clone, Copy, Default)]
+struct CreationSteps {
+    /// Creation-time provisioners without `on_failure = continue`.
+    provisioners: bool,
+    /// Actions after the creation with `on_failure = taint`.
+    actions: bool,
+}
+
+impl CreationSteps {
+    fn of(s: &ObjectOperation<'_>, triggered: &Triggered<'_>, block: &config::Resource) -> CreationSteps {
+        CreationSteps {
+            provisioners: block
+                .provisioners
+                .iter()
+                .any(|p| p.when == config::ProvisionerWhen::Create && p.on_failure == config::OnFailure::Fail),
+            actions: triggered.may_taint(s.address),
+        }
+    }
+
+    fn remain(self) -> bool {
+        self.provisioners || self.actions
     }
 }
 
@@ -521,6 +564,19 @@ fn applied_as(s: &ObjectOperation<'_>) -> Action {
         Action::Update => Action::Update,
         _ => Action::Create,
     }
+}
+
+/// The warning about an object whose creation was requested and not answered.
+fn may_exist(s: &ObjectOperation<'_>) -> Diagnostic {
+    Diagnostic::warning(
+        "Object may exist without being in the state",
+        format!(
+            "The provider did not answer the request to create {}, so it is not known whether the object exists. Look for it. If it exists, \
+             import it or remove it: otherwise the next apply creates another one.",
+            s.address
+        ),
+    )
+    .about(s.address)
 }
 
 fn bug(s: &ObjectOperation<'_>, summary: &str, what: &str) -> Diagnostic {

@@ -48,7 +48,7 @@ use actions::Triggered;
 use openings::Openings;
 use slot::{SETTLING, Slot, Slots};
 use tally::Tally;
-pub use tally::{Completion, UnfinishedOperation};
+pub use tally::{Completion, Recorded, UnfinishedOperation};
 
 /// The result of an apply.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
     let unchanged = |diagnostics| ApplyResult {
         state: plan.prior_state.clone(),
         diagnostics,
-        completion: tally.completion(plan),
+        completion: tally.completion(plan, &plan.prior_state),
     };
     let needed = tokio::select! {
         needed = Providers::start_required(inputs.providers, inputs.config, &plan.prior_state) => needed,
@@ -102,18 +102,20 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
         () = providers.close() => {}
         () = inputs.stop.cancelled() => {}
     }
+    let completion = tally.completion(plan, &state);
     ApplyResult {
         state,
         diagnostics,
-        completion: tally.completion(plan),
+        completion,
     }
 }
 
 fn cancelled() -> Diagnostic {
     Diagnostic::error(
         "Operation canceled",
-        "The apply was canceled by a second interrupt. What had been completed is in the state. What was running was not waited \
-         for: it may have been carried out, in whole or in part, without being in the state.",
+        "The apply was canceled by a second interrupt. Completed operations are in the state. Running operations were not waited for: \
+         each may have taken effect, in whole or in part. A new object may exist without being in the state. If only its provisioners or \
+         actions were cut short, it is in the state as tainted, and the next apply replaces it.",
     )
 }
 
@@ -568,9 +570,12 @@ impl Applier<'_> {
     /// The facts that the state records for an object of this resource, without its value.
     fn record(&self, address: &AbsResourceInstance, schema: &Schema) -> Object {
         let resource = address.config();
+        let block = self.context.inputs.config.resource(&resource);
         Object {
             dependencies: self.facts.dependencies.get(&resource).cloned().unwrap_or_default(),
             create_before_destroy: self.facts.create_before_destroy.contains(&resource),
+            skip_destroy: block.is_some_and(|block| block.lifecycle.keeps_object()),
+            destroy_provisioners: block.map(config::Resource::destroy_provisioners).unwrap_or_default(),
             ..Object::new(schema.version, state::Attributes::Flat(Arc::default()))
         }
     }

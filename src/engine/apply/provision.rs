@@ -22,6 +22,17 @@ pub(super) struct Provisioners<'p> {
 }
 
 impl<'p> Provisioners<'p> {
+    /// Splits the list after the last provisioner whose failure is one of the object: what follows runs with `on_failure = continue`.
+    pub(super) fn split_after_last_decisive(self, when: ProvisionerWhen) -> (Provisioners<'p>, Provisioners<'p>) {
+        let decisive = |p: &Provisioner| p.when == when && p.on_failure == OnFailure::Fail;
+        let at = self.list.iter().rposition(decisive).map_or(0, |last| last + 1);
+        let (first, rest) = self.list.split_at(at);
+        (
+            Provisioners { list: first, ..self },
+            Provisioners { list: rest, ..self },
+        )
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

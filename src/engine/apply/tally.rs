@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use state::{ObjectStatus, State};
+
 use crate::execgraph::Operation;
-use crate::plan::{Action, Plan};
+use crate::plan::{Action, Plan, ResourceChange};
 
 const NOT_BEGUN: u8 = 0;
 const RUNNING: u8 = 1;
@@ -25,6 +27,35 @@ pub struct UnfinishedOperation {
     pub address: String,
     /// What it does to the object: create, update, delete, read or forget. `None` if it invokes an action.
     pub action: Option<Action>,
+    /// What the state has of the object, where the operation was cut short.
+    pub recorded: Option<Recorded>,
+}
+
+/// What the state has of an object whose operation was cut short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// Nothing.
+    Nothing,
+    /// A new object whose provisioners or actions had not all succeeded: the next plan replaces it.
+    Tainted,
+    /// An object: the new one of a creation, otherwise the one from before the operation.
+    Object,
+}
+
+impl Recorded {
+    fn of(change: &ResourceChange, state: &State) -> Recorded {
+        let Some(instance) = state.instance(&change.address) else {
+            return Recorded::Nothing;
+        };
+        let creates = change.action == Action::Create || change.action.is_replace();
+        match &instance.current {
+            Some(object) if creates && object.status == ObjectStatus::Tainted => Recorded::Tainted,
+            Some(_) => Recorded::Object,
+            // The deposed one is the old object.
+            None if creates => Recorded::Nothing,
+            None => Recorded::Object,
+        }
+    }
 }
 
 /// How many operations of an apply were completed.
@@ -88,15 +119,16 @@ impl Tally {
         Begun(status)
     }
 
-    /// The completion of the operations of this plan.
-    pub fn completion(&self, plan: &Plan) -> Completion {
+    /// The completion of the operations of this plan, which have led to this state.
+    pub fn completion(&self, plan: &Plan, state: &State) -> Completion {
         let mut completion = Completion::default();
         for operation in &plan.graph.nodes {
             let Some(status) = self.place(*operation).and_then(|i| self.status.get(i)) else {
                 continue;
             };
             completion.total += 1;
-            let list = match status.load(Ordering::Relaxed) {
+            let status = status.load(Ordering::Relaxed);
+            let list = match status {
                 DONE => {
                     completion.done += 1;
                     continue;
@@ -115,6 +147,7 @@ impl Tally {
                     list.extend(plan.invocations.get(*i as usize).map(|invocation| UnfinishedOperation {
                         address: invocation.address.to_string(),
                         action: None,
+                        recorded: None,
                     }));
                     continue;
                 }
@@ -123,8 +156,14 @@ impl Tally {
             let Some(change) = plan.changes.get(index as usize) else {
                 continue;
             };
+            let cut_short = status == RUNNING && change.address.resource.resource.mode == addrs::Mode::Managed;
             list.push(UnfinishedOperation {
                 address: change.address.to_string(),
+                recorded: match cut_short {
+                    true if destroy => Some(Recorded::Object),
+                    true => Some(Recorded::of(change, state)),
+                    false => None,
+                },
                 action: Some(match change.action {
                     _ if destroy => Action::Delete,
                     replace if replace.is_replace() => Action::Create,

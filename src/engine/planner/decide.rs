@@ -12,6 +12,7 @@ use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::import::instance_key;
+use super::visit::PlanResults;
 use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
 use crate::identity::identity_problems;
@@ -58,15 +59,14 @@ impl Planner<'_> {
         let first = self
             .provider_plan(p, address, &prior, &effective, (private, identity))
             .await?;
-        let replace = |action_if_first: bool| {
-            if action_if_first {
-                Action::CreateThenDelete
-            } else {
-                Action::DeleteThenCreate
-            }
+        let replace = if block.lifecycle.keeps_object() {
+            Action::CreateThenForget
+        } else if self.is_create_before_destroy(p.address) {
+            Action::CreateThenDelete
+        } else {
+            Action::DeleteThenCreate
         };
-        let create_before_destroy = self.is_create_before_destroy(p.address);
-        let triggered = self.triggered(p, address, repetition)?;
+        let triggered = self.triggered(p, address, repetition, stored)?;
         // A trigger is the reason that is shown, also if there are others, and also for new objects.
         let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
         if stored.is_none() {
@@ -81,11 +81,7 @@ impl Planner<'_> {
         }
         if tainted {
             return Ok(Decision {
-                // Other replacements destroy the old object, as they do in Terraform.
-                action: match block.lifecycle.keeps_object() {
-                    true => Action::CreateThenForget,
-                    false => replace(create_before_destroy),
-                },
+                action: replace,
                 reason: because(Reason::ReplaceBecauseTainted),
                 planned: first.planned,
                 private: first.private,
@@ -119,7 +115,7 @@ impl Planner<'_> {
             .provider_plan(p, address, &null, config, (first.private, first.identity))
             .await?;
         Ok(Decision {
-            action: replace(create_before_destroy),
+            action: replace,
             reason,
             planned: second.planned,
             private: second.private,
@@ -154,13 +150,14 @@ impl Planner<'_> {
         self.context.report(problems.collect())
     }
 
-    /// Whether a `replace_triggered_by` argument applies: the resource or instance it names is updated or replaced; the
+    /// Whether a `replace_triggered_by` argument applies: the resource or instance it names is updated, replaced, or created anew; the
     /// attribute it names changes.
     fn triggered(
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         repetition: &Repetition,
+        stored: Option<&StoredObject>,
     ) -> Result<bool, Reported> {
         let block = p.block.ok_or(Reported)?;
         for expr in &block.lifecycle.replace_triggered_by {
@@ -168,6 +165,9 @@ impl Planner<'_> {
                 continue;
             };
             let results = self.results();
+            if stored.is_some_and(|stored| self.is_created_anew(&results, stored, &resource, key.as_ref(), &path)) {
+                return Ok(true);
+            }
             let Some(changed) = results.changed.get(&resource) else {
                 continue;
             };
@@ -180,6 +180,42 @@ impl Planner<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Returns true if a trigger is created that existed when the dependent object was applied: it has vanished, or was lost from the
+    /// state. A trigger that is new, like another instance of a resource that grows, does not count: it takes the place of nothing.
+    fn is_created_anew(
+        &self,
+        results: &PlanResults,
+        stored: &StoredObject,
+        resource: &AbsResource,
+        key: Option<&InstanceKey>,
+        path: &Path,
+    ) -> bool {
+        let Some(created) = results.created.get(resource) else {
+            return false;
+        };
+        if !stored.object.dependencies.contains(&resource.config()) {
+            return false;
+        }
+        let state = self.context.inputs.state;
+        let Some(key) = key else {
+            let vanished = |key: &InstanceKey| state.current(&resource.instance(key.clone())).is_some();
+            return created.keys().any(vanished) || !state.resources.contains_key(resource);
+        };
+        let Some(change) = created.get(key).and_then(|i| results.changes.get(*i)) else {
+            return false;
+        };
+        if path.0.is_empty() {
+            return true;
+        }
+        let after = path.get(&change.after);
+        // The value before is known only of an object that has vanished.
+        let vanished = results.drift.iter().find(|drift| drift.address == change.address);
+        match vanished {
+            Some(drift) => path.get(&drift.before) != after,
+            None => after.is_some_and(|value| !value.is_wholly_known()),
+        }
     }
 
     /// What a `replace_triggered_by` expression refers to: a resource, perhaps one instance of it, perhaps an attribute of that

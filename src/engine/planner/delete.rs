@@ -24,13 +24,14 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         reason: Reason,
     ) -> Result<(), Reported> {
-        let keeps = keeps_object(p);
-        if self.is_forgotten(p) || keeps && self.spec.kind.compares_with_configuration() {
-            let object = self.context.inputs.state.current(address).cloned();
-            return match object {
-                Some(object) => self.forget(p, address, &object, None, reason).await,
-                None => Ok(()),
-            };
+        let Some(object) = self.context.inputs.state.current(address).cloned() else {
+            return Ok(());
+        };
+        let kept = self.kept(p, &object);
+        if let Some(kept) = kept
+            && self.spec.kind.compares_with_configuration()
+        {
+            return self.forget(p, address, &object, None, kept.reason(reason)).await;
         }
         let Some(Refreshed { now: stored, was }) = self.refreshed(p, address).await? else {
             self.context.evaluator.remove_object(address);
@@ -41,14 +42,15 @@ impl Planner<'_> {
             self.context.evaluator.set_object(address, stored.marked(p.schema));
             return Ok(());
         }
-        if keeps {
-            self.forget_stored(p, address, &stored, None, reason);
+        if let Some(kept) = kept {
+            self.forget_stored(p, address, &stored, None, kept.reason(reason));
             return Ok(());
         }
         // The plan shows the stored object, and changes outside of it as drift, as Terraform does. A destroy plan shows the
         // refreshed object, as it has no drift.
         let shown = if self.spec.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
+        self.note_lost_provisioners(p, address, &stored);
         // The change stays in the plan, so that users see what prevent_destroy forbids.
         self.check_prevent_destroy(p, address)?;
         let triggers = p.block.is_some_and(|block| !block.lifecycle.action_triggers.is_empty());
@@ -69,6 +71,21 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Takes a note for the warning that destroy-time provisioners do not run, because their block is gone.
+    fn note_lost_provisioners(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, stored: &StoredObject) {
+        let types = &stored.object.destroy_provisioners;
+        // Of a tainted object they would not run in any case.
+        if p.block.is_some() || types.is_empty() || stored.is_tainted() {
+            return;
+        }
+        let removed = self.spec.removals.of_resource(p.address);
+        if removed.is_some_and(|removed| !removed.provisioners.is_empty()) {
+            return;
+        }
+        let note = (address.clone(), types.join(", "));
+        self.results().lost_provisioners.push(note);
+    }
+
     /// Plans the destruction of a deposed object.
     pub(super) async fn delete_deposed(
         &self,
@@ -84,8 +101,12 @@ impl Planner<'_> {
             .and_then(|i| i.deposed.get(&key))
             .cloned();
         let Some(object) = object else { return Ok(()) };
-        if self.is_forgotten(p) || keeps_object(p) && !self.spec.kind.is_refresh_only() {
-            return self.forget(p, address, &object, Some(key), Reason::None).await;
+        if let Some(kept) = self.kept(p, &object)
+            && !self.spec.kind.is_refresh_only()
+        {
+            return self
+                .forget(p, address, &object, Some(key), kept.reason(Reason::None))
+                .await;
         }
         let ty = &address.resource.resource.ty;
         let stored = upgrade(&*p.provider, p.schema, ty, &object, address)
@@ -119,9 +140,22 @@ impl Planner<'_> {
             .await
     }
 
-    /// Whether a `removed` block forgets the objects of a resource.
-    fn is_forgotten(&self, p: &PlannedResource<'_>) -> bool {
-        self.spec.kind.compares_with_configuration() && p.block.is_none() && self.spec.removals.forgets(p.address)
+    /// Returns who says that an object leaves the state without being destroyed. A `removed` block is the latest word: it overrules what
+    /// the state remembers of the block that is gone.
+    fn kept(&self, p: &PlannedResource<'_>, object: &Object) -> Option<Kept> {
+        let removals = self.spec.removals;
+        if p.keeps_objects() {
+            return Some(Kept::ByConfiguration);
+        }
+        if p.block.is_none() {
+            if removals.forgets(p.address) && self.spec.kind.compares_with_configuration() {
+                return Some(Kept::ByConfiguration);
+            }
+            if removals.destroys(p.address) {
+                return None;
+            }
+        }
+        object.skip_destroy.then_some(Kept::ByState)
     }
 
     /// Plans to forget an object. It is not refreshed.
@@ -250,7 +284,19 @@ impl Planner<'_> {
     }
 }
 
-/// Whether the configuration says that objects of the resource are not destroyed.
-fn keeps_object(p: &PlannedResource<'_>) -> bool {
-    p.block.is_some_and(|block| block.lifecycle.keeps_object())
+/// Who says that an object leaves the state without being destroyed.
+#[derive(Clone, Copy)]
+enum Kept {
+    ByConfiguration,
+    ByState,
+}
+
+impl Kept {
+    /// The reason of the change, in place of this one.
+    fn reason(self, without: Reason) -> Reason {
+        match self {
+            Kept::ByConfiguration => without,
+            Kept::ByState => Reason::ForgetBecauseState,
+        }
+    }
 }

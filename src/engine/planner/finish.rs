@@ -160,6 +160,37 @@ impl Planner<'_> {
         (Some(plan), diagnostics)
     }
 
+    /// The warning about objects that something outside of the targets needs.
+    pub(super) fn needed_outside(&self) -> Option<Diagnostic> {
+        let mut results = self.results();
+        let mut kept = std::mem::take(&mut results.kept_for_others);
+        let mut destroyed = std::mem::take(&mut results.destroyed_though_needed);
+        kept.sort();
+        destroyed.sort();
+        targets::needed_outside(&kept, &destroyed)
+    }
+
+    /// The warning about destroy-time provisioners that do not run, because their block is gone.
+    pub(super) fn lost_provisioners(&self) -> Option<Diagnostic> {
+        let mut lost = std::mem::take(&mut self.results().lost_provisioners);
+        if lost.is_empty() {
+            return None;
+        }
+        lost.sort();
+        let lines: String = lost
+            .iter()
+            .map(|(address, types)| format!("\n  - {address}: {types}"))
+            .collect();
+        Some(Diagnostic::warning(
+            "Destroy-time provisioners will not run",
+            format!(
+                "These objects were applied with destroy-time provisioners. Their resource blocks are gone, so they are destroyed without \
+                 running them:{lines}\n\nTo have them run, put the block back and set count = 0, or write a removed block with the \
+                 provisioners."
+            ),
+        ))
+    }
+
     /// In a destroy plan: the selected data sources of the state.
     fn dropped_data(&self) -> Vec<AbsResourceInstance> {
         if !self.spec.kind.is_destroy() {

@@ -377,6 +377,8 @@ impl Planner<'_> {
         } = read;
         let record = Object {
             dependencies: p.dependencies.clone(),
+            skip_destroy: p.keeps_objects(),
+            destroy_provisioners: p.block.map(config::Resource::destroy_provisioners).unwrap_or_default(),
             ..Object::new(p.schema.version, state::Attributes::Flat(Arc::default()))
         };
         let marked = schema::marking::mark_sensitive(&p.schema.block, value.clone());

@@ -229,7 +229,7 @@ impl Planner<'_> {
     }
 
     /// Records the dependencies of a refreshed object: those of the configuration beside those already recorded, which are
-    /// in effect until the object is changed; and whether it is replaced with create_before_destroy.
+    /// in effect until the object is changed; and the lifecycle arguments that are in effect when the block is gone.
     fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
         let Some(recorded) = recorded else { return };
@@ -247,10 +247,14 @@ impl Planner<'_> {
         let mut prior = self.prior();
         let Some(object) = prior.current(address) else { return };
         let create_before_destroy = self.is_create_before_destroy(p.address);
+        let skip_destroy = p.keeps_objects();
+        let destroy_provisioners = p.block.map(config::Resource::destroy_provisioners).unwrap_or_default();
         let at = address.containing_resource();
         let managed_by = prior.resources.get(&at).map(|r| &r.provider);
         if object.dependencies == dependencies
             && object.create_before_destroy == create_before_destroy
+            && object.skip_destroy == skip_destroy
+            && object.destroy_provisioners == destroy_provisioners
             && managed_by == Some(&p.provider_address)
         {
             return;
@@ -258,6 +262,8 @@ impl Planner<'_> {
         let object = Object {
             dependencies,
             create_before_destroy,
+            skip_destroy,
+            destroy_provisioners,
             ..(**object).clone()
         };
         prior.set_current(address, &p.provider_address, Some(Arc::new(object)));

@@ -240,7 +240,8 @@ async fn with_providers(
     if still_declared.has_errors() {
         return (None, still_declared);
     }
-    let statements = moves::statements(inputs.config, inputs.state);
+    let before = inputs.state;
+    let statements = moves::statements(inputs.config, before);
     let mut moved = inputs.state.clone();
     let moves = match moves::apply(&statements, &mut moved, providers).await {
         Ok(moves) => moves,
@@ -291,7 +292,7 @@ async fn with_providers(
         results: Mutex::default(),
         progress: Progress::default(),
     };
-    run(&planner, &statements).await
+    run(&planner, &statements, before).await
 }
 
 /// The evaluator of a plan that starts from this state.
@@ -317,7 +318,7 @@ fn evaluator<'a>(
 }
 
 /// Walks the configuration, and makes the plan from the results.
-async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<Plan>, Diagnostics) {
+async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &State) -> (Option<Plan>, Diagnostics) {
     let (inputs, kind) = (planner.context.inputs, planner.spec.kind);
     let blocks = planner.context.blocks;
     let query = planner.spec.options.query.is_some();
@@ -345,7 +346,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<
         diagnostics.extend(interrupted());
     }
     if !kind.is_destroy() && !query {
-        let problems = moves::validate(statements, planner.context.evaluator);
+        let problems = moves::validate(statements, planner.context.evaluator, before);
         // The walk has reported failures of expansion.
         planner.context.evaluator.take_diagnostics();
         if problems.has_errors() {
@@ -375,6 +376,12 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<
     };
     planner.ephemerals.close_all().await;
     diagnostics.extend(planner.context.evaluator.take_diagnostics());
+    if kind == PlanKind::Normal {
+        diagnostics.extend(planner.needed_outside());
+    }
+    if kind != PlanKind::DestroyRefresh {
+        diagnostics.extend(planner.lost_provisioners());
+    }
     let plan = planner.finish(outputs, diagnostics.has_errors(), skipped);
     planner.conclude(plan, diagnostics)
 }

@@ -15,6 +15,7 @@ use crate::plan::Mode;
 
 /// The selected part of the graph.
 pub(super) struct Selection {
+    mode: Mode,
     targets: Vec<Target>,
     excludes: Vec<Target>,
     /// The selected blocks; `None` if all are.
@@ -23,6 +24,18 @@ pub(super) struct Selection {
     whole: HashSet<ConfigResource>,
     /// Provider configurations of selected resources.
     providers: HashSet<AbsProviderConfig>,
+    /// For each resource, the instances of the state that depend on it and are not selected. Empty in destroy mode, which selects them.
+    needed_outside: HashMap<ConfigResource, Vec<AbsResourceInstance>>,
+}
+
+/// What is done about an instance that only the state has.
+pub(super) enum Orphan<'s> {
+    /// It is destroyed.
+    Destroyed,
+    /// It is destroyed, as a target says, although this instance outside of the targets probably depends on it.
+    Needed(&'s AbsResourceInstance),
+    /// It stays: no target names it, and these instances outside of the targets depend on its resource.
+    Kept(&'s [AbsResourceInstance]),
 }
 
 /// The list blocks as targets.
@@ -37,11 +50,13 @@ fn lists(blocks: &Blocks) -> Vec<Target> {
 impl Selection {
     pub(super) fn new(blocks: &Blocks, options: &PlanOptions, state: &State, actions: &ActionSelection) -> Selection {
         let mut selection = Selection {
+            mode: options.mode,
             targets: options.targets.clone(),
             excludes: options.excludes.clone(),
             blocks: None,
             whole: HashSet::new(),
             providers: HashSet::new(),
+            needed_outside: HashMap::new(),
         };
         if options.query.is_some() {
             selection.targets = lists(blocks);
@@ -67,8 +82,59 @@ impl Selection {
         }
         if options.mode == Mode::Destroy && selection.blocks.is_some() {
             selection.select_data_of_providers(blocks);
+        } else if options.mode == Mode::Normal && selection.blocks.is_some() {
+            selection.find_dependents_outside(state);
         }
         selection
+    }
+
+    /// Finds the instances that are not selected and depend on others, as the state records it.
+    fn find_dependents_outside(&mut self, state: &State) {
+        let mut needed: HashMap<ConfigResource, Vec<AbsResourceInstance>> = HashMap::new();
+        for (resource, _, key, instance) in state.instances() {
+            let at = resource.instance(key.clone());
+            if self.includes(&Block::Resource(resource.config())) && self.includes_instance(&at) {
+                continue;
+            }
+            let objects = instance.current.iter().chain(instance.deposed.values());
+            for dependency in objects.flat_map(|object| &*object.dependencies) {
+                let users = needed.entry(dependency.clone()).or_default();
+                if users.last() != Some(&at) {
+                    users.push(at.clone());
+                }
+            }
+        }
+        self.needed_outside = needed;
+    }
+
+    /// Decides what is done about an instance that only the state has.
+    pub(super) fn orphan(&self, address: &AbsResourceInstance) -> Orphan<'_> {
+        let users = self
+            .needed_outside
+            .get(&address.config())
+            .map_or(&[][..], Vec::as_slice);
+        if !self.targets.iter().any(|t| t.selects(address)) {
+            return match users {
+                [] => Orphan::Destroyed,
+                users => Orphan::Kept(users),
+            };
+        }
+        // The state records dependencies between resources, not between instances. Those with another key are likely to use an instance
+        // with that key.
+        let key = &address.resource.key;
+        let likely = |user: &&AbsResourceInstance| {
+            user.resource.key == *key || user.resource.key == InstanceKey::None || *key == InstanceKey::None
+        };
+        match users.iter().find(likely) {
+            Some(user) => Orphan::Needed(user),
+            None => Orphan::Destroyed,
+        }
+    }
+
+    /// Returns true if the deposed objects of an instance are destroyed: not where it is selected as a dependency of a target only.
+    pub(super) fn destroys_deposed(&self, address: &AbsResourceInstance) -> bool {
+        // In the other modes dependents are selected with a target, or nothing is destroyed.
+        self.targets.is_empty() || self.mode != Mode::Normal || self.targets.iter().any(|t| t.selects(address))
     }
 
     /// Selects the data sources that the selected provider configurations depend on: destroy plans read them, too.
@@ -360,6 +426,36 @@ pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
              for.\n\nThe option is meant for exceptions, such as recovering from errors or mistakes, not for everyday use."
         ),
     ))
+}
+
+/// The warning about objects that are not configured any more and that something outside of the targets needs.
+pub(super) fn needed_outside(
+    kept: &[(AbsResourceInstance, String)],
+    destroyed: &[(AbsResourceInstance, String)],
+) -> Option<Diagnostic> {
+    let lines = |of: &[(AbsResourceInstance, String)]| -> String {
+        of.iter()
+            .map(|(address, user)| format!("\n  - {address}, for {user}"))
+            .collect()
+    };
+    let mut detail = String::new();
+    if !kept.is_empty() {
+        detail.push_str(&format!(
+            "These objects are not configured any more. They are not destroyed by this plan, because objects that it leaves out depend on \
+             them:{}\n\nA plan without -target and -exclude destroys them in the right order.",
+            lines(kept)
+        ));
+    }
+    if !destroyed.is_empty() {
+        if !detail.is_empty() {
+            detail.push_str("\n\n");
+        }
+        detail.push_str(&format!(
+            "These objects are destroyed, as -target says, although objects that the plan leaves out probably depend on them:{}",
+            lines(destroyed)
+        ));
+    }
+    (!detail.is_empty()).then(|| Diagnostic::warning("Objects needed outside of the targets", detail))
 }
 
 /// Whether every instance of a resource is selected.

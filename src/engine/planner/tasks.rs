@@ -14,12 +14,16 @@ use crate::events::Event;
 use crate::object_config;
 use crate::plan::Reason;
 
+use super::targets::Orphan;
 use super::{PlannedResource, Planner, import};
 
 /// The default of `-parallelism`.
 const USUAL_PARALLELISM: usize = 10;
 /// The limit of concurrently planned objects of providers that store them in the state alone.
 pub(super) const LOCAL_PARALLELISM: usize = 64;
+
+/// How many dependents of a kept object are named.
+const NAMED_USERS: usize = 3;
 
 /// A unit of planning.
 enum Task {
@@ -216,7 +220,12 @@ impl Planner<'_> {
                     } else {
                         orphan_reason(expansion.map(|e| &**e), key)
                     };
-                    tasks.push(Task::Orphan(at.clone(), reason));
+                    if self.is_destroyed_as_orphan(&at) {
+                        tasks.push(Task::Orphan(at.clone(), reason));
+                    }
+                }
+                if !self.spec.selection.destroys_deposed(&at) {
+                    continue;
                 }
                 for deposed in instance.deposed.keys() {
                     tasks.push(Task::Deposed(at.clone(), deposed.clone()));
@@ -224,6 +233,33 @@ impl Planner<'_> {
             }
         }
         Ok(tasks)
+    }
+}
+
+impl Planner<'_> {
+    /// Returns true unless something outside of the targets needs an instance that only the state has. Takes notes for the warning.
+    fn is_destroyed_as_orphan(&self, address: &AbsResourceInstance) -> bool {
+        if address.resource.resource.mode != ResourceMode::Managed || !self.spec.kind.compares_with_configuration() {
+            return true;
+        }
+        match self.spec.selection.orphan(address) {
+            Orphan::Destroyed => true,
+            Orphan::Needed(user) => {
+                let note = (address.clone(), user.to_string());
+                self.results().destroyed_though_needed.push(note);
+                true
+            }
+            Orphan::Kept(users) => {
+                let named: Vec<String> = users.iter().take(NAMED_USERS).map(ToString::to_string).collect();
+                let more = match users.len().saturating_sub(NAMED_USERS) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                let note = (address.clone(), format!("{}{more}", named.join(", ")));
+                self.results().kept_for_others.push(note);
+                false
+            }
+        }
     }
 }
 

@@ -136,6 +136,8 @@ pub(super) struct PlanResults {
     pub(super) planned: Vec<Planned>,
     /// The indices of the changes that update or replace a current object.
     pub(super) changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
+    /// The same of the changes that create an object.
+    pub(super) created: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     pub(super) drift: Vec<ResourceChange>,
     /// The invocations of actions.
     pub(super) invocations: Vec<ActionInvocation>,
@@ -143,6 +145,12 @@ pub(super) struct PlanResults {
     pub(super) queries: Vec<Arc<QueryInstance>>,
     /// Checks whose data source could not be read.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
+    /// Instances that only the state has and that stay, because something outside of the targets needs them: with what that is.
+    pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,
+    /// Instances that only the state has and that a target names, with what outside of the targets probably needs them.
+    pub(super) destroyed_though_needed: Vec<(AbsResourceInstance, String)>,
+    /// Instances whose destroy-time provisioners cannot run, because their block is gone: with the types of these.
+    pub(super) lost_provisioners: Vec<(AbsResourceInstance, String)>,
     /// Resources with an instance that will change.
     pub(super) pending: HashSet<ConfigResource>,
 }
@@ -175,6 +183,11 @@ pub(super) struct PlannedResource<'p> {
 }
 
 impl PlannedResource<'_> {
+    /// Returns true if the block says that objects leave the state without being destroyed.
+    pub(super) fn keeps_objects(&self) -> bool {
+        self.block.is_some_and(|block| block.lifecycle.keeps_object())
+    }
+
     /// The same resource with another block, and without imports.
     pub(super) fn with_block<'b>(&'b self, block: &'b Resource) -> PlannedResource<'b> {
         PlannedResource {
@@ -304,10 +317,16 @@ impl Planner<'_> {
         if change.action != Action::NoOp {
             results.pending.insert(resource);
         }
-        if change.deposed.is_none() && (change.action == Action::Update || change.action.is_replace()) {
-            let at = results.changes.len();
-            let changed = results.changed.entry(change.address.containing_resource()).or_default();
-            changed.insert(change.address.resource.key.clone(), at);
+        let at = results.changes.len();
+        let list = match change.action {
+            Action::Create => Some(&mut results.created),
+            Action::Update => Some(&mut results.changed),
+            replace if replace.is_replace() => Some(&mut results.changed),
+            _ => None,
+        };
+        if let Some(list) = list.filter(|_| change.deposed.is_none()) {
+            let instances = list.entry(change.address.containing_resource()).or_default();
+            instances.insert(change.address.resource.key.clone(), at);
         }
         results.changes.push(change);
         results.planned.push(planned);

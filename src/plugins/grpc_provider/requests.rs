@@ -181,6 +181,12 @@ impl Provider for GrpcProvider {
         Ok(Answer { value, diagnostics })
     }
 
+    fn has_ended(&self) -> bool {
+        self.connection
+            .process()
+            .is_some_and(|process| process.exit().is_some())
+    }
+
     async fn apply(&self, ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics> {
         let ApplyRequest {
             prior,

@@ -30,6 +30,9 @@ pub struct Opened {
     pub since: String,
     /// The version that its states name.
     pub terraform_version: String,
+    /// The run has ended, and the state has all results. Creations without an answer are left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
 }
 
 /// An intent, as a journal tells it.
@@ -442,7 +445,7 @@ mod tests {
                 since: by.clone(),
             };
             let base = Base { lineage: id.clone(), serial, checksum: by.clone() };
-            let opened = Opened { base: base.clone(), operation: by.clone(), since: id.clone(), terraform_version: name };
+            let opened = Opened { base: base.clone(), operation: by.clone(), since: id.clone(), terraform_version: name, ended: base.serial % 2 == 1 };
             let outcome = |objects| Record::Outcome(Box::new(Outcome {
                 address: address.clone(),
                 provider: addrs::AbsProviderConfig::root(addrs::Provider::default_for("a")),

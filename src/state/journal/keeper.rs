@@ -86,7 +86,7 @@ impl Keeper {
             replayed.clear();
             awaits = true;
         }
-        let report = JournalReport::new(shown, &found.contents, &verdict, locked);
+        let report = JournalReport::new(shown, &found.contents, &verdict, known, locked);
         let (state, foreign) = match verdict {
             Verdict::Continues { state, replayed } if !replayed.is_empty() => {
                 let version = found.contents.opened.as_ref().map(|o| o.terraform_version.clone());
@@ -201,11 +201,14 @@ impl Keeper {
         }
     }
 
-    /// Ends the journal of this run: the state has all of it, and what had not ended has been told.
+    /// Ends the journal of this run: the state has all of it. What was created without an answer stays in it, for the next run to tell.
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn end(&mut self) -> Result<(), StateError> {
-        self.writer.take().map_or(Ok(()), Writer::remove)
+    pub fn end(&mut self, known: Option<&State>) -> Result<(), StateError> {
+        let Some(writer) = self.writer.take() else {
+            return Ok(());
+        };
+        writer.end_run(Base::of(known)?)
     }
 }

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
@@ -34,6 +34,8 @@ pub(super) struct Shared {
     pub(super) size: AtomicU64,
     /// Whether the last record could not be written.
     pub(super) failing: AtomicBool,
+    /// How many objects are being created: of those that the thread has written.
+    pub(super) creating: AtomicUsize,
     /// Waited for at the end.
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -69,6 +71,8 @@ pub(super) enum Item {
     Sync(Arc<Slot>),
     /// The state has all outcomes up to this number, and is this one.
     Compact(u64, Base),
+    /// The run has ended, and the state has all outcomes: what is open stays.
+    Leave(Base),
 }
 
 /// Where the answer to a ticket goes.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "what is set aside has the time in its name")]
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -13,7 +14,7 @@ use addrs::AbsResourceInstance;
 use super::IntentAction;
 use super::format::{Damage, InFlight};
 use super::replay::{Contents, Foreign, Verdict};
-use crate::StateError;
+use crate::{ObjectStatus, State, StateError};
 
 /// How many addresses a message names.
 const NAMED: usize = 20;
@@ -89,8 +90,12 @@ pub struct JournalReport {
     pub run: Option<(String, String)>,
     /// What became of the outcomes.
     pub outcomes: Outcomes,
+    /// Returns true if the run had ended and saved everything, and left only operations whose result it did not learn.
+    pub run_ended: bool,
     /// The operations that had not ended.
     pub in_flight: Vec<InFlight>,
+    /// The addresses among them whose objects are tainted in the state.
+    pub tainted: BTreeSet<String>,
     /// Where it is damaged.
     pub damage: Vec<Damage>,
     /// Where it is now, if it was kept.
@@ -119,8 +124,27 @@ pub enum Outcomes {
 }
 
 impl JournalReport {
-    pub(crate) fn new(state: &str, contents: &Contents, verdict: &Verdict, saved: bool) -> JournalReport {
+    /// The report on a journal and what it means for the state that was read.
+    pub(crate) fn new(
+        state: &str,
+        contents: &Contents,
+        verdict: &Verdict,
+        known: Option<&State>,
+        saved: bool,
+    ) -> JournalReport {
+        let now = match verdict {
+            Verdict::Continues { state, .. } => Some(state),
+            Verdict::Contained | Verdict::Foreign { .. } => known,
+        };
         JournalReport {
+            run_ended: contents.opened.as_ref().is_some_and(|o| o.ended),
+            tainted: contents
+                .in_flight()
+                .filter(|operation| {
+                    operation.deposed.is_none() && now.is_some_and(|now| is_tainted(now, &operation.address))
+                })
+                .map(|operation| operation.address.clone())
+                .collect(),
             state: state.to_owned(),
             run: contents.opened.as_ref().map(|o| (o.operation.clone(), o.since.clone())),
             outcomes: match verdict {
@@ -152,6 +176,7 @@ impl JournalReport {
     pub fn summary(&self) -> &'static str {
         match &self.outcomes {
             Outcomes::NotUsed { .. } => "Journal of an earlier run not used",
+            _ if self.run_ended => "Operations of an earlier run whose result is unknown",
             _ if self.in_flight.is_empty() => "State recovered",
             _ => "State recovered, with operations whose result is unknown",
         }
@@ -161,6 +186,10 @@ impl JournalReport {
 impl fmt::Display for JournalReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.run {
+            Some((operation, since)) if self.run_ended => write!(
+                f,
+                "An earlier run ({operation}, begun at {since}) has saved its results, but got no answer to some requests."
+            )?,
             Some((operation, since)) => write!(
                 f,
                 "An earlier run ({operation}, begun at {since}) ended before it had saved its results."
@@ -169,6 +198,7 @@ impl fmt::Display for JournalReport {
         }
         let state = &self.state;
         match &self.outcomes {
+            Outcomes::Known if self.run_ended => {}
             Outcomes::Known => write!(f, " All results in its journal are in {state} already.")?,
             Outcomes::Replayed { instances, saved } => {
                 let objects = if instances.len() == 1 { "instance" } else { "instances" };
@@ -262,6 +292,10 @@ impl JournalReport {
                     f,
                     "nothing was done to the object. Unless it is in the state, run import again."
                 )?,
+                IntentAction::Invoke | IntentAction::Provision if self.tainted.contains(address) => write!(
+                    f,
+                    "it may have run in part. The object is tainted, so the next apply replaces it. To keep the object as it is, run untaint."
+                )?,
                 IntentAction::Invoke => write!(
                     f,
                     "it may have run in part. If it must run to its end, invoke the action again with -invoke."
@@ -274,6 +308,18 @@ impl JournalReport {
         }
         Ok(())
     }
+}
+
+/// Returns true if the state has a tainted current object at an address.
+fn is_tainted(state: &State, address: &str) -> bool {
+    addrs::parse::resource_instance(address)
+        .ok()
+        .and_then(|address| {
+            state
+                .current(&address)
+                .map(|object| object.status == ObjectStatus::Tainted)
+        })
+        .unwrap_or_default()
 }
 
 fn names(f: &mut fmt::Formatter<'_>, instances: &[AbsResourceInstance]) -> fmt::Result {

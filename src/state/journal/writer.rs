@@ -14,13 +14,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::format::{self, InFlight, MAGIC, Opened, Record};
 use super::queue::{Item, MANY, Queue, Shared, Slot};
 use super::replay::answered;
-use super::{Answers, Base, Intent, IntentKey, Outcome};
+use super::{Answers, Base, Intent, IntentAction, IntentKey, Outcome};
 use crate::StateError;
 
 pub use super::queue::Ticket;
@@ -43,6 +43,7 @@ impl Writer {
             operation: operation.to_owned(),
             since: jiff::Timestamp::now().to_string(),
             terraform_version: terraform_version.to_owned(),
+            ended: false,
         };
         let bytes = first_bytes(&opened, &[])?;
         let cannot = |e| StateError::io("cannot create the journal", path, e);
@@ -64,6 +65,7 @@ impl Writer {
             work: Condvar::new(),
             size: AtomicU64::new(size),
             failing: AtomicBool::new(false),
+            creating: AtomicUsize::new(0),
             thread: Mutex::default(),
         });
         let mut appender = Appender {
@@ -163,6 +165,22 @@ impl Writer {
         self.0.work.notify_one();
     }
 
+    /// Ends the journal of a run whose results are all in this state. It is removed, unless objects were to be created and nobody knows
+    /// whether they were: then it stays with these alone.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn end_run(self, state: Base) -> Result<(), StateError> {
+        // An error is one of the disk. What is open is known nevertheless.
+        let _ = self.sync().wait();
+        if self.0.creating.load(Ordering::Relaxed) == 0 {
+            return self.remove();
+        }
+        self.queue().items.push(Item::Leave(state));
+        self.stop();
+        Ok(())
+    }
+
     /// Ends the journal, and removes it: the state file has all of it.
     ///
     /// # Errors
@@ -245,7 +263,7 @@ struct Appender {
     /// The texts of records that could not be written yet.
     backlog: Vec<Vec<u8>>,
     /// The intents of the operations that have not ended.
-    open: BTreeMap<IntentKey, Vec<u8>>,
+    open: BTreeMap<IntentKey, (IntentAction, Vec<u8>)>,
     /// The outcomes that the state file may not have yet, by their numbers.
     recent: VecDeque<(u64, Vec<u8>)>,
 }
@@ -290,12 +308,18 @@ impl Appender {
                     compact = Some((included, base));
                     continue;
                 }
+                Item::Leave(base) => {
+                    self.open.retain(|_, (action, _)| *action == IntentAction::Create);
+                    self.opened.ended = true;
+                    compact = Some((u64::MAX, base));
+                    continue;
+                }
                 Item::Begin(intent, slot) => {
                     slots.push(slot);
-                    let key = intent.key();
+                    let (key, action) = (intent.key(), intent.action);
                     format::encode(&Record::Begin(intent)).inspect(|text| {
                         begun.push((key.clone(), texts.len()));
-                        self.open.insert(key, text.clone());
+                        self.open.insert(key, (action, text.clone()));
                     })
                 }
                 Item::Outcome(number, outcome) => {
@@ -332,6 +356,8 @@ impl Appender {
             let kept = texts.into_iter().enumerate().filter(|(at, _)| !dropped.contains(at));
             self.backlog = kept.map(|(_, text)| text).collect();
         }
+        let creating = self.open.values().filter(|(action, _)| *action == IntentAction::Create);
+        self.shared.creating.store(creating.count(), Ordering::Relaxed);
         for slot in slots {
             slot.answer(result.clone());
         }
@@ -389,7 +415,7 @@ impl Appender {
     fn replace(&self, opened: &Opened) -> Result<(File, u64), StateError> {
         let path = &self.shared.path;
         let cannot = |e| StateError::io("cannot write the journal", path, e);
-        let intents = self.open.values().map(Vec::as_slice);
+        let intents = self.open.values().map(|(_, text)| text.as_slice());
         let outcomes = self.recent.iter().map(|(_, text)| text.as_slice());
         // An intent that is open was begun after the last outcome of its object, whose order does not matter then: outcomes first.
         let bytes = first_bytes(opened, &outcomes.chain(intents).collect::<Vec<_>>())?;

@@ -87,6 +87,10 @@ struct InstanceV4<'a> {
     dependencies: Option<Vec<Text<'a>>>,
     #[serde(default)]
     create_before_destroy: Option<bool>,
+    #[serde(default)]
+    skip_destroy: Option<bool>,
+    #[serde(default)]
+    destroy_provisioners: Option<Vec<String>>,
 }
 
 /// Distinguishes an explicit null from a missing property.
@@ -325,6 +329,11 @@ fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<
         private,
         dependencies: dependencies(instance.dependencies.unwrap_or_default(), shared)?,
         create_before_destroy: instance.create_before_destroy.unwrap_or_default(),
+        skip_destroy: instance.skip_destroy.unwrap_or_default(),
+        destroy_provisioners: match instance.destroy_provisioners {
+            Some(types) => types.into_iter().map(Arc::from).collect(),
+            None => Arc::default(),
+        },
         identity,
     })
 }

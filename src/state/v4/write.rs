@@ -236,6 +236,19 @@ fn write_object(
     if object.create_before_destroy {
         out.extend_from_slice(b",\"create_before_destroy\":true");
     }
+    // The field of OpenTofu; Terraform reads past it, and drops it when it writes the state.
+    if object.skip_destroy {
+        out.extend_from_slice(b",\"skip_destroy\":true");
+    }
+    // A field of our own: when the block is gone, nothing else tells that something should have run.
+    if !object.destroy_provisioners.is_empty() {
+        out.extend_from_slice(b",\"destroy_provisioners\":[");
+        for ty in object.destroy_provisioners.iter() {
+            separate(out);
+            json_string(ty, out);
+        }
+        out.push(b']');
+    }
     out.push(b'}');
     Ok(())
 }

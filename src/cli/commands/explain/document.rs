@@ -138,6 +138,9 @@ pub(super) fn why(reason: Reason) -> Option<&'static str> {
         Reason::DeleteBecauseEachKey => "Its key is not in for_each any more.",
         Reason::DeleteBecauseNoModule => "The configuration does not have its module instance any more.",
         Reason::DeleteBecauseNoMoveTarget => "It was moved to an address that the configuration does not have.",
+        Reason::ForgetBecauseState => {
+            "Its block said destroy = false when it was last applied, and the state remembers that."
+        }
         Reason::ReadBecauseConfigUnknown => "Some of its arguments are known only during apply.",
         Reason::ReadBecauseDependencyPending => "Something that it depends on will change first.",
         Reason::ReadBecauseCheckNested => "It belongs to a check, which is made at the end of each run.",

@@ -1,7 +1,7 @@
 //! `state mv`: gives objects another address, in the same state or in another.
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance, Target};
-use state::State;
+use state::{Relocation, State};
 
 use super::edit::{self, EditFlags};
 use crate::args::UsageError;
@@ -125,11 +125,30 @@ impl Refusal {
 struct States {
     from: State,
     to: Option<State>,
+    /// The old and new addresses of the moved instances.
+    moved: Vec<(AbsResourceInstance, AbsResourceInstance)>,
 }
 
 impl States {
     fn to(&mut self) -> &mut State {
         self.to.as_mut().unwrap_or(&mut self.from)
+    }
+
+    /// Puts a resource under another address.
+    fn put(&mut self, from: &AbsResource, to: &AbsResource, resource: state::ResourceState) {
+        let instances = resource.instances.keys();
+        self.moved
+            .extend(instances.map(|key| (from.instance(key.clone()), to.instance(key.clone()))));
+        self.to().resources.insert(to.clone(), resource);
+    }
+
+    /// Makes the dependencies that objects record name the new addresses.
+    fn rewrite_dependencies(&mut self) {
+        let relocation = Relocation::new(self.moved.iter().map(|(from, to)| (from, to)));
+        match &mut self.to {
+            Some(to) => relocation.rewrite_between(&mut self.from, to),
+            None => relocation.rewrite(&mut self.from),
+        }
     }
 }
 
@@ -151,11 +170,13 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
     let mut states = States {
         from: state,
         to: other.as_mut().map(|o| o.state.take().unwrap_or_default()),
+        moved: Vec::new(),
     };
     let source = exactly(edit::address(session, from)?);
     let destination = exactly(edit::address(session, to)?);
     let moved = move_objects(&mut states, &source, &destination)
         .map_err(|Refusal { summary, detail }| session.fail(summary, detail))?;
+    states.rewrite_dependencies();
     let verb = if dry { "Would move" } else { "Move" };
     for (from, to) in &moved {
         session
@@ -232,7 +253,7 @@ fn move_objects(states: &mut States, source: &Place, destination: &Place) -> Res
                 )));
             }
             if let Some(kept) = states.from.resources.remove(from) {
-                states.to().resources.insert(to.clone(), kept);
+                states.put(from, to, kept);
             }
             Ok(vec![(source.clone(), destination.clone())])
         }
@@ -282,11 +303,11 @@ fn move_module(states: &mut States, from: &ModuleInstance, to: &ModuleInstance) 
         });
     }
     for (address, kept) in states.from.take_module(from) {
-        let address = AbsResource {
+        let new = AbsResource {
             module: to.clone(),
-            resource: address.resource,
+            resource: address.resource.clone(),
         };
-        states.to().resources.insert(address, kept);
+        states.put(&address, &new, kept);
     }
     Ok(())
 }
@@ -326,6 +347,7 @@ fn move_instance(
     }
     if let Some(instance) = states.from.remove_instance(from) {
         states.to().put_instance(&to, &provider, instance);
+        states.moved.push((from.clone(), to.clone()));
     }
     Ok((source, Place::Instance(to)))
 }

@@ -115,7 +115,12 @@ pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, gene
                     .push("\n # (left over from a partially-failed replacement of this instance)")
                     .ink(Ink::Reset);
             }
-            text.push("\n # (destroy = false is set in the configuration)");
+            text.push(match change.reason {
+                Reason::ForgetBecauseState => {
+                    "\n # (destroy = false was set when it was last applied; the state remembers it)"
+                }
+                _ => "\n # (destroy = false is set in the configuration)",
+            });
         }
         Action::NoOp => {
             if let Some(previous) = moved {

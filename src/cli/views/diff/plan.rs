@@ -69,13 +69,13 @@ impl Writer<'_> {
             .map(|name| attribute_name(name).width())
             .max()
             .unwrap_or(0);
-        let outputs: Vec<(&str, Node<'_>)> = self
+        let outputs: Vec<(&str, Node<'_>, &OutputChange)> = self
             .plan
             .outputs
             .iter()
             .filter(|(_, change)| change.action != Action::NoOp)
-            .map(|(name, change)| (&**name, output(change, self.revealed)))
-            .filter(|(_, node)| node.act != Act::Keep)
+            .map(|(name, change)| (&**name, output(change, self.revealed), change))
+            .filter(|(_, node, change)| node.act != Act::Keep || visibility(change).is_some())
             .collect();
         let nothing = !self.plan.changes.iter().any(is_shown) && outputs.is_empty();
         let drift = self.drift(nothing);
@@ -302,10 +302,17 @@ impl Writer<'_> {
         self.text.push(".").push(&invoked).push("\n").ink(Ink::Reset);
     }
 
-    fn outputs(&mut self, outputs: &[(&str, Node<'_>)], longest: usize) {
+    fn outputs(&mut self, outputs: &[(&str, Node<'_>, &OutputChange)], longest: usize) {
         self.text.push("\nChanges to Outputs:\n");
-        for (name, compared) in outputs {
+        for (name, compared, change) in outputs {
             let name = attribute_name(name);
+            if compared.act == Act::Keep {
+                // The value stays, and is shown nowhere else.
+                self.text.sign(Act::Update, Options::default()).push(&name);
+                self.text.blanks(longest - name.width()).push(" = (sensitive value)");
+                self.text.push(visibility(change).unwrap_or_default()).push("\n");
+                continue;
+            }
             self.text.sign(compared.act, Options::default()).push(&name);
             self.text.blanks(longest - name.width()).push(" = ");
             render::node(&mut self.text, compared, 0, Options::default());
@@ -377,6 +384,16 @@ impl Writer<'_> {
         };
         self.paragraph(&words);
     }
+}
+
+/// What changes about an output whose value stays the same: only whether it is sensitive.
+fn visibility(change: &OutputChange) -> Option<&'static str> {
+    let stays = change.action == Action::Update
+        && change.before.clone().unmark_deep().0 == change.after.clone().unmark_deep().0;
+    stays.then(|| match change.before.marks().is_sensitive() {
+        true => " # becomes visible: it is not sensitive any more",
+        false => " # becomes sensitive",
+    })
 }
 
 fn output(change: &OutputChange, revealed: bool) -> Node<'_> {

@@ -1,14 +1,12 @@
 //! Applies move statements to a state.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
-use addrs::{
-    AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, ModuleStep, Resource,
-};
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, Module, ModuleInstance, ModuleStep, Resource};
 use provider::RawState;
 use provider::{MoveRequest, ObjectRead, Provider};
 use schema::Schema;
-use state::{Attributes, Object, ResourceState, State};
+use state::{Attributes, Object, Relocation, ResourceState, State};
 use std::sync::Arc;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -113,50 +111,9 @@ pub(super) async fn execute<'s>(
             MoveKind::ResourceInstance => execution.instances(statement).await?,
         }
     }
-    follow(execution.state, &execution.moves);
+    let moved = execution.moves.from.iter().map(|(to, from)| (from, to));
+    Relocation::new(moved).rewrite(execution.state);
     Ok(execution.moves)
-}
-
-/// Moves recorded dependencies, which order destruction.
-fn follow(state: &mut State, moves: &Moves) {
-    let mut places: HashMap<ConfigResource, BTreeSet<ConfigResource>> = HashMap::new();
-    for (to, from) in &moves.from {
-        places.entry(from.config()).or_default().insert(to.config());
-    }
-    places.retain(|from, to| to.len() > 1 || !to.contains(from));
-    if places.is_empty() {
-        return;
-    }
-    // Some instances of a resource may not have moved.
-    for (resource, _, key, _) in state.instances() {
-        if let Some(to) = places.get_mut(&resource.config())
-            && !moves.from.contains_key(&resource.instance(key.clone()))
-        {
-            to.insert(resource.config());
-        }
-    }
-    let followed = |object: &mut Arc<Object>| {
-        if !object.dependencies.iter().any(|d| places.contains_key(d)) {
-            return;
-        }
-        let mut dependencies: Vec<ConfigResource> = Vec::new();
-        for dependency in &*object.dependencies {
-            match places.get(dependency) {
-                Some(to) => dependencies.extend(to.iter().cloned()),
-                None => dependencies.push(dependency.clone()),
-            }
-        }
-        dependencies.sort_by_cached_key(ToString::to_string);
-        dependencies.dedup();
-        Arc::make_mut(object).dependencies = dependencies.into();
-    };
-    for instance in state.resources.values_mut().flat_map(|r| r.instances.values_mut()) {
-        instance
-            .current
-            .iter_mut()
-            .chain(instance.deposed.values_mut())
-            .for_each(followed);
-    }
 }
 
 impl Execution<'_, '_> {

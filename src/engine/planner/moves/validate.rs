@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use addrs::{AbsResource, Module, ModuleInstance};
 use config::Config;
+use state::State;
 use syntax::{Diagnostic, Diagnostics, Range};
 
 use super::order;
@@ -87,18 +88,28 @@ struct Move<'s> {
     to: Subject,
 }
 
-/// The moves seen so far, by one of their addresses: the other address and the position of the statement.
-type MovesBy<'s> = HashMap<Subject, (Subject, &'s Range)>;
+/// The moves seen so far, by one of their addresses: the other address and the statement.
+type MovesBy<'s> = HashMap<Subject, (Subject, &'s Statement)>;
 
 struct Validation<'v> {
     declared: Declared<'v, 'v>,
     by_source: MovesBy<'v>,
     by_target: MovesBy<'v>,
+    /// Pairs of moves to the same target.
+    clashes: Vec<(Move<'v>, Subject, &'v Statement)>,
+    /// All moves, by their targets.
+    sources: HashMap<Subject, Vec<Subject>>,
+    /// The state before the moves.
+    before: &'v State,
     out: Diagnostics,
 }
 
-/// Validates the statements.
-pub(in crate::planner) fn validate<'v>(statements: &'v [Statement], evaluator: &'v Evaluator<'v>) -> Diagnostics {
+/// Validates the statements. `before` is the state that they have not been applied to.
+pub(in crate::planner) fn validate<'v>(
+    statements: &'v [Statement],
+    evaluator: &'v Evaluator<'v>,
+    before: &'v State,
+) -> Diagnostics {
     let mut validation = Validation {
         declared: Declared {
             evaluator,
@@ -106,6 +117,9 @@ pub(in crate::planner) fn validate<'v>(statements: &'v [Statement], evaluator: &
         },
         by_source: HashMap::new(),
         by_target: HashMap::new(),
+        clashes: Vec::new(),
+        sources: HashMap::new(),
+        before,
         out: Diagnostics::new(),
     };
     for statement in statements {
@@ -120,6 +134,7 @@ pub(in crate::planner) fn validate<'v>(statements: &'v [Statement], evaluator: &
             });
         }
     }
+    validation.check_clashes();
     let mut out = validation.out;
     if !out.has_errors()
         && let Err(cycles) = order::sorted(statements)
@@ -166,8 +181,9 @@ impl<'v> Validation<'v> {
     fn check_source(&mut self, m: &Move<'v>) {
         let Move { statement, from, to } = m;
         match self.by_source.get(from) {
-            Some((other, range)) if other != to => {
+            Some((other, first)) if other != to => {
                 let (noun, _) = statement.kind.noun();
+                let range = &first.range;
                 let detail = format!(
                     "A statement at {} says that {from} has moved to {other}, this one that it has moved to {to}.\n\nEach \
                      {noun} can have moved to one place only.",
@@ -177,29 +193,64 @@ impl<'v> Validation<'v> {
             }
             Some(_) => {}
             None => {
-                self.by_source.insert(from.clone(), (to.clone(), &statement.range));
+                self.by_source.insert(from.clone(), (to.clone(), statement));
             }
         }
     }
 
     /// Checks that no other statement moves another source to the same target.
     fn check_target(&mut self, m: Move<'v>) {
-        let Move { statement, from, to } = m;
-        match self.by_target.get(&to) {
-            Some((other, range)) if *other != from => {
-                let (noun, _) = statement.kind.noun();
-                let detail = format!(
-                    "A statement at {} says that {other} has moved to {to}, this one that {from} has.\n\nEach {noun} can \
-                     have come from one place only.",
-                    at(range)
-                );
-                self.problem(statement, "Ambiguous move statements", detail);
+        self.sources.entry(m.to.clone()).or_default().push(m.from.clone());
+        match self.by_target.get(&m.to) {
+            Some((other, first)) if *other != m.from => {
+                let (other, first) = (other.clone(), *first);
+                self.clashes.push((m, other, first));
             }
             Some(_) => {}
             None => {
-                self.by_target.insert(to, (from, &statement.range));
+                self.by_target.insert(m.to, (m.from, m.statement));
             }
         }
+    }
+
+    /// Reports moves of two sources to the same target. A module renames what a caller moves into it by the new name: that is no
+    /// contradiction, unless the state has both.
+    fn check_clashes(&mut self) {
+        for (m, other, first) in std::mem::take(&mut self.clashes) {
+            let Move { statement, from, to } = &m;
+            let same_module = first.from.declaring() == statement.from.declaring();
+            if !same_module && !(self.had(from, &mut HashSet::new()) && self.had(&other, &mut HashSet::new())) {
+                continue;
+            }
+            let (noun, _) = statement.kind.noun();
+            let detail = format!(
+                "A statement at {} says that {other} has moved to {to}, this one that {from} has.\n\nEach {noun} can have come from one place \
+                 only.",
+                at(&first.range)
+            );
+            self.problem(statement, "Ambiguous move statements", detail);
+        }
+    }
+
+    /// Returns true if the state had an object at an address, or at one from which it has moved there.
+    fn had(&self, subject: &Subject, seen: &mut HashSet<Subject>) -> bool {
+        let mut resources = self.before.resources.keys();
+        let stored = match subject {
+            Subject::Call(module, name) => resources.any(|r| {
+                module.contains(&r.module) && r.module.0.get(module.0.len()).is_some_and(|step| step.name == *name)
+            }),
+            Subject::ModuleInstance(module) => resources.any(|r| module.contains(&r.module)),
+            Subject::Resource(resource) => self.before.resources.contains_key(resource),
+            Subject::ResourceInstance(instance) => self.before.instance(instance).is_some(),
+        };
+        if stored {
+            return true;
+        }
+        if !seen.insert(subject.clone()) {
+            return false;
+        }
+        let sources = self.sources.get(subject).into_iter().flatten();
+        sources.into_iter().any(|source| self.had(source, seen))
     }
 }
 

@@ -47,10 +47,93 @@ fn destroy_plan_forgets() {
 }
 
 #[test]
-fn removed_block_destroys() {
+fn state_remembers_it_when_block_is_gone() {
     let mut case = Case::new(&kept(1, "1"));
     case.apply().main("");
-    assert_eq!(actions(&case.plan()), ["- fake_thing.a[0]"]);
+    let plan = case.plan();
+    assert_eq!(actions(&plan), [". fake_thing.a[0]"]);
+    assert_eq!(change(&plan, "fake_thing.a[0]").reason, Reason::ForgetBecauseState);
+    case.apply().assert_settled();
+    assert_eq!(case.remote.names(), ["a0"]);
+}
+
+#[test]
+fn state_remembers_it_when_module_is_gone() {
+    let module = kept(2, "1");
+    let mut case = Case::of(&[
+        ("main.tf", "module \"m\" {\n source = \"./m\"\n}\n"),
+        ("m/main.tf", &module),
+    ]);
+    case.apply().main("");
+    case.apply().assert_settled();
+    assert!(case.state.is_empty());
+    assert_eq!(case.remote.names(), ["a0", "a1"]);
+}
+
+#[test]
+fn state_remembers_it_in_destroy_plan_without_block() {
+    let mut case = Case::new(&kept(1, "1"));
+    case.apply().main("").destroy();
+    assert!(case.state.is_empty());
+    assert_eq!(case.remote.names(), ["a0"]);
+}
+
+#[test]
+fn state_learns_it_without_another_change_of_object() {
+    // Also where nothing else is to be done, and where nothing is refreshed.
+    for refresh in [true, false] {
+        let mut case = Case::new(&kept(1, "1").replace("destroy = false", ""));
+        case.apply();
+        assert!(!case.object("fake_thing.a[0]").unwrap().skip_destroy);
+        case.options.refresh = refresh;
+        case.main(&kept(1, "1")).apply();
+        assert!(case.object("fake_thing.a[0]").unwrap().skip_destroy);
+        case.main("");
+        assert_eq!(actions(&case.plan()), [". fake_thing.a[0]"]);
+        // And it is forgotten with the argument.
+        case.main(&kept(1, "1").replace("destroy = false", "")).apply();
+        assert!(!case.object("fake_thing.a[0]").unwrap().skip_destroy);
+        case.main("").apply();
+        assert!(case.remote.names().is_empty());
+    }
+}
+
+#[test]
+fn removed_block_overrules_state_only_if_it_says_so() {
+    let removed = |lifecycle: &str| format!("removed {{\n from = fake_thing.a\n{lifecycle}\n}}\n");
+    for (lifecycle, action) in [
+        ("", ". fake_thing.a[0]"),
+        ("lifecycle {\n destroy = false\n }", ". fake_thing.a[0]"),
+        ("lifecycle {\n destroy = true\n }", "- fake_thing.a[0]"),
+    ] {
+        let mut case = Case::new(&kept(1, "1"));
+        case.apply().main(&removed(lifecycle));
+        assert_eq!(actions(&case.plan()), [action], "{lifecycle}");
+    }
+}
+
+#[test]
+fn every_kind_of_replacement_keeps_old_object() {
+    let text = |forced: &str, more: &str| {
+        format!(
+            "resource \"fake_thing\" \"t\" {{\n name = \"t\"\n value = \"{forced}\"\n}}\n\
+             resource \"fake_thing\" \"a\" {{\n name = \"a\"\n forced = \"{forced}\"\n lifecycle {{\n  destroy = false\n  {more}\n }}\n}}\n"
+        )
+    };
+    for more in ["", "create_before_destroy = true"] {
+        let mut case = Case::new(&text("1", more));
+        case.apply().main(&text("2", more));
+        assert_eq!(actions(&case.plan()), ["+/. fake_thing.a", "~ fake_thing.t"]);
+        case.apply().assert_settled();
+        assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.t"]);
+        assert_eq!(case.remote.names(), ["a", "a", "t"]);
+    }
+    let triggered = |value: &str| {
+        text("1", "replace_triggered_by = [fake_thing.t]").replace("value = \"1\"", &format!("value = \"{value}\""))
+    };
+    let mut case = Case::new(&triggered("1"));
+    case.apply().main(&triggered("2"));
+    assert_eq!(actions(&case.plan()), ["+/. fake_thing.a", "~ fake_thing.t"]);
 }
 
 #[test]
@@ -91,11 +174,11 @@ fn deposed_object_is_forgotten() {
 }
 
 #[test]
-fn requested_replacement_destroys() {
+fn requested_replacement_keeps_old_object() {
     let mut case = Case::new(&kept(1, "1"));
     case.apply();
     case.replace(&["fake_thing.a[0]"]);
-    assert_eq!(actions(&case.plan()), ["-/+ fake_thing.a[0]"]);
+    assert_eq!(actions(&case.plan()), ["+/. fake_thing.a[0]"]);
 }
 
 #[test]

@@ -290,6 +290,32 @@ fn contradictory_statements_are_errors() {
 }
 
 #[test]
+fn move_to_the_new_name_of_a_module_that_renames_is_no_contradiction() {
+    let files = |root: &'static str| {
+        [
+            ("main.tf", root),
+            (
+                "m/main.tf",
+                "resource \"fake_thing\" \"new\" { name = \"a\" }\nmoved {\n from = fake_thing.old\n to = fake_thing.new\n}\n",
+            ),
+        ]
+    };
+    const CALL: &str =
+        "module \"m\" { source = \"./m\" }\nmoved {\n from = fake_thing.a\n to = module.m.fake_thing.new\n}\n";
+    let mut case = Case::new("resource \"fake_thing\" \"a\" { name = \"a\" }");
+    case.apply().files(&files(CALL));
+    assert_eq!(moves(&case.plan()), ["fake_thing.a -> module.m.fake_thing.new"]);
+    case.apply().assert_settled();
+    // Where the state has both, it is one, also if one of them gets there in two steps.
+    let mut case =
+        Case::new("resource \"fake_thing\" \"a\" { name = \"a\" }\nresource \"fake_thing\" \"b\" { name = \"b\" }");
+    case.apply().files(&files(
+        "module \"m\" { source = \"./m\" }\nmoved {\n from = fake_thing.a\n to = module.m.fake_thing.new\n}\nmoved {\n from = fake_thing.b\n to = module.m.fake_thing.old\n}\n",
+    ));
+    assert!(case.plan_errors().contains("Ambiguous move statements"));
+}
+
+#[test]
 fn targets_must_cover_moves() {
     let mut case = Case::new(r#"resource "fake_thing" "a" { name = "a" }"#);
     case.apply();

@@ -131,6 +131,84 @@ fn modules_are_targets() {
     assert_eq!(actions(&case.plan()), ["+ module.m[0].fake_thing.t"]);
 }
 
+/// Dependents by key: the instances of `r2` use those of `r1`.
+fn by_key(keys: &str) -> String {
+    format!(
+        "resource \"fake_thing\" \"r1\" {{\n for_each = toset([{keys}])\n name = \"r1${{each.key}}\"\n}}\n\
+         resource \"fake_thing\" \"r2\" {{\n for_each = toset([{keys}])\n name = \"r2${{each.key}}\"\n value = fake_thing.r1[each.key].id\n}}\n"
+    )
+}
+
+#[test]
+fn target_does_not_destroy_what_something_outside_needs() {
+    let mut case = Case::new(&by_key("\"A\""));
+    case.apply().main(&by_key("\"B\""));
+    case.target(&["fake_thing.r2[\"B\"]"]);
+    let (plan, diagnostics) = case.try_plan();
+    assert_eq!(
+        actions(&plan.unwrap()),
+        ["+ fake_thing.r1[\"B\"]", "+ fake_thing.r2[\"B\"]"]
+    );
+    let all = texts(diagnostics.iter());
+    assert!(
+        all.contains("- fake_thing.r1[\"A\"], for fake_thing.r2[\"A\"]"),
+        "{all}"
+    );
+    case.apply();
+    assert_eq!(
+        case.addresses(),
+        [
+            "fake_thing.r1[\"A\"]",
+            "fake_thing.r1[\"B\"]",
+            "fake_thing.r2[\"A\"]",
+            "fake_thing.r2[\"B\"]"
+        ]
+    );
+    // Once nothing outside needs it, it goes with what is targeted.
+    case.target(&["fake_thing.r2"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["- fake_thing.r1[\"A\"]", "- fake_thing.r2[\"A\"]"]
+    );
+    case.target(&[]).exclude(&["fake_thing.r2[\"A\"]"]);
+    assert!(actions(&case.plan()).is_empty());
+    // What a target names is destroyed, with a warning.
+    case.exclude(&[]).target(&["fake_thing.r1[\"A\"]"]);
+    let (plan, diagnostics) = case.try_plan();
+    assert_eq!(actions(&plan.unwrap()), ["- fake_thing.r1[\"A\"]"]);
+    let all = texts(diagnostics.iter());
+    assert!(
+        all.contains("- fake_thing.r1[\"A\"], for fake_thing.r2[\"A\"]"),
+        "{all}"
+    );
+}
+
+#[test]
+fn target_does_not_destroy_deposed_objects_of_its_dependencies() {
+    let text = |forced: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n forced = \"{forced}\"\n lifecycle {{\n  create_before_destroy = true\n }}\n}}\n\
+             resource \"fake_thing\" \"b\" {{\n name = \"b\"\n value = fake_thing.a.name\n}}\n"
+        )
+    };
+    let mut case = Case::new(&text("1"));
+    case.apply().main(&text("2"));
+    case.remote.fail("delete a");
+    case.apply_errors();
+    case.remote.heal();
+    case.target(&["fake_thing.b"]);
+    assert!(actions(&case.plan()).is_empty());
+    case.target(&["fake_thing.a"]);
+    assert_eq!(actions(&case.plan()), ["- fake_thing.a (deposed)"]);
+    case.target(&["fake_thing.b"]).options.mode = Mode::Destroy;
+    assert_eq!(actions(&case.plan()), ["- fake_thing.b"]);
+    case.target(&["fake_thing.a"]);
+    assert_eq!(
+        actions(&case.plan()),
+        ["- fake_thing.a", "- fake_thing.a (deposed)", "- fake_thing.b"]
+    );
+}
+
 #[test]
 fn untargeted_objects_are_neither_refreshed_nor_destroyed() {
     let mut case = Case::new(CHAIN);

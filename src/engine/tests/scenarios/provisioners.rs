@@ -1,8 +1,9 @@
 //! Provisioners of creation and of destruction.
 
+use engine::apply::Recorded;
 use engine::plan::Reason;
 
-use crate::support::{Case, actions, change};
+use crate::support::{Case, actions, change, texts};
 
 const TWO: &str = r#"
     resource "fake_thing" "a" {
@@ -181,4 +182,113 @@ fn destroy_provisioners_see_instance_keys() {
     case.remote.changes();
     case.main(&text("\"x\"")).apply();
     assert_eq!(case.remote.changes(), ["provision bye y", "delete y"]);
+}
+
+/// Applies until this provisioner begins, and cancels then: the call never ends.
+fn cancelled_in(text: &str, call: &str) -> Case {
+    let mut case = Case::new(text);
+    let plan = case.plan();
+    let stop = case.stop.clone();
+    case.remote.hook(call, move || stop.cancel());
+    case.remote.lock().turns.insert(call.into(), u64::MAX);
+    assert!(case.try_apply(&plan).has_errors());
+    // What has been saved on the way is what is saved at the end.
+    assert!(case.results.0.lock().unwrap().same_content(&case.state));
+    case.stop = engine::stop::Stop::new();
+    case.remote.heal();
+    case
+}
+
+#[test]
+fn object_whose_provisioner_is_cut_short_is_tainted() {
+    for call in ["provision first of id-a-1", "provision second"] {
+        let mut case = cancelled_in(TWO, call);
+        assert!(case.is_tainted("fake_thing.a"), "{call}");
+        let aborted = &case.completion.aborted;
+        assert_eq!(aborted.len(), 1, "{aborted:?}");
+        assert_eq!(aborted[0].recorded, Some(Recorded::Tainted));
+        assert_eq!(actions(&case.plan()), ["-/+ fake_thing.a", "+ fake_thing.b"]);
+        case.apply().assert_settled();
+        assert!(!case.is_tainted("fake_thing.a"));
+    }
+}
+
+#[test]
+fn replacement_whose_provisioner_is_cut_short_is_tainted() {
+    let text = |forced: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n forced = \"{forced}\"\n\
+             provisioner \"note\" {{\n text = \"hello\"\n }}\n\
+             lifecycle {{ create_before_destroy = true }}\n}}"
+        )
+    };
+    let mut case = Case::new(&text("1"));
+    case.apply().main(&text("2"));
+    let plan = case.plan();
+    let stop = case.stop.clone();
+    case.remote.hook("provision hello", move || stop.cancel());
+    case.remote.lock().turns.insert("provision hello".into(), u64::MAX);
+    case.try_apply(&plan);
+    assert!(case.is_tainted("fake_thing.a"));
+    assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.a (deposed)"]);
+}
+
+#[test]
+fn provisioner_that_may_fail_does_not_taint_when_cut_short() {
+    let text = r#"
+        resource "fake_thing" "a" {
+          name = "a"
+          provisioner "note" {
+            text = "must"
+          }
+          provisioner "note" {
+            text       = "may"
+            on_failure = continue
+          }
+        }
+    "#;
+    let case = cancelled_in(text, "provision may");
+    assert!(!case.is_tainted("fake_thing.a"));
+    assert_eq!(case.completion.aborted[0].recorded, Some(Recorded::Object));
+    case.assert_settled();
+    assert!(cancelled_in(text, "provision must").is_tainted("fake_thing.a"));
+}
+
+#[test]
+fn destroy_provisioner_that_is_cut_short_does_not_taint() {
+    let mut case = Case::new(TWO);
+    case.apply();
+    case.options.mode = engine::plan::Mode::Destroy;
+    let plan = case.plan();
+    let stop = case.stop.clone();
+    case.remote.hook("provision bye a", move || stop.cancel());
+    case.remote.lock().turns.insert("provision bye a".into(), u64::MAX);
+    case.try_apply(&plan);
+    assert!(!case.is_tainted("fake_thing.a"));
+    assert_eq!(case.completion.aborted[0].recorded, Some(Recorded::Object));
+}
+
+#[test]
+fn destroy_provisioners_of_a_block_that_is_gone_are_warned_about() {
+    let warning = |case: &Case| {
+        let (_, diagnostics) = case.try_plan();
+        let all = texts(diagnostics.iter());
+        all.contains("Destroy-time provisioners will not run")
+            && all.contains("\n  - fake_thing.a: note, note\n")
+            && !all.contains("- fake_thing.b")
+    };
+    let mut case = Case::new(TWO);
+    case.apply().main("");
+    assert!(warning(&case));
+    case.options.mode = engine::plan::Mode::Destroy;
+    assert!(warning(&case));
+    case.options.mode = engine::plan::Mode::Normal;
+    case.main(
+        "removed {\n from = fake_thing.a\n lifecycle {\n destroy = true\n }\n provisioner \"note\" {\n when = destroy\n text = \"bye\"\n }\n}",
+    );
+    assert!(!warning(&case));
+    // The state learns that they have gone from the block, and then nobody misses them.
+    case.main("resource \"fake_thing\" \"a\" {\n name = \"a\"\n}\n").apply();
+    case.main("");
+    assert!(!warning(&case));
 }

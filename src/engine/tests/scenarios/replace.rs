@@ -4,7 +4,7 @@ use cty::Value;
 use engine::plan::{Action, Reason};
 
 use crate::support::remote::assert_before;
-use crate::support::{Case, actions, change};
+use crate::support::{Case, actions, change, instance};
 
 fn chain(forced: &str, lifecycle_a: &str, lifecycle_b: &str) -> String {
     format!(
@@ -406,6 +406,59 @@ fn create_before_destroy_of_unselected_resources_has_no_effect() {
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::CreateThenDelete);
     case.target(&["fake_thing.a"]);
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::DeleteThenCreate);
+}
+
+/// `b` is replaced by changes of `a`.
+fn triggered_by(a: &str, trigger: &str) -> String {
+    format!(
+        "{a}\nresource \"fake_thing\" \"b\" {{\n name = \"b\"\n lifecycle {{\n  replace_triggered_by = [{trigger}]\n }}\n}}\n"
+    )
+}
+
+#[test]
+fn trigger_that_is_created_anew_replaces_dependents() {
+    let a = "resource \"fake_thing\" \"a\" {\n name = \"a\"\n value = \"v\"\n}";
+    for (trigger, replaces_if_vanished, replaces_if_lost) in [
+        ("fake_thing.a", true, true),
+        ("fake_thing.a.id", true, true),
+        // A known value that stays the same, or may: the trigger is the value.
+        ("fake_thing.a.value", false, false),
+    ] {
+        let expected = |replaces: bool| match replaces {
+            true => vec!["+ fake_thing.a", "-/+ fake_thing.b"],
+            false => vec!["+ fake_thing.a"],
+        };
+        let mut case = Case::new(&triggered_by(a, trigger));
+        // New dependents have no reason of their own.
+        assert_eq!(change(&case.plan(), "fake_thing.b").reason, Reason::None);
+        case.apply();
+        case.remote.vanish("a");
+        let plan = case.plan();
+        assert_eq!(actions(&plan), expected(replaces_if_vanished), "{trigger}");
+        if replaces_if_vanished {
+            assert_eq!(change(&plan, "fake_thing.b").reason, Reason::ReplaceByTriggers);
+        }
+        let mut case = Case::new(&triggered_by(a, trigger));
+        case.apply();
+        case.state.remove_instance(&instance("fake_thing.a"));
+        assert_eq!(actions(&case.plan()), expected(replaces_if_lost), "{trigger}");
+        case.apply().assert_settled();
+    }
+}
+
+#[test]
+fn new_trigger_replaces_nothing() {
+    let mut case = Case::new("resource \"fake_thing\" \"b\" {\n name = \"b\"\n}\n");
+    case.apply();
+    let many =
+        |count: u32| format!("resource \"fake_thing\" \"a\" {{\n count = {count}\n name = \"a${{count.index}}\"\n}}");
+    case.main(&triggered_by(&many(1), "fake_thing.a"));
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.a[0]"]);
+    case.apply().main(&triggered_by(&many(2), "fake_thing.a"));
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.a[1]"]);
+    case.apply();
+    case.remote.vanish("a1");
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.a[1]", "-/+ fake_thing.b"]);
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn on_a_full_disk(path: &Path) -> Writer {
         operation: "apply".into(),
         since: String::new(),
         terraform_version: "1.0.0".into(),
+        ended: false,
     };
     Writer::start(path, file, opened, 0).unwrap()
 }
