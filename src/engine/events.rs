@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use addrs::{AbsActionInstance, AbsResourceInstance};
 use cty::Value;
-use provider::ImportTarget;
 
 use crate::invocation::InvocationTrigger;
-use crate::plan::Action;
+use crate::plan::{Action, ImportedBy};
 use crate::query::QueryInstance;
 
 /// An event.
@@ -18,14 +17,14 @@ pub enum Event {
         /// The address of the object.
         address: AbsResourceInstance,
         /// What it is imported by.
-        target: ImportTarget,
+        target: ImportedBy,
     },
     /// An imported object is in the state.
     Imported {
         /// The address of the object.
         address: AbsResourceInstance,
         /// What it is imported by.
-        target: ImportTarget,
+        target: ImportedBy,
     },
     /// The refresh of an object starts.
     RefreshStart {

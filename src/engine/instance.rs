@@ -340,6 +340,19 @@ pub fn returned_write_only(
     each.collect()
 }
 
+/// The errors in a planned object that concern write-only attributes. The legacy type system is no excuse: the value would
+/// reach the plan file and the state.
+#[must_use]
+pub fn planned_write_only(
+    planned: &Value,
+    schema: &Schema,
+    provider: &addrs::Provider,
+    address: &dyn Display,
+) -> Diagnostics {
+    let summary = "Provider produced invalid plan";
+    returned_write_only(planned, schema, provider, summary, "while planning", address)
+}
+
 /// The identifying attribute of an object in progress lines: `id` or `name`.
 #[must_use]
 pub fn identity(value: &Value) -> Option<(String, String)> {

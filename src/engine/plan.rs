@@ -110,9 +110,29 @@ pub struct ResourceChange {
     /// Whether the configuration was wholly known. If it was not, apply has the provider plan again.
     pub config_known: bool,
     /// What the object is imported by, if it is imported. An identity is whole, as the provider completed it.
-    pub importing: Option<ImportTarget>,
+    pub importing: Option<ImportedBy>,
     /// The identities of the object, if it has any.
     pub identity: Option<Box<IdentityChange>>,
+}
+
+/// The identifier or identity that an object is imported by, as far as plans show and store it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ImportedBy {
+    /// An import ID.
+    Id(Arc<str>),
+    /// An identity.
+    Identity(Value),
+    /// A sensitive ID or identity: only the provider gets it.
+    Sensitive,
+}
+
+impl From<&ImportTarget> for ImportedBy {
+    fn from(target: &ImportTarget) -> ImportedBy {
+        match target {
+            ImportTarget::Id(id) => ImportedBy::Id(id.clone()),
+            ImportTarget::Identity(identity) => ImportedBy::Identity(identity.clone()),
+        }
+    }
 }
 
 /// A planned change of a root output value.

@@ -1,9 +1,8 @@
 //! `plan`.
 
 use engine::inputs::PlanOptions;
-use engine::plan::{Mode, Plan};
+use engine::plan::{ImportedBy, Mode, Plan};
 use engine::planner::Planning;
-use provider::ImportTarget;
 use syntax::Diagnostic;
 
 use crate::args::UsageError;
@@ -179,7 +178,7 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
     for (address, block) in &plan.generated_config {
         let change = plan.changes.iter().find(|c| c.address == *address);
         text.push_str(&format!("\n# __generated__ by {tool}"));
-        if let Some(ImportTarget::Id(id)) = change.and_then(|c| c.importing.as_ref()) {
+        if let Some(ImportedBy::Id(id)) = change.and_then(|c| c.importing.as_ref()) {
             text.push_str(" from ");
             text.push_str(&lang::render::quote(id));
         }

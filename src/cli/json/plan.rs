@@ -6,8 +6,8 @@ use addrs::{AbsResourceInstance, ModuleInstance};
 use config::Config;
 use cty::{Path, Type, Value};
 use engine::instance::recorded_version;
-use engine::plan::{Action, OutputChange, Plan, Reason, ResourceChange};
-use provider::{ImportTarget, Schemas};
+use engine::plan::{Action, ImportedBy, OutputChange, Plan, Reason, ResourceChange};
+use provider::Schemas;
 use schema::Schema;
 use schema::marking::mark_sensitive;
 use serde_json::{Map, Value as Json, json};
@@ -117,8 +117,9 @@ pub fn change(change: &ResourceChange) -> Json {
         (known_part(&change.after), unknown_parts(&change.after))
     };
     let importing = change.importing.as_ref().map(|target| match target {
-        ImportTarget::Id(id) => json!({"id": &**id}),
-        ImportTarget::Identity(identity) => json!({"identity": known_part(identity)}),
+        ImportedBy::Id(id) => json!({"id": &**id}),
+        ImportedBy::Identity(identity) => json!({"identity": known_part(identity)}),
+        ImportedBy::Sensitive => json!({}),
     });
     let (before_identity, after_identity) = match &change.identity {
         Some(identity) => (identity.before.as_ref(), identity.after.as_ref()),

@@ -252,7 +252,7 @@ fn change(json: &Json, schemas: &Schemas) -> Result<ResourceChange> {
         config_known: true,
         importing: change["importing"]["id"]
             .as_str()
-            .map(|id| provider::ImportTarget::Id(id.into())),
+            .map(|id| engine::plan::ImportedBy::Id(id.into())),
         identity: None,
         address,
     })

@@ -427,8 +427,7 @@ mod tests {
 
     use cty::{Marks, Type, Value};
     use engine::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
-    use engine::plan::{Action, IdentityChange, Reason, ResourceChange};
-    use provider::ImportTarget;
+    use engine::plan::{Action, IdentityChange, ImportedBy, Reason, ResourceChange};
 
     use super::*;
 
@@ -459,7 +458,7 @@ mod tests {
             replace_paths: vec![cty::Path::root().attribute("n").index(Value::number(0))],
             private: vec![0, 255, 7],
             config_known: true,
-            importing: Some(ImportTarget::Identity(Value::object([("id", Value::string("x"))]))),
+            importing: Some(ImportedBy::Identity(Value::object([("id", Value::string("x"))]))),
             identity: IdentityChange::new(None, Some(Value::object([("id", Value::string("x"))]))),
         };
         let graph = ExecGraph {

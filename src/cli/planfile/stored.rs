@@ -4,8 +4,7 @@ use addrs::AbsResourceInstance;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cty::{Marks, Step, Type, Value};
-use engine::plan::{Action, IdentityChange, Reason, ResourceChange};
-use provider::ImportTarget;
+use engine::plan::{Action, IdentityChange, ImportedBy, Reason, ResourceChange};
 use serde::{Deserialize, Serialize};
 use state::{CheckResult, CheckStatus, CheckedObject};
 
@@ -70,6 +69,8 @@ pub(super) enum StoredImport {
     /// Msgpack with its type in base64.
     #[serde(rename = "identity")]
     Identity(String),
+    #[serde(rename = "sensitive")]
+    Sensitive,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -133,10 +134,11 @@ pub(super) fn store_change(change: &ResourceChange) -> Result<StoredChange, Stri
     })
 }
 
-fn store_import(target: &ImportTarget) -> Result<StoredImport, String> {
+fn store_import(target: &ImportedBy) -> Result<StoredImport, String> {
     Ok(match target {
-        ImportTarget::Id(id) => StoredImport::Id(id.to_string()),
-        ImportTarget::Identity(identity) => StoredImport::Identity(store_plain(identity)?),
+        ImportedBy::Id(id) => StoredImport::Id(id.to_string()),
+        ImportedBy::Identity(identity) => StoredImport::Identity(store_plain(identity)?),
+        ImportedBy::Sensitive => StoredImport::Sensitive,
     })
 }
 
@@ -231,10 +233,11 @@ pub(super) fn load_change(stored: &StoredChange) -> Result<ResourceChange, Strin
     })
 }
 
-fn load_import(stored: &StoredImport) -> Result<ImportTarget, String> {
+fn load_import(stored: &StoredImport) -> Result<ImportedBy, String> {
     Ok(match stored {
-        StoredImport::Id(id) => ImportTarget::Id(id.as_str().into()),
-        StoredImport::Identity(identity) => ImportTarget::Identity(load_plain(identity)?),
+        StoredImport::Id(id) => ImportedBy::Id(id.as_str().into()),
+        StoredImport::Identity(identity) => ImportedBy::Identity(load_plain(identity)?),
+        StoredImport::Sensitive => ImportedBy::Sensitive,
     })
 }
 

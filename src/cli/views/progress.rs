@@ -6,8 +6,7 @@ use addrs::{AbsActionInstance, AbsResourceInstance};
 use engine::events::{EphemeralAction, Event};
 use engine::identity::identity_text;
 use engine::invocation::InvocationTrigger;
-use engine::plan::Action;
-use provider::ImportTarget;
+use engine::plan::{Action, ImportedBy};
 
 use crate::ui::Ui;
 use crate::views::query;
@@ -109,7 +108,7 @@ impl OperationView for Progress {
     fn event(&self, event: &Event) {
         match event {
             Event::ImportStart { address, target } => self.about(&match target {
-                ImportTarget::Id(id) if self.import => format!("{address}: Importing from ID {:?}...", &**id),
+                ImportedBy::Id(id) if self.import => format!("{address}: Importing from ID {:?}...", &**id),
                 _ => format!("{address}: Preparing import... [{}]", import_target(target)),
             }),
             Event::Imported { address, target } => {
@@ -264,10 +263,11 @@ pub(super) fn ephemeral_words(action: EphemeralAction) -> Words {
 }
 
 /// What an object is imported by, as progress lines say it.
-fn import_target(target: &ImportTarget) -> String {
+fn import_target(target: &ImportedBy) -> String {
     match target {
-        ImportTarget::Id(id) => format!("id={id}"),
-        ImportTarget::Identity(identity) => format!("identity={}", identity_text(identity)),
+        ImportedBy::Id(id) => format!("id={id}"),
+        ImportedBy::Identity(identity) => format!("identity={}", identity_text(identity)),
+        ImportedBy::Sensitive => "(sensitive value)".to_owned(),
     }
 }
 

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use addrs::AbsResourceInstance;
 use engine::events::{EphemeralAction, Event};
-use engine::plan::{Action, Mode, Plan, Reason, ResourceChange};
-use provider::ImportTarget;
+use engine::plan::{Action, ImportedBy, Mode, Plan, Reason, ResourceChange};
 use serde_json::{Map, Value as Json, json};
 use state::State;
 use syntax::{Diagnostic, SourceMap};
@@ -472,9 +471,9 @@ fn change(change: &ResourceChange) -> (&'static str, Json) {
         .with_some(
             "importing",
             change.importing.as_ref().map(|target| match target {
-                ImportTarget::Id(id) => json!({"id": &**id}),
+                ImportedBy::Id(id) => json!({"id": &**id}),
                 // Terraform says no more of these.
-                ImportTarget::Identity(_) => json!({}),
+                ImportedBy::Identity(_) | ImportedBy::Sensitive => json!({}),
             }),
         );
     (action, json.into())

@@ -19,8 +19,8 @@ use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::events::Event;
 use crate::identity::{identity_problems, stored_identity};
 use crate::instance::{
-    decode, encode, identity, located, nulls_for_unknowns, returned_write_only, unknowns, with_marks,
-    without_ephemeral_marks,
+    decode, encode, identity, located, nulls_for_unknowns, planned_write_only, returned_write_only, unknowns,
+    with_marks, without_ephemeral_marks,
 };
 use crate::objchange::{
     Problem, applied_problems, plan_problems, proposed_new, with_ignored_changes, with_null_blocks,
@@ -373,6 +373,9 @@ impl Applier<'_> {
             .map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, s.address))?;
         let again = answer.value;
+        let provider = &s.change.provider.provider;
+        self.context
+            .report(planned_write_only(&again.planned, s.schema, provider, s.address))?;
         let mut problems = plan_problems(&s.schema.block, prior, &effective, &again.planned);
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
         if again.legacy_type_system {
@@ -390,7 +393,6 @@ impl Applier<'_> {
             )));
         }
         let known = s.change.action == Action::Update;
-        let provider = &s.change.provider.provider;
         self.context.report(identity_problems(
             again.identity.as_ref(),
             s.schema,

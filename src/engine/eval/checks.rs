@@ -335,6 +335,10 @@ impl Conditions<'_> {
     /// The result of a condition that does not hold.
     fn failure(&self, rule: &CheckRule, mut problems: Diagnostics) -> (Status, Diagnostics) {
         let (message, found) = self.error_message(rule);
+        let Some(message) = message else {
+            // Static evaluation knows some values of a condition only. The plan judges it, with its message.
+            return (Status::Unknown, problems);
+        };
         if self.kind == ConditionKind::Assertion && found.has_errors() {
             // The error in the message takes the place of the failure.
             return (Status::Error, found);
@@ -362,14 +366,18 @@ impl Conditions<'_> {
         (Status::Fail(message), problems)
     }
 
-    fn error_message(&self, rule: &CheckRule) -> (String, Diagnostics) {
+    /// The message of a condition that does not hold; none if static evaluation cannot know it.
+    fn error_message(&self, rule: &CheckRule) -> (Option<String>, Diagnostics) {
         let (value, mut problems) = evaluate(&rule.error_message, Context::new(self.scope));
         let problem = |summary: &str, detail: &str| Diagnostic::error(summary, detail).at(rule.error_message.range());
         if problems.has_errors() {
-            return ("Failed to evaluate condition error message.".into(), problems);
+            return (Some(NO_MESSAGE.into()), problems);
         }
         self.warn_of_deprecations(&value, &rule.error_message);
         let (value, marks) = value.unmark_deep();
+        if !value.is_known() && self.evaluator().is_static() {
+            return (None, problems);
+        }
         if marks.is_sensitive() || marks.is_ephemeral() {
             let what = if marks.is_sensitive() { "sensitive" } else { "ephemeral" };
             let mut diagnostic = problem(
@@ -384,24 +392,34 @@ impl Conditions<'_> {
             problems.push(diagnostic);
             if self.kind != ConditionKind::Variable {
                 // The failed condition is the error.
-                return (String::new(), as_warnings(problems));
+                return (Some(String::new()), as_warnings(problems));
             }
             return (
-                format!("The error message included a {what} value, so it will not be displayed."),
+                Some(format!(
+                    "The error message included a {what} value, so it will not be displayed."
+                )),
                 problems,
             );
         }
-        match cty::convert(&value, &Type::String).as_ref().map(Value::as_str) {
-            Ok(Some(text)) => (text.trim().to_owned(), problems),
-            Ok(None) => ("The error message is not known yet, or null.".into(), problems),
+        let message = match cty::convert(&value, &Type::String) {
+            Ok(value) if !value.is_known() => {
+                "The condition does not hold. Its message depends on values that are known only after apply.".into()
+            }
+            Ok(value) => match value.as_str() {
+                Some(text) => text.trim().to_owned(),
+                None => "The condition does not hold. Its message is null.".into(),
+            },
             Err(e) => {
                 let detail = format!("Unsuitable value for error message: {}.", e.message);
                 problems.push(problem("Invalid error message", &detail));
-                ("Failed to evaluate condition error message.".into(), problems)
+                NO_MESSAGE.into()
             }
-        }
+        };
+        (Some(message), problems)
     }
 }
+
+const NO_MESSAGE: &str = "Failed to evaluate condition error message.";
 
 fn as_warnings(mut problems: Diagnostics) -> Diagnostics {
     for problem in &mut problems.0 {

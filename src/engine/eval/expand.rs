@@ -312,6 +312,18 @@ impl Evaluator<'_> {
         };
         for_each.for_each(self.evaluate_used(expr, scope)?)
     }
+
+    /// The values of `each` for the `for_each` expression of an import block. These name existing instances and make none, so
+    /// that any collection will do, elements and all: lists and tuples by index, a set by its elements. In static evaluation,
+    /// one that stands for all.
+    pub fn import_for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Vec<Repetition>, Reported> {
+        let for_each = RepetitionArgument {
+            name: "for_each",
+            expr,
+            scope,
+        };
+        for_each.import_for_each(self.evaluate_used(expr, scope)?)
+    }
 }
 
 /// A `count` or `for_each` argument, with what its diagnostics need.
@@ -421,6 +433,57 @@ impl RepetitionArgument<'_> {
                     other.friendly_name()
                 )))
             }
+        }
+    }
+
+    fn import_for_each(&self, value: Value) -> Result<Vec<Repetition>, Reported> {
+        let (value, marks) = value.unmark();
+        if marks.is_ephemeral() {
+            return Err(self.invalid(
+                "The value of \"for_each\" depends on an ephemeral value, which is not stored in the plan. Choose \
+                 imports that do not depend on ephemeral values.",
+            ));
+        }
+        let collection = matches!(
+            value.ty(),
+            Type::Map(_) | Type::Object(_) | Type::List(_) | Type::Tuple(_) | Type::Set(_) | Type::Dynamic
+        );
+        if !collection {
+            return Err(self.invalid(format!(
+                "The value of \"for_each\" is of type {}; it must be a map, an object, a list, a tuple or a set.",
+                value.ty().friendly_name()
+            )));
+        }
+        if self.is_static() {
+            return Ok(vec![Repetition {
+                index: None,
+                each: Some((Value::dynamic(), Value::dynamic())),
+            }]);
+        }
+        if value.is_null() {
+            return Ok(Vec::new());
+        }
+        let each = |key: Value, element: &Value| Repetition {
+            index: None,
+            each: Some((key, element.clone().with_marks(marks.clone()))),
+        };
+        if let Some(items) = value.as_seq().filter(|_| !matches!(value.ty(), Type::Object(_))) {
+            let is_set = matches!(value.ty(), Type::Set(_));
+            let key = |(i, item): (usize, &Value)| if is_set { item.clone() } else { Value::number(i) };
+            return Ok(items
+                .iter()
+                .enumerate()
+                .map(|(i, item)| each(key((i, item)), item))
+                .collect());
+        }
+        match value.entries() {
+            Some(entries) => Ok(entries
+                .map(|(key, item)| each(Value::shared_string(key.clone()), item))
+                .collect()),
+            None => Err(self.invalid_because(
+                Extra::CausedByUnknown,
+                "The value of \"for_each\" is known only after apply, and an import needs it during planning.",
+            )),
         }
     }
 

@@ -154,9 +154,8 @@ fn value(
     out: &mut Vec<Problem>,
 ) {
     if schema.write_only {
-        if !planned.is_null() {
-            out.push(Problem::new(path, "a write-only attribute must be null in a plan"));
-        }
+        // Checked for the whole object, because the elements of sets are not compared here, and because no type system is
+        // exempt from that rule.
         return;
     }
     if planned == config {

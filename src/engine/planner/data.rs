@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use addrs::{AbsResourceInstance, Referenceable};
+use addrs::{AbsResourceInstance, ConfigResource, Referenceable};
 use cty::{Marks, Path, Value};
 use lang::refs::{references_in_body, references_in_expr};
 
+use super::visit::PlanResults;
 use super::{PlannedResource, Planner};
+use crate::blocks::Block;
 use crate::eval::checks::{Checked, Status};
 use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{Repetition, Reported};
@@ -250,9 +252,10 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the read must wait for planned changes: of what `depends_on` names (here or in the calls of the module), and of
-    /// the managed resources that the configuration refers to, even if the references are known, because the data source may
-    /// read what these resources create. With conditions, changes of all direct and indirect dependencies count.
+    /// Returns true if the read must wait for planned changes: of the managed resources that `depends_on` names (here or in the
+    /// calls of the module), and of those that the configuration refers to, even if the references are known, because the data
+    /// source may read what these resources create. A data source that is named there changes nothing, so its own deferral
+    /// delays no other read. With conditions, changes of all direct and indirect dependencies count.
     fn dependencies_pending(&self, p: &PlannedResource<'_>) -> bool {
         let Some(block) = p.block else { return false };
         let results = self.results();
@@ -299,13 +302,31 @@ impl Planner<'_> {
         named.iter().any(|(module, subject)| match subject {
             Referenceable::Resource(r)
             | Referenceable::ResourceInstance(addrs::ResourceInstance { resource: r, .. }) => {
-                results.pending.contains(&r.in_module(module))
+                r.mode == addrs::Mode::Managed && results.pending.contains(&r.in_module(module))
             }
             Referenceable::Module(n) | Referenceable::ModuleInstance(n, _) | Referenceable::ModuleOutput(n, _, _) => {
                 let below = module.child(n.clone());
-                results.pending.iter().any(|r| below.contains(&r.module))
+                let managed = |r: &&ConfigResource| r.resource.mode == addrs::Mode::Managed;
+                results
+                    .pending
+                    .iter()
+                    .filter(managed)
+                    .any(|r| below.contains(&r.module))
+            }
+            // Values name the resources that they are made from.
+            Referenceable::Local(name) => self.made_from_pending(&results, Block::Local(module.clone(), name.clone())),
+            Referenceable::Variable(name) => {
+                self.made_from_pending(&results, Block::Variable(module.clone(), name.clone()))
             }
             _ => false,
         })
+    }
+
+    /// Returns true if a value depends on a managed resource that will change.
+    fn made_from_pending(&self, results: &PlanResults, block: Block) -> bool {
+        let before = self.context.blocks.resources_before(&block);
+        before
+            .iter()
+            .any(|r| r.resource.mode == addrs::Mode::Managed && results.pending.contains(r))
     }
 }

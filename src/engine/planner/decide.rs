@@ -16,7 +16,7 @@ use super::visit::PlanResults;
 use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
 use crate::identity::identity_problems;
-use crate::instance::{PROVIDER_BUG, StoredObject, located, unanswered};
+use crate::instance::{PROVIDER_BUG, StoredObject, located, planned_write_only, unanswered};
 use crate::objchange::{Problem, plan_problems, proposed_new, with_ignored_changes, with_null_blocks};
 use crate::plan::{Action, Reason};
 
@@ -319,6 +319,12 @@ impl Planner<'_> {
             .map_err(|d| self.context.fail(unanswered(d, written, address)))?;
         self.context.report(located(answer.diagnostics, written, address))?;
         let change = answer.value;
+        self.context.report(planned_write_only(
+            &change.planned,
+            p.schema,
+            &p.provider_address.provider,
+            address,
+        ))?;
         let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
         if change.legacy_type_system {
             for problem in &problems {

@@ -13,7 +13,7 @@ use super::managed::Refreshed;
 use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
 use crate::identity::IdentityChange;
-use crate::instance::{StoredObject, located, upgrade};
+use crate::instance::{StoredObject, located, read_problems, upgrade};
 use crate::plan::{Action, Reason, ResourceChange};
 
 impl Planner<'_> {
@@ -132,6 +132,10 @@ impl Planner<'_> {
                 self.prior().set_deposed(address, &p.provider_address, key, None);
                 return Ok(());
             }
+            let provider = &p.provider_address.provider;
+            let when = "while reading the deposed object";
+            self.context
+                .report(read_problems(&answer.value.object, p.schema, provider, when, address))?;
         }
         if self.spec.kind.is_refresh_only() {
             return Ok(());

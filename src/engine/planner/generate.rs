@@ -8,7 +8,7 @@ use std::sync::Arc;
 use addrs::{AbsResourceInstance, LocalProviderConfig};
 use config::{Config, Import, Resource};
 use cty::Value;
-use schema::marking::mark_sensitive;
+use schema::marking::{mark_sensitive, without_write_only};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
 use state::State;
 use syntax::ast::Body;
@@ -117,7 +117,8 @@ impl Planner<'_> {
         let answer = p.provider.generate_config(ty, object).await;
         let answer = answer.map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, address))?;
-        Ok(Generated::ByProvider(mark_sensitive(&schema.block, answer.value)))
+        let config = without_write_only(&schema.block, &answer.value);
+        Ok(Generated::ByProvider(mark_sensitive(&schema.block, config)))
     }
 }
 

@@ -21,11 +21,19 @@ use crate::import_id::{INVALID_ID, INVALID_IDENTITY, identifier, import_identity
 use crate::instance::{
     PROVIDER_BUG, StoredObject, encode, identity as shown_identity, located, read_problems, returned_write_only,
 };
+use crate::plan::ImportedBy;
 
 /// An imported object.
 pub(super) struct Imported {
     pub(super) stored: StoredObject,
-    pub(super) target: ImportTarget,
+    pub(super) by: ImportedBy,
+}
+
+/// What an import block or the command `import` says of the object.
+pub(super) struct Requested {
+    target: ImportTarget,
+    /// The ID or identity has a sensitive part, so only the provider gets to see it.
+    sensitive: bool,
 }
 
 /// The instances of a resource that are to be imported, with their blocks, the module instances in which these are evaluated,
@@ -118,7 +126,7 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-    ) -> Result<Option<ImportTarget>, Reported> {
+    ) -> Result<Option<Requested>, Reported> {
         let Some((import, module, repetition)) = p.imports.get(address) else {
             return Ok(None);
         };
@@ -130,8 +138,7 @@ impl Planner<'_> {
             return Ok(vec![Repetition::default()]);
         };
         let scope = self.context.evaluator.scope(module).ok_or(Reported)?;
-        let expansion = self.context.evaluator.for_each(expr, &scope)?;
-        Ok(expansion.keys().iter().map(|key| expansion.repetition(key)).collect())
+        self.context.evaluator.import_for_each(expr, &scope)
     }
 
     fn import_target(
@@ -216,7 +223,7 @@ impl Planner<'_> {
         import: &Import,
         module: &ModuleInstance,
         repetition: Repetition,
-    ) -> Result<ImportTarget, Reported> {
+    ) -> Result<Requested, Reported> {
         let scope = self
             .context
             .evaluator
@@ -224,6 +231,7 @@ impl Planner<'_> {
             .ok_or(Reported)?;
         let expr = import.by.expr();
         let value = self.context.evaluator.evaluate(expr, &scope)?;
+        let sensitive = value.deep_marks().is_sensitive();
         let (target, summary, argument) = match &import.by {
             ImportBy::Id(_) => {
                 let id = identifier(value, expr.range()).map_err(|problem| self.context.fail(problem))?;
@@ -236,7 +244,7 @@ impl Planner<'_> {
                 (identity.map(ImportTarget::Identity), INVALID_IDENTITY, "identity")
             }
         };
-        target.ok_or_else(|| {
+        target.map(|target| Requested { target, sensitive }).ok_or_else(|| {
             let detail = format!(
                 "The argument \"{argument}\" of the import block is not known before apply, and an import needs it during \
                  planning."
@@ -262,7 +270,11 @@ impl Planner<'_> {
         else {
             return Ok(false);
         };
-        let imported = self.import(p, address, ImportTarget::Id(id.clone())).await?;
+        let requested = Requested {
+            target: ImportTarget::Id(id.clone()),
+            sensitive: false,
+        };
+        let imported = self.import(p, address, requested).await?;
         // Apply records the dependencies: the configuration had no part in creating the object.
         let object = Object {
             dependencies: Arc::default(),
@@ -281,20 +293,27 @@ impl Planner<'_> {
         &self,
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
-        target: ImportTarget,
+        Requested { target, sensitive }: Requested,
     ) -> Result<Imported, Reported> {
         let ty = &address.resource.resource.ty;
+        let shown_target = |target: &ImportTarget| match sensitive {
+            true => ImportedBy::Sensitive,
+            false => target.into(),
+        };
         let (by, said) = match &target {
+            ImportTarget::Id(_) if sensitive => ("ID", "(sensitive value)".to_owned()),
             ImportTarget::Id(id) => ("ID", format!("\"{id}\"")),
+            ImportTarget::Identity(_) if sensitive => ("identity", "(sensitive value)".to_owned()),
             ImportTarget::Identity(identity) => ("identity", identity_text(identity)),
         };
         self.context.inputs.events.event(Event::ImportStart {
             address: address.clone(),
-            target: target.clone(),
+            target: shown_target(&target),
         });
         let answer = p.provider.import(ty, &target).await.map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, address))?;
         let shown = match &target {
+            _ if sensitive => None,
             ImportTarget::Id(id) => Some(("id".to_owned(), id.to_string())),
             ImportTarget::Identity(_) => answer.value.first().and_then(|first| shown_identity(&first.state)),
         };
@@ -327,7 +346,7 @@ impl Planner<'_> {
             &first.state,
             p.schema,
             provider,
-            "Import returned a write-only value",
+            "Import returned a non-null value for a write-only attribute",
             "while importing",
             address,
         ))?;
@@ -360,7 +379,10 @@ impl Planner<'_> {
             (target, _) => target,
         };
         let stored = self.record_imported(p, address, read)?;
-        Ok(Imported { stored, target })
+        Ok(Imported {
+            stored,
+            by: shown_target(&target),
+        })
     }
 
     /// Records an imported object in the prior state.

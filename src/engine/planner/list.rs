@@ -6,7 +6,7 @@ use addrs::{AbsResourceInstance, InstanceKey};
 use cty::{Type, Value};
 use provider::{ListRequest, Listed};
 use schema::Schema;
-use schema::marking::mark_sensitive;
+use schema::marking::{mark_sensitive, without_write_only};
 use syntax::Diagnostic;
 use syntax::ast::Expr;
 
@@ -87,8 +87,12 @@ impl Planner<'_> {
         address: &AbsResourceInstance,
         managed: &Schema,
         config: Value,
-        listed: Vec<Listed>,
+        mut listed: Vec<Listed>,
     ) -> Result<(), Reported> {
+        // Results of queries are printed and become configuration.
+        for one in &mut listed {
+            one.object = without_write_only(&managed.block, &one.object);
+        }
         let provider = &p.provider_address.provider;
         for one in &listed {
             self.context

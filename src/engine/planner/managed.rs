@@ -79,7 +79,7 @@ impl Planner<'_> {
         {
             let imported = self.import(p, address, target).await?;
             stored = Some(imported.stored);
-            importing = Some(imported.target);
+            importing = Some(imported.by);
         }
         let generated = match &stored {
             Some(stored) if importing.is_some() && self.spec.written.resource(p.address).is_none() => {

@@ -517,10 +517,10 @@ impl Validator<'_> {
         };
         let mut repetition = Repetition::default();
         if let Some(expr) = &import.for_each {
-            if self.evaluator.for_each(expr, &scope).is_err() {
+            let Ok(mut any) = self.evaluator.import_for_each(expr, &scope) else {
                 return;
-            }
-            repetition = Expansion::Unknown { counted: false }.repetition(&InstanceKey::None);
+            };
+            repetition = any.pop().unwrap_or_default();
         }
         let Some(scope) = self.evaluator.scope_with(module, repetition, None) else {
             return;

@@ -96,6 +96,11 @@ fn concat(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult 
         items.extend(sequence(&arg).iter().cloned());
     }
     Ok(match ty {
+        // A list of nulls converts to a list of anything, and leaves their type to the other elements.
+        Type::List(e) if e.has_dynamic() => match cty::convert::unify_values(&items) {
+            Ok(Some((element, items))) => Value::list(element, items),
+            _ => Value::tuple(items),
+        },
         Type::List(e) => Value::list((**e).clone(), items),
         Type::Tuple(_) => Value::tuple(items),
         _ => Value::dynamic(),

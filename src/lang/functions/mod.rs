@@ -368,7 +368,8 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
             }
             arg
         };
-        untyped |= *arg.ty() == Type::Dynamic && !parameter.dynamic;
+        // A null without a type is known, so a function that takes null has its answer now.
+        untyped |= *arg.ty() == Type::Dynamic && !arg.is_known() && !parameter.dynamic;
         unknown |= !arg.is_known() && !parameter.unknown;
         clean.push(arg);
     }

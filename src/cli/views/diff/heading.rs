@@ -1,9 +1,8 @@
 //! What stands above a resource change: its address, what will be done to it, and why.
 
 use addrs::{InstanceKey, Mode};
-use engine::plan::{Action, Reason, ResourceChange};
+use engine::plan::{Action, ImportedBy, Reason, ResourceChange};
 use lang::render::quote;
-use provider::ImportTarget;
 
 use super::Names;
 use super::paint::{Ink, Text};
@@ -148,8 +147,9 @@ pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, gene
     }
     if let Some(target) = change.importing.as_ref().filter(|_| !told_import) {
         let from = match target {
-            ImportTarget::Id(id) => format!("(imported from \"{id}\")\n"),
-            ImportTarget::Identity(_) => "(will be imported first)\n".to_owned(),
+            ImportedBy::Id(id) => format!("(imported from \"{id}\")\n"),
+            ImportedBy::Sensitive => "(imported from a sensitive ID)\n".to_owned(),
+            ImportedBy::Identity(_) => "(will be imported first)\n".to_owned(),
         };
         text.push("  # ").ink(Ink::Reset).push(&from);
         if change.action.is_replace() && !change.action.forgets() {

@@ -13,7 +13,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::Moves;
 use super::statement::{MoveKind, Statement};
 use crate::identity::identity_problems;
-use crate::instance::{encode, located};
+use crate::instance::{encode, located, returned_write_only};
 use crate::providers::Providers;
 
 /// The modules of a state by path, so that a statement does not search the whole state.
@@ -362,7 +362,7 @@ impl Execution<'_, '_> {
         } = answer.value;
         if !value.is_present() || !value.is_wholly_known() {
             return Err(Diagnostic::error(
-                "Provider returned invalid value",
+                INVALID_MOVED,
                 format!(
                     "The provider returned no object, or one that is not wholly known, when asked to take over the \
                      object of {from} as {to}. This is a defect of the provider; please report it to its maintainers."
@@ -372,7 +372,21 @@ impl Execution<'_, '_> {
             .into());
         }
         let target = &conversion.target.provider;
-        let problems = identity_problems(identity.as_ref(), &conversion.schema, true, target, &to);
+        let mut problems = returned_write_only(
+            &value,
+            &conversion.schema,
+            target,
+            INVALID_MOVED,
+            &format!("when asked to take over the object of {from}"),
+            &to,
+        );
+        problems.extend(identity_problems(
+            identity.as_ref(),
+            &conversion.schema,
+            true,
+            target,
+            &to,
+        ));
         if problems.has_errors() {
             return Err(problems.into_iter().map(|d| d.at(&statement.range)).collect());
         }
@@ -387,6 +401,8 @@ impl Execution<'_, '_> {
         Ok(())
     }
 }
+
+const INVALID_MOVED: &str = "Provider returned invalid value";
 
 /// A conversion between resource types.
 struct Conversion {

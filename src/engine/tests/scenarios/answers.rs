@@ -45,6 +45,14 @@ fn invalid_plan(at: &str, what: &str) -> String {
     )
 }
 
+fn planned_write_only() -> String {
+    format!(
+        "Error: Provider produced invalid plan [fake_thing.a]: {FAKE} returned a value for the write-only attribute \
+         \"fake_thing.a.password\" while planning. What is given for a write-only attribute is never read back, so the \
+         provider must answer null there. {BUG}"
+    )
+}
+
 fn inconsistent(at: &str, what: &str) -> String {
     format!(
         "Error: Provider produced inconsistent result after apply [fake_thing.a]: The object that the provider \
@@ -75,7 +83,7 @@ fn invalid_plan_responses() {
     );
     assert_eq!(
         planned(|v| with(&v, "password", Value::string("x"))),
-        invalid_plan(".password", "a write-only attribute must be null in a plan")
+        planned_write_only()
     );
     assert_eq!(
         planned(|v| {
@@ -235,6 +243,50 @@ fn sensitive_values_are_left_out_of_errors() {
         "{errors}"
     );
     assert!(!errors.contains("hunter2") && !errors.contains("other"), "{errors}");
+}
+
+#[test]
+fn legacy_type_system_is_no_excuse_for_write_only_values() {
+    let leak = |v: Value| with(&v, "password", Value::string("hunter2"));
+    let mut case = Case::new(ONE);
+    case.remote.lock().legacy = true;
+    case.remote.mutate("plan a", leak);
+    assert_eq!(case.plan_errors(), planned_write_only());
+    // An update of an object that exists.
+    case.remote.heal();
+    case.apply();
+    case.remote.mutate("plan a", leak);
+    assert_eq!(case.plan_errors(), planned_write_only());
+    case.remote.heal();
+    case.remote.mutate("update a", leak);
+    case.main(&ONE.replace("\"1\"", "\"2\""));
+    let errors = case.apply_errors();
+    assert!(errors.contains("\"fake_thing.a.password\" after applying"), "{errors}");
+    assert!(case.attribute("fake_thing.a", "password").is_null());
+}
+
+#[test]
+fn write_only_values_of_a_final_plan_are_errors() {
+    let text = format!(
+        "{}\nresource \"fake_thing\" \"b\" {{\n  name  = \"b\"\n  value = fake_thing.a.note\n}}",
+        ONE
+    );
+    for legacy in [false, true] {
+        let mut case = Case::new(&text);
+        case.remote.lock().legacy = legacy;
+        case.remote
+            .mutate("plan b", |v| match v.get("value").is_some_and(Value::is_known) {
+                true => with(&v, "password", Value::string("hunter2")),
+                false => v,
+            });
+        let errors = case.apply_errors();
+        assert!(
+            errors.contains("Provider produced invalid plan")
+                && errors.contains("\"fake_thing.b.password\" while planning"),
+            "{errors}"
+        );
+        assert_eq!(case.addresses(), ["fake_thing.a"]);
+    }
 }
 
 #[test]
@@ -415,7 +467,7 @@ fn invalid_import_responses() {
             .mutate("import x", |v| with(&v, "password", Value::string("hunter2")));
     });
     assert!(
-        secret.contains("Import returned a write-only value")
+        secret.contains("Import returned a non-null value for a write-only attribute")
             && secret.contains("\"fake_thing.a.password\" while importing"),
         "{secret}"
     );

@@ -358,3 +358,57 @@ fn failed_conditions_are_warnings_in_refresh_only_plan() {
         [r#"fake_thing.a: fail fake_thing.a=fail["has a value"]"#]
     );
 }
+
+#[test]
+fn condition_is_judged_when_its_message_is_known() {
+    let main = "module \"m\" {\n source = \"./m\"\n name = \"web\"\n n = 7\n}";
+    let child = r#"
+        variable "name" { type = string }
+        locals { allowed = [1, 2, 4] }
+        variable "n" {
+          type = number
+          validation {
+            condition     = var.n < 3
+            error_message = "${var.name}: not ${var.n}; allowed: ${jsonencode(local.allowed)}."
+          }
+        }
+    "#;
+    let case = Case::of(&[("main.tf", main), ("m/main.tf", child)]);
+    assert_eq!(texts(&case.validate()), "");
+    let errors = case.plan_errors();
+    assert!(errors.contains("web: not 7; allowed: [1,2,4]."), "{errors}");
+    // A message without other values is known at once.
+    let child = child.replace("${var.name}", "n");
+    let child = child.replace("${jsonencode(local.allowed)}", "few");
+    let case = Case::of(&[("main.tf", main), ("m/main.tf", &child)]);
+    let problems = texts(&case.validate());
+    assert!(problems.contains("n: not 7; allowed: few."), "{problems}");
+}
+
+#[test]
+fn message_that_is_not_known_in_a_plan_is_said_so() {
+    let case = Case::new(
+        r#"
+        resource "fake_thing" "b" { name = "b" }
+        resource "fake_thing" "a" {
+          name = "a"
+          lifecycle {
+            precondition {
+              condition     = fake_thing.b.name == "c"
+              error_message = "It is ${fake_thing.b.id}."
+            }
+            precondition {
+              condition     = fake_thing.b.name == "c"
+              error_message = fake_thing.b.value
+            }
+          }
+        }
+        "#,
+    );
+    let errors = case.plan_errors();
+    assert!(
+        errors.contains("Its message depends on values that are known only after apply."),
+        "{errors}"
+    );
+    assert!(errors.contains("Its message is null."), "{errors}");
+}

@@ -101,6 +101,81 @@ fn read_is_deferred_if_module_depends_on_changed_resource() {
 }
 
 #[test]
+fn deferred_data_source_delays_no_other_read() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        data "fake_lookup" "e" {
+          query      = "e"
+          depends_on = [fake_thing.a]
+        }
+        data "fake_lookup" "f" {
+          query      = "f"
+          depends_on = [data.fake_lookup.e]
+        }
+        resource "fake_thing" "n" {
+          for_each = toset([data.fake_lookup.f.result])
+          name     = "n"
+        }
+        "#,
+    );
+    assert_eq!(
+        actions(&case.plan()),
+        [
+            "<= data.fake_lookup.e",
+            "+ fake_thing.a",
+            "+ fake_thing.n[\"result of f\"]"
+        ]
+    );
+    case.apply().assert_settled();
+}
+
+#[test]
+fn data_sources_of_a_module_that_is_named_delay_no_read() {
+    let main = r#"
+        resource "fake_thing" "a" { name = "a" }
+        module "m" {
+          source = "./m"
+          wait   = fake_thing.a.name
+        }
+        data "fake_lookup" "f" {
+          query      = "f"
+          depends_on = [module.m.e]
+        }
+    "#;
+    let child = r#"
+        variable "wait" {}
+        data "fake_lookup" "e" {
+          query      = var.wait
+          depends_on = [fake_thing.own]
+        }
+        output "e" { value = data.fake_lookup.e.result }
+    "#;
+    let own = "resource \"fake_thing\" \"own\" { name = \"own\" }";
+    let case = Case::of(&[("main.tf", main), ("m/main.tf", &format!("{child}{own}"))]);
+    let deferred = |case: &Case| actions(&case.plan()).contains(&"<= data.fake_lookup.f".to_owned());
+    assert!(deferred(&case), "a managed resource of the module changes");
+    let child = child.replace("depends_on = [fake_thing.own]", "");
+    let case = Case::of(&[("main.tf", main), ("m/main.tf", &child)]);
+    assert!(!deferred(&case));
+}
+
+#[test]
+fn read_waits_for_the_resources_behind_a_named_value() {
+    let case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        locals { name = fake_thing.a.name }
+        data "fake_lookup" "f" {
+          query      = "f"
+          depends_on = [local.name]
+        }
+        "#,
+    );
+    assert_eq!(actions(&case.plan()), ["<= data.fake_lookup.f", "+ fake_thing.a"]);
+}
+
+#[test]
 fn failures_in_planning_and_in_apply() {
     let case = Case::new("data \"fake_lookup\" \"d\" { query = \"q\" }");
     case.remote.fail("data q");

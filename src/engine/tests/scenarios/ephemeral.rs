@@ -393,7 +393,7 @@ fn returned_write_only_values_are_errors() {
     let text = case.plan_errors();
     assert!(
         text.contains("Provider produced invalid plan")
-            && text.contains("fake_thing.a.password: a write-only attribute"),
+            && text.contains("the write-only attribute \"fake_thing.a.password\" while planning"),
         "{text}"
     );
     case.remote.heal();

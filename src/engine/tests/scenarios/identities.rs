@@ -1,7 +1,7 @@
 //! Identities of objects: from the provider to the plan and the state, and back.
 
 use cty::{Type, Value};
-use provider::ImportTarget;
+use engine::plan::ImportedBy;
 use state::Identity;
 
 use crate::support::identity::identity;
@@ -176,7 +176,7 @@ fn import_by_identity_records_the_whole_identity() {
     let plan = case.plan();
     assert_eq!(
         change(&plan, "fake_thing.a").importing,
-        Some(ImportTarget::Identity(identity("existing")))
+        Some(ImportedBy::Identity(identity("existing")))
     );
     case.apply();
     assert_eq!(stored_text(&case).unwrap(), r#"{"id":"existing","region":"here"}"#);

@@ -1,6 +1,6 @@
 //! `import` blocks in called modules.
 
-use provider::ImportTarget;
+use engine::plan::ImportedBy;
 
 use crate::options::with_object;
 use crate::support::{Case, actions};
@@ -26,7 +26,7 @@ fn imported(case: &Case) -> Vec<String> {
     let imported = plan.changes.iter();
     imported
         .filter_map(|c| match &c.importing {
-            Some(ImportTarget::Id(id)) => Some(format!("{} {id}", c.address)),
+            Some(ImportedBy::Id(id)) => Some(format!("{} {id}", c.address)),
             _ => None,
         })
         .collect()

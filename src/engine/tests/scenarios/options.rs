@@ -1,7 +1,6 @@
 //! Options: `-target`, `-exclude`, `-replace`, destroy mode with targets, imports.
 
-use engine::plan::Mode;
-use provider::ImportTarget;
+use engine::plan::{ImportedBy, Mode};
 
 use crate::support::{Case, actions, change, instance, texts};
 
@@ -263,7 +262,7 @@ fn import_blocks_import_existing_objects() {
     let plan = case.plan();
     assert_eq!(
         change(&plan, "fake_thing.a").importing,
-        Some(ImportTarget::Id("existing".into()))
+        Some(ImportedBy::Id("existing".into()))
     );
     assert!(actions(&plan).is_empty() && plan.has_changes());
     case.remote.changes();
@@ -309,9 +308,102 @@ fn imports_by_key() {
     assert_eq!(actions(&plan), [r#"+ fake_thing.a["z"]"#]);
     assert_eq!(
         change(&plan, r#"fake_thing.a["y"]"#).importing,
-        Some(ImportTarget::Id("id-y".into()))
+        Some(ImportedBy::Id("id-y".into()))
     );
     case.apply().assert_settled();
+}
+
+/// The number of imports of a plan of these objects, and its actions.
+fn imported(for_each: &str, repeated: &str, key: &str, id: &str) -> (usize, Vec<String>) {
+    let case = Case::new(&format!(
+        r#"
+        import {{
+          for_each = {for_each}
+          to       = fake_thing.a[{key}]
+          id       = {id}
+        }}
+        resource "fake_thing" "a" {{
+          {repeated}
+          name  = "x"
+          value = "configured"
+        }}
+        "#
+    ));
+    for id in ["id-0", "id-1"] {
+        with_object(&case, id, "x");
+    }
+    let plan = case.plan();
+    let imports = plan.changes.iter().filter(|c| c.importing.is_some()).count();
+    (imports, actions(&plan))
+}
+
+#[test]
+fn imports_by_the_elements_of_any_collection() {
+    let (counted, keyed) = ("count = 2", "for_each = toset([\"k\"])");
+    let two =
+        |for_each: &str, id: &str| assert_eq!(imported(for_each, counted, "each.key", id), (2, vec![]), "{for_each}");
+    two("[\"id-0\", \"id-1\"]", "each.value");
+    two("tolist([\"id-0\", \"id-1\"])", "each.value");
+    two("[{ id = \"id-0\" }, { id = \"id-1\" }]", "each.value.id");
+    two("toset([0, 1])", "\"id-${each.key}\"");
+    let one = |for_each: &str, key: &str, id: &str| {
+        assert_eq!(imported(for_each, keyed, key, id), (1, vec![]), "{for_each}");
+    };
+    one("[{ k = \"k\", id = \"id-0\" }]", "each.value.k", "each.value.id");
+    one("toset([{ k = \"k\", id = \"id-0\" }])", "each.value.k", "each.key.id");
+    one("tomap({ k = \"id-0\" })", "each.key", "each.value");
+    one("sensitive({ k = \"id-0\" })", "each.key", "each.value");
+    assert_eq!(imported("null", "count = 0", "0", "each.value"), (0, vec![]));
+    assert_eq!(imported("[]", "count = 0", "0", "each.value"), (0, vec![]));
+}
+
+#[test]
+fn for_each_of_imports_is_a_collection_that_is_known() {
+    let refused = |for_each: &str| {
+        let case = Case::new(&format!(
+            "import {{\n for_each = {for_each}\n to = fake_thing.a[each.key]\n id = \"x\"\n}}\n\
+             resource \"fake_thing\" \"a\" {{\n count = 1\n name = \"a\"\n}}\n\
+             resource \"fake_thing\" \"b\" {{\n name = \"b\"\n}}\n\
+             variable \"e\" {{\n ephemeral = true\n default = [\"x\"]\n}}"
+        ));
+        case.plan_errors()
+    };
+    let text = refused("\"x\"");
+    assert!(
+        text.contains("Invalid for_each argument") && text.contains("is of type string"),
+        "{text}"
+    );
+    let text = refused("toset(fake_thing.b.id == \"\" ? [0] : [0, 1])");
+    assert!(text.contains("is known only after apply"), "{text}");
+    assert!(refused("var.e").contains("ephemeral"));
+}
+
+#[test]
+fn sensitive_import_id_reaches_the_provider_only() {
+    let import = |id: &str| {
+        format!(
+            "import {{\n to = fake_thing.a\n id = {id}\n}}\n\
+             resource \"fake_thing\" \"a\" {{\n name = \"a\"\n value = \"configured\"\n}}\n\
+             variable \"e\" {{\n ephemeral = true\n default = \"existing\"\n}}"
+        )
+    };
+    let mut case = Case::new(&import("sensitive(\"existing\")"));
+    with_object(&case, "existing", "a");
+    let plan = case.plan();
+    assert_eq!(change(&plan, "fake_thing.a").importing, Some(ImportedBy::Sensitive));
+    case.apply();
+    assert_eq!(case.attribute("fake_thing.a", "id"), "existing");
+    let told = format!("{:?}", case.events.0.lock().unwrap());
+    let imports = told.matches("target: Sensitive").count();
+    assert!(imports >= 2 && !told.contains("target: Id"), "{told}");
+    let case = Case::new(&import("sensitive(\"gone\")"));
+    assert!(!case.plan_errors().contains("gone"));
+    let case = Case::new(&import("var.e"));
+    let text = case.plan_errors();
+    assert!(
+        text.contains("Invalid import id argument") && text.contains("ephemeral"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -374,7 +466,7 @@ fn configuration_is_generated_for_imported_objects() {
     assert!(actions(&plan).is_empty());
     assert_eq!(
         change(&plan, "fake_thing.a").importing,
-        Some(ImportTarget::Id("existing".into()))
+        Some(ImportedBy::Id("existing".into()))
     );
     let text = &plan.generated_config[&instance("fake_thing.a")];
     assert_eq!(

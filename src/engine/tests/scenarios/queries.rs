@@ -86,6 +86,22 @@ fn arguments_of_a_list_block_reach_the_provider() {
 }
 
 #[test]
+fn write_only_values_of_listed_objects_are_left_out() {
+    let mut case = case(
+        "",
+        "list \"fake_thing\" \"b\" {\n provider = fake\n include_resource = true\n config { prefix = \"b\" }\n}",
+    );
+    for object in case.remote.lock().objects.values_mut() {
+        *object = with(object, "password", Value::string("hunter2"));
+    }
+    case.options.query = Some(QueryOptions { generate_config: true });
+    let plan = case.plan();
+    let found = &plan.queries[0].results[0];
+    assert!(found.object.get("password").unwrap().is_null());
+    assert!(!format!("{:?}", found.generated).contains("hunter2"));
+}
+
+#[test]
 fn lists_refer_to_other_lists_and_to_data() {
     let case = case(
         "data \"fake_lookup\" \"d\" { query = \"b\" }",
