@@ -154,6 +154,7 @@ impl Catalog {
         warnings.extend(unmanaged(self.reattached()));
         let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
         chooser.origins = options.origins;
+        chooser.installing = true;
         let mut work = Work {
             catalog: self,
             options,
@@ -544,6 +545,7 @@ impl Work<'_> {
                 version: wanted.version,
                 package: Package::Directory(fetched.dir),
                 executable,
+                of_configuration: false,
             }),
             locked: one.old.map(|l| l.version.clone()),
             new: fetched.how != Provenance::AlreadyInstalled,
