@@ -75,6 +75,8 @@ pub struct Session {
     pub working_dir: PathBuf,
     /// Whether warnings are shown by their summaries.
     pub compact_warnings: bool,
+    /// Whether standard output has a result that programs read, so that warnings go to standard error.
+    pub result_on_stdout: bool,
     /// What is shown of plans, states and outputs.
     pub shown: Shown,
     /// Whether progress is told by lines: not with `-concise`.
@@ -111,6 +113,7 @@ impl Session {
             original_dir: working_dir.clone(),
             working_dir,
             compact_warnings: false,
+            result_on_stdout: false,
             typed: Vec::new(),
             shown: Shown::default(),
             concise: false,
@@ -136,7 +139,11 @@ impl Session {
             }
             return problems.has_errors();
         }
-        diagnostics::show(&self.ui, problems, sources, self.compact_warnings);
+        let form = diagnostics::Form {
+            compact: self.compact_warnings,
+            beside_results: self.result_on_stdout,
+        };
+        diagnostics::show(&self.ui, problems, sources, form);
         problems.has_errors()
     }
 
@@ -195,7 +202,7 @@ impl Session {
             .get("HOME")
             .map(|home| PathBuf::from(home).join(".terraform.d/plugins"));
         let platform = addrs::platform::Platform::current().to_string();
-        let (ui, stream) = (self.ui.clone(), self.stream.clone());
+        let (ui, stream, beside) = (self.ui.clone(), self.stream.clone(), self.result_on_stdout);
         let client = net::Client::new(net::NetSettings {
             environment: files::Environment::clone(&self.env),
             hosts: self.cli_config.hosts.clone(),
@@ -216,6 +223,7 @@ impl Session {
             };
             match &stream {
                 Some(stream) => stream.log(&text),
+                None if beside => ui.err(format!("- {text}\n")),
                 None => {
                     ui.line(format!("- {text}"));
                     ui.flush();

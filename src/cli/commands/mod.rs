@@ -95,6 +95,27 @@ impl Command {
 /// The commands whose `-json` is a stream of events.
 const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init", "query", "test"];
 
+/// The commands whose standard output is a result that scripts capture. With -json, that of every other command is one, too.
+const CAPTURED: &[&str] = &[
+    "console",
+    "docs",
+    "explain",
+    "graph",
+    "metadata functions",
+    "modules",
+    "output",
+    "providers",
+    "providers schema",
+    "show",
+    "state identities",
+    "state list",
+    "state pull",
+    "state show",
+    "version",
+    "workspace list",
+    "workspace show",
+];
+
 /// Whether the stream is selected. This is known before the arguments are parsed, since usage errors go there, too.
 fn json_asked(arguments: &[String]) -> bool {
     let flags = arguments.iter().take_while(|a| *a != "--");
@@ -344,6 +365,9 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     if !parsed.help && STREAMING.contains(&command.path) && json_asked(&parsed.arguments) {
         session.stream = Some(Arc::new(Stream::begin(session.ui.clone())));
     }
+    // A person on a terminal reads both streams as one.
+    session.result_on_stdout =
+        json_asked(&parsed.arguments) || (CAPTURED.contains(&command.path) && !session.ui.is_terminal());
     if parsed.help {
         session.ui.out(page(command));
         return 0;

@@ -179,9 +179,18 @@ pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
     Diagnostics(out)
 }
 
-/// Shows problems: warnings on standard output, errors on standard error. `compact` shows warnings by their summaries
-/// only, unless there is an error.
-pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, compact: bool) {
+/// The form of warnings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Form {
+    /// They are shown by their summaries.
+    pub compact: bool,
+    /// They go to standard error, since standard output has a result that programs read.
+    pub beside_results: bool,
+}
+
+/// Shows problems: errors on standard error, and warnings where their form says. They are shown by their summaries only if there is
+/// no error.
+pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form) {
     if diagnostics.is_empty() {
         return;
     }
@@ -189,23 +198,27 @@ pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, compact: bo
     // In the order of the places, those without one first, where the order is otherwise equal.
     list.sort_by_key(|d| d.subject.as_ref().map(|s| (s.file.clone(), s.start.byte)));
     let (errors, warnings): (Vec<_>, Vec<_>) = list.into_iter().partition(Diagnostic::is_error);
-    if compact && errors.is_empty() {
-        ui.out(compact_warnings(&warnings, ui.style()));
-        return;
-    }
-    let out = Layout {
-        style: ui.style(),
-        width: ui.width(),
-        plain: ui.plain,
-    };
-    for warning in &warnings {
-        ui.out(format(warning, sources, out));
-    }
     let err = Layout {
         style: ui.err_style(),
         width: ui.err_width(),
         plain: ui.plain,
     };
+    let out = Layout {
+        style: ui.style(),
+        width: ui.width(),
+        plain: ui.plain,
+    };
+    let (layout, write): (Layout, &dyn Fn(String)) = match form.beside_results {
+        true => (err, &|text| ui.err(text)),
+        false => (out, &|text| ui.out(text)),
+    };
+    if form.compact && errors.is_empty() {
+        write(compact_warnings(&warnings, layout.style));
+        return;
+    }
+    for warning in &warnings {
+        write(format(warning, sources, layout));
+    }
     for error in &errors {
         ui.err(format(error, sources, err));
     }
