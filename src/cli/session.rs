@@ -1,6 +1,5 @@
 //! The session: terminal, environment, CLI configuration and plugins, for all commands.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +15,6 @@ use crate::TERRAFORM_VERSION;
 use crate::env::Env;
 use crate::plugin_source::Plugins;
 use crate::process;
-use crate::program;
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::plan::Shown;
@@ -69,6 +67,8 @@ pub struct Session {
     pub builtins: Builtins,
     /// The CLI configuration.
     pub cli_config: CliConfig,
+    /// The problems of the CLI configuration, which have been shown.
+    pub cli_problems: Diagnostics,
     /// The working directory before `-chdir`.
     pub original_dir: PathBuf,
     /// The working directory.
@@ -93,14 +93,6 @@ pub struct Session {
     pub mounts: OnceLock<Arc<Mounts>>,
 }
 
-/// A problem with the name of this program in its summary.
-fn with_name(mut problem: Diagnostic) -> Diagnostic {
-    if let Cow::Owned(summary) = program::summary(&problem.summary) {
-        problem.summary = summary;
-    }
-    problem
-}
-
 impl Session {
     /// A session in a directory, before any flags.
     #[must_use]
@@ -110,6 +102,7 @@ impl Session {
             env,
             builtins,
             cli_config,
+            cli_problems: Diagnostics::new(),
             original_dir: working_dir.clone(),
             working_dir,
             compact_warnings: false,
@@ -126,13 +119,6 @@ impl Session {
 
     /// Shows problems; returns whether one of them is an error.
     pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
-        let named;
-        let problems = if program::is_terraform() {
-            named = problems.clone().into_iter().map(with_name).collect();
-            &named
-        } else {
-            problems
-        };
         if let Some(stream) = &self.stream {
             for problem in problems {
                 stream.diagnostic(problem, sources);
@@ -219,6 +205,9 @@ impl Session {
                     retry.attempt,
                     retry.of
                 ),
+                net::Notice::NoCredentials(error) => {
+                    format!("Warning: {error}. The host is asked without credentials.")
+                }
                 net::Notice::Waiting(host) => format!("Waiting for {host} to answer..."),
             };
             match &stream {

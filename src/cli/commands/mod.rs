@@ -288,11 +288,11 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
             ui.err(diagnostics::format(problem, &SourceMap::default(), layout));
         }
         if problems.has_errors() {
+            // A setting that is wrong has its default, so that the command can do its work.
             ui.err(format!(
                 "\nAs a result of the above problems, {} may not behave as intended.\n\n",
                 program::tool()
             ));
-            return 1;
         }
     }
     let original_dir = process::working_dir().unwrap_or_else(|_| PathBuf::from("."));
@@ -309,6 +309,7 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
     let working_dir = process::working_dir().unwrap_or_else(|_| original_dir.clone());
     let session = Session {
         original_dir,
+        cli_problems: problems,
         compact_warnings: parsed.compact_warnings,
         typed: parsed.typed.clone(),
         ..Session::new(ui.clone(), env, builtins, cli_config, working_dir)
@@ -329,7 +330,7 @@ fn page(command: &Command) -> String {
         examples: examples::of(command.path),
         declared: &command.declared(),
     });
-    own + &overview::subcommands(command.path)
+    program::named(&(own + &overview::subcommands(command.path))).into_owned()
 }
 
 fn dispatch(mut session: Session, parsed: Parsed) -> Status {
