@@ -88,6 +88,12 @@ impl Env {
         self.get("NO_COLOR").is_some()
     }
 
+    /// Whether targets and objects to replace that match nothing are errors.
+    #[must_use]
+    pub fn strict_addresses(&self) -> bool {
+        self.get("MONOFORM_STRICT_ADDRESSES").is_some_and(|value| value != "0")
+    }
+
     /// Whether hints about what to do next are of no use.
     #[must_use]
     pub fn in_automation(&self) -> bool {

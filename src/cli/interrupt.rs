@@ -11,6 +11,7 @@ use state::SharedStore;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::persist::Results;
+use crate::program;
 use crate::ui::Ui;
 use crate::views::stream::Stream;
 
@@ -97,20 +98,27 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last
             }
             received += 1;
             let text = match received {
-                1 => {
-                    "\nInterrupt received.\nPlease wait for Monoform to exit or data loss may occur.\nGracefully shutting \
-                     down...\nNo further operation begins. Running providers and commands are asked to stop.\n"
-                }
+                1 => format!(
+                    "
+Interrupt received.
+Please wait for {} to exit or data loss may occur.
+Gracefully shutting \
+                     down...
+No further operation begins. Running providers and commands are asked to stop.
+",
+                    program::tool()
+                ),
                 2 => {
                     end_by_force(last_resort.clone());
                     "\nTwo interrupts received. Exiting immediately. Note that data loss may have occurred.\n"
+                        .to_owned()
                 }
                 _ => crate::process::abort(),
             };
             let (ui, stream) = (ui.clone(), stream.clone());
             let print = tokio::task::spawn_blocking(move || {
                 match (&stream, received) {
-                    (Some(stream), _) => stream.log(text),
+                    (Some(stream), _) => stream.log(&text),
                     (None, 1) => ui.line(text),
                     (None, _) => ui.err(text),
                 }

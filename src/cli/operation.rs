@@ -213,6 +213,7 @@ pub fn targeted(mode: Mode, refresh: bool, flags: &TargetFlags) -> Result<PlanOp
         refresh,
         targets,
         excludes,
+        strict_addresses: flags.strict,
         ..PlanOptions::default()
     })
 }
@@ -563,11 +564,13 @@ impl<'s> Operation<'s> {
     }
 
     fn plan_with(&self, options: &PlanOptions, reporter: &Reporter) -> Planning {
+        let mut options = options.clone();
+        options.strict_addresses |= self.session.env.strict_addresses();
         let environment = workdir::environment(self.session, &self.workspace);
         let mut result = self.runtime.block_on(async {
             let inputs = self.inputs(reporter, &self.state, &environment);
             tokio::select! {
-                result = engine::planner::plan(inputs, options) => result,
+                result = engine::planner::plan(inputs, &options) => result,
                 never = reporter.tick() => match never {},
                 () = self.stop.cancelled() => Planning {
                     plan: None,

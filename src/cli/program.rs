@@ -52,19 +52,85 @@ pub fn command() -> &'static str {
     name().command
 }
 
-/// The summary of a problem with the right name in it. The crates below do not know the name, and write ours where Terraform
-/// writes its own; programs search for these lines.
+/// A text with the right name in it: that of problems and help pages. The crates below do not know the name, and write ours.
 #[must_use]
-pub fn summary(text: &str) -> Cow<'_, str> {
-    const WITH_NAME: &[&str] = &["Some objects will no longer be managed by Monoform"];
-    if is_terraform() && WITH_NAME.contains(&text) {
-        return text.replace(MONOFORM.tool, TERRAFORM.tool).into();
+pub fn named(text: &str) -> Cow<'_, str> {
+    match is_terraform() {
+        true => renamed(text),
+        false => text.into(),
     }
-    text.into()
+}
+
+/// A text with Terraform's name in place of ours. Names of files and variables stay, and so does what is said of this implementation
+/// itself: "version 1.0 of Monoform".
+fn renamed(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut copied = 0;
+    for (at, word) in text
+        .match_indices(|c: char| c.is_ascii_alphabetic())
+        .filter_map(|(at, _)| {
+            let rest = &text[at..];
+            let ours = [MONOFORM.tool, MONOFORM.command];
+            ours.into_iter()
+                .find(|name| rest.starts_with(name))
+                .map(|name| (at, name))
+        })
+    {
+        let (before, after) = (&text[..at], &text[at + word.len()..]);
+        let part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/');
+        let follows = after.strip_prefix('.').unwrap_or(after);
+        let alone = !before.ends_with(|c| part_of_name(c) || c == '.') && !follows.starts_with(part_of_name);
+        if !alone || before.ends_with("of ") {
+            continue;
+        }
+        out.push_str(&text[copied..at]);
+        out.push_str(if word == MONOFORM.tool {
+            TERRAFORM.tool
+        } else {
+            TERRAFORM.command
+        });
+        copied = at + word.len();
+    }
+    if copied == 0 {
+        return text.into();
+    }
+    out.push_str(&text[copied..]);
+    out.into()
 }
 
 /// Whether the program stands in for Terraform.
 #[must_use]
 pub fn is_terraform() -> bool {
     name() == TERRAFORM
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_program_is_renamed() {
+        for (text, expected) in [
+            ("Monoform does not manage them.", "Terraform does not manage them."),
+            ("no longer managed by Monoform", "no longer managed by Terraform"),
+            ("run:\n  monoform pack -out=FILE", "run:\n  terraform pack -out=FILE"),
+            ("Make it with \"monoform plan\".", "Make it with \"terraform plan\"."),
+            (
+                "in /tmp/monoform, ~/.cache/monoform/packed",
+                "in /tmp/monoform, ~/.cache/monoform/packed",
+            ),
+            (
+                "monoform-crash-1.txt and monoform.tf",
+                "monoform-crash-1.txt and monoform.tf",
+            ),
+            ("set MONOFORM_LOCAL_PLUGINS=1", "set MONOFORM_LOCAL_PLUGINS=1"),
+            (
+                "it was saved by version 2 of Monoform",
+                "it was saved by version 2 of Monoform",
+            ),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(renamed(text), expected);
+        }
+    }
 }

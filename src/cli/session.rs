@@ -1,6 +1,5 @@
 //! The session: terminal, environment, CLI configuration and plugins, for all commands.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +15,6 @@ use crate::TERRAFORM_VERSION;
 use crate::env::Env;
 use crate::plugin_source::Plugins;
 use crate::process;
-use crate::program;
 use crate::ui::Ui;
 use crate::views::diagnostics;
 use crate::views::plan::Shown;
@@ -69,12 +67,16 @@ pub struct Session {
     pub builtins: Builtins,
     /// The CLI configuration.
     pub cli_config: CliConfig,
+    /// The problems of the CLI configuration, which have been shown.
+    pub cli_problems: Diagnostics,
     /// The working directory before `-chdir`.
     pub original_dir: PathBuf,
     /// The working directory.
     pub working_dir: PathBuf,
     /// Whether warnings are shown by their summaries.
     pub compact_warnings: bool,
+    /// Whether standard output has a result that programs read, so that warnings go to standard error.
+    pub result_on_stdout: bool,
     /// What is shown of plans, states and outputs.
     pub shown: Shown,
     /// Whether progress is told by lines: not with `-concise`.
@@ -91,14 +93,6 @@ pub struct Session {
     pub mounts: OnceLock<Arc<Mounts>>,
 }
 
-/// A problem with the name of this program in its summary.
-fn with_name(mut problem: Diagnostic) -> Diagnostic {
-    if let Cow::Owned(summary) = program::summary(&problem.summary) {
-        problem.summary = summary;
-    }
-    problem
-}
-
 impl Session {
     /// A session in a directory, before any flags.
     #[must_use]
@@ -108,9 +102,11 @@ impl Session {
             env,
             builtins,
             cli_config,
+            cli_problems: Diagnostics::new(),
             original_dir: working_dir.clone(),
             working_dir,
             compact_warnings: false,
+            result_on_stdout: false,
             typed: Vec::new(),
             shown: Shown::default(),
             concise: false,
@@ -123,20 +119,17 @@ impl Session {
 
     /// Shows problems; returns whether one of them is an error.
     pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
-        let named;
-        let problems = if program::is_terraform() {
-            named = problems.clone().into_iter().map(with_name).collect();
-            &named
-        } else {
-            problems
-        };
         if let Some(stream) = &self.stream {
             for problem in problems {
                 stream.diagnostic(problem, sources);
             }
             return problems.has_errors();
         }
-        diagnostics::show(&self.ui, problems, sources, self.compact_warnings);
+        let form = diagnostics::Form {
+            compact: self.compact_warnings,
+            beside_results: self.result_on_stdout,
+        };
+        diagnostics::show(&self.ui, problems, sources, form);
         problems.has_errors()
     }
 
@@ -195,7 +188,7 @@ impl Session {
             .get("HOME")
             .map(|home| PathBuf::from(home).join(".terraform.d/plugins"));
         let platform = addrs::platform::Platform::current().to_string();
-        let (ui, stream) = (self.ui.clone(), self.stream.clone());
+        let (ui, stream, beside) = (self.ui.clone(), self.stream.clone(), self.result_on_stdout);
         let client = net::Client::new(net::NetSettings {
             environment: files::Environment::clone(&self.env),
             hosts: self.cli_config.hosts.clone(),
@@ -212,10 +205,14 @@ impl Session {
                     retry.attempt,
                     retry.of
                 ),
+                net::Notice::NoCredentials(error) => {
+                    format!("Warning: {error}. The host is asked without credentials.")
+                }
                 net::Notice::Waiting(host) => format!("Waiting for {host} to answer..."),
             };
             match &stream {
                 Some(stream) => stream.log(&text),
+                None if beside => ui.err(format!("- {text}\n")),
                 None => {
                     ui.line(format!("- {text}"));
                     ui.flush();

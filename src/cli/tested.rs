@@ -78,11 +78,36 @@ pub struct Tested {
     pub problems: Diagnostics,
 }
 
-/// Loads the modules of test files. `remote` is set if those of registries must be there.
-pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile>>, remote: bool) -> Tested {
+/// The use of the modules of test files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To check them, as far as they are there.
+    Checks,
+    /// To find what must be installed for them, as far as they are there.
+    Installation,
+    /// To show what they need: all of them must be there.
+    Reading,
+    /// To run them: all of them must be there.
+    Runs,
+}
+
+impl Purpose {
+    /// Returns true if modules of registries must be there.
+    fn is_complete(self) -> bool {
+        matches!(self, Purpose::Reading | Purpose::Runs)
+    }
+
+    /// Returns true if nothing is evaluated: errors of how modules fit together are warnings then.
+    fn is_reading(self) -> bool {
+        matches!(self, Purpose::Reading | Purpose::Installation)
+    }
+}
+
+/// Loads the modules of test files.
+pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile>>, purpose: Purpose) -> Tested {
     let mut manifest = Manifest::read(&Disk, session.env.data_dir()).unwrap_or_default();
     let (mut sources, mut problems) = (SourceMap::default(), Diagnostics::new());
-    if remote
+    if purpose.is_complete()
         && lacks_any(&manifest, &tests)
         && let Some(installed) = carried_modules::install(session, &tests)
     {
@@ -96,7 +121,7 @@ pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile
         known: HashMap::new(),
         sources,
         problems,
-        remote,
+        purpose,
     };
     let mut files = Vec::new();
     for file in tests {
@@ -137,7 +162,7 @@ struct Modules<'m> {
     known: HashMap<(String, Option<addrs::Module>), Option<Arc<Config>>>,
     sources: SourceMap,
     problems: Diagnostics,
-    remote: bool,
+    purpose: Purpose,
 }
 
 impl Modules<'_> {
@@ -149,7 +174,8 @@ impl Modules<'_> {
             _ => match self.installed(&path, module) {
                 Ok(dir) => dir,
                 Err(problem) => {
-                    self.problems.extend(Some(problem).filter(|_| self.remote));
+                    self.problems
+                        .extend(Some(problem).filter(|_| self.purpose.is_complete()));
                     return None;
                 }
             },
@@ -183,7 +209,10 @@ impl Modules<'_> {
             cwd: self.session.original_dir.to_str().unwrap_or("."),
             ..LoadOptions::new(TERRAFORM_VERSION, &below)
         };
-        let loaded = config::load_for_tests(&files, &dir, &options);
+        let mut loaded = config::load_for_tests(&files, &dir, &options);
+        if self.purpose.is_reading() {
+            loaded = loaded.for_reading();
+        }
         self.sources.extend(loaded.sources);
         let failed = loaded.diagnostics.has_errors();
         self.problems.extend(loaded.diagnostics);

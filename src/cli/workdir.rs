@@ -49,9 +49,16 @@ impl StatePlace {
     }
 }
 
-/// Reads the configuration in the working directory; shows its problems. `None` if there are errors.
+/// Reads the configuration in the working directory for a command that evaluates nothing; shows its problems. `None` if it cannot
+/// be read. Errors that only matter to `validate` and to operations are shown as warnings.
 pub fn load(session: &Session) -> Option<Project> {
-    let (project, problems) = read(session);
+    let (loaded, mut problems) = load_all(session, ".");
+    let loaded = loaded.for_reading();
+    problems.extend(loaded.diagnostics);
+    let project = Project {
+        config: loaded.config,
+        sources: loaded.sources,
+    };
     if session.show(&problems, &project.sources) {
         None
     } else {
@@ -117,7 +124,8 @@ pub fn load_for_tests(session: &Session) -> (Loaded, Diagnostics) {
 
 /// Reads the configuration in the working directory to install what it needs, with what is missing of it.
 pub fn load_for_installation(session: &Session) -> (Loaded, Diagnostics) {
-    load_installed(session, &Disk, ".", config::load_for_installation)
+    let (loaded, problems) = load_installed(session, &Disk, ".", config::load_for_installation);
+    (loaded.for_reading(), problems)
 }
 
 /// Reads the configuration in a directory, with what is missing of it. The second part is about the manifest.
@@ -272,6 +280,7 @@ pub fn while_locking(session: &Session, cancelled: impl Fn() -> bool) -> impl Fn
         if began.elapsed() >= DELAY && !printed.replace(true) {
             match &session.stream {
                 Some(stream) => stream.acquiring_lock(TEXT),
+                None if session.result_on_stdout => session.ui.err(format!("{TEXT}\n")),
                 None => session.ui.line(TEXT),
             }
             session.ui.flush();

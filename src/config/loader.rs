@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use files::io_reason;
 use syntax::content;
-use syntax::{Diagnostic, Diagnostics, Range, SourceMap};
+use syntax::{Diagnostic, Diagnostics, Range, Severity, SourceMap};
 
 use crate::early::{ConstValues, EarlyModule};
 use crate::files::{FileSource, clean, is_ignored, join};
@@ -69,6 +69,10 @@ pub struct Loaded {
     /// The modules that must be installed first. Each is an error among the diagnostics, unless the root module has
     /// others.
     pub missing: Vec<MissingModule>,
+    /// The errors among the diagnostics that are about how the modules fit together, and not about reading them: calls against
+    /// the variables of modules, provider configurations, outputs of the root. The configuration can be shown and installed
+    /// for all that; it cannot be evaluated.
+    pub judged: Diagnostics,
 }
 
 /// A module that must be installed before the configuration is whole.
@@ -99,6 +103,18 @@ impl Loaded {
             .filter(|d| self.missing.iter().all(|m| m.problem != **d));
         out.extend(others.cloned());
         out
+    }
+
+    /// The same problems for a command that evaluates nothing: an error about how the modules fit together is a warning.
+    #[must_use]
+    pub fn for_reading(mut self) -> Loaded {
+        for problem in &mut self.diagnostics.0 {
+            if self.judged.iter().any(|judged| judged == problem) {
+                problem.severity = Severity::Warning;
+            }
+        }
+        self.judged = Diagnostics::new();
+        self
     }
 }
 
@@ -148,6 +164,7 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
         sources: SourceMap::default(),
         diagnostics: Diagnostics::new(),
         between: Diagnostics::new(),
+        judged: Diagnostics::new(),
         missing: Vec::new(),
         unavailable: Diagnostics::new(),
         providers_in_doubt: false,
@@ -172,6 +189,7 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
         sources,
         mut diagnostics,
         mut between,
+        mut judged,
         missing,
         unavailable,
         providers_in_doubt,
@@ -185,26 +203,31 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
             .retain(|problem| problem.summary != providers::NOT_PRESENT);
     }
     if !providers_in_doubt && purpose != Purpose::Tests {
-        between.extend(of_providers);
+        judged.extend(of_providers);
     }
     if !matches!(purpose, Purpose::Tests | Purpose::Installation) {
-        root_outputs(&root.module, &mut between);
+        root_outputs(&root.module, &mut judged);
     }
-    between.extend(unavailable);
     let config = Config { root };
     // Nothing is reported about what a syntax error may have garbled.
     let broken = config.broken_parts();
-    between.0.retain(|d| {
-        !d.subject
+    let garbled = |d: &Diagnostic| {
+        d.subject
             .as_ref()
             .is_some_and(|s| broken.iter().any(|b| surrounds(b, s)))
-    });
+    };
+    judged.0.retain(|d| !garbled(d));
+    between.extend(judged.clone());
+    between.extend(unavailable);
+    between.0.retain(|d| !garbled(d));
+    judged.0.retain(Diagnostic::is_error);
     diagnostics.extend(between);
     Loaded {
         config,
         sources,
         diagnostics,
         missing,
+        judged,
     }
 }
 
@@ -231,6 +254,8 @@ struct Loader<'l> {
     diagnostics: Diagnostics,
     /// What does not fit together between modules that are in order each by itself.
     between: Diagnostics,
+    /// The part of these that concerns evaluation only ([`Loaded::judged`]), and warnings of its kind.
+    judged: Diagnostics,
     missing: Vec<MissingModule>,
     /// The modules that are not where they should be.
     unavailable: Diagnostics,
@@ -298,7 +323,7 @@ impl Loader<'_> {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &early, ancestors) {
                 if !child.module.refused {
-                    check_inputs(call, &child.module, &mut self.between);
+                    check_inputs(call, &child.module, &mut self.judged);
                 }
                 node.children.insert(call.name.clone(), child);
             }

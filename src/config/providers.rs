@@ -49,6 +49,20 @@ impl Config {
     }
 }
 
+/// Returns true if a module expects its caller to hand over this configuration.
+fn expects(module: &Module, config: &LocalProviderConfig) -> bool {
+    let required = module.required_providers.get(&config.name);
+    required.is_some_and(|r| r.configuration_aliases.iter().any(|alias| alias.config == *config))
+}
+
+/// The detail of the error about an expected configuration in a root module.
+fn without_caller(config: &LocalProviderConfig) -> String {
+    format!(
+        "This module expects the provider configuration {config} from its caller (configuration_aliases), and as the root module it has \
+         none. Call the module from another configuration, or add a provider block with that alias to run it by itself."
+    )
+}
+
 /// Fills in what every module of the tree sees, and reports what does not fit together.
 pub(crate) fn resolve(root: &mut ModuleNode, diagnostics: &mut Diagnostics) {
     root.providers = own(root);
@@ -106,11 +120,14 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
                 diagnostics.push(
                     Diagnostic::error(
                         NOT_PRESENT,
-                        format!(
-                            "There is no configuration {} in this module to hand over: neither a provider block with that alias, nor \
-                             an entry in configuration_aliases.",
-                            passed.parent.config
-                        ),
+                        match expects(&caller, &passed.parent.config) {
+                            true => without_caller(&passed.parent.config),
+                            false => format!(
+                                "There is no configuration {} in this module to hand over: neither a provider block with that \
+                                 alias, nor an entry in configuration_aliases.",
+                                passed.parent.config
+                            ),
+                        },
                     )
                     .at(&passed.parent.range),
                 );
@@ -344,14 +361,15 @@ fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &m
         if node.providers.contains_key(&key(&node.module, &reference.config)) {
             continue;
         }
-        // An alias that the module expects and does not receive has been reported at the call.
-        let expected = call.is_some()
-            && node
-                .module
-                .required_providers
-                .get(&reference.config.name)
-                .is_some_and(|r| r.configuration_aliases.iter().any(|a| a.config == reference.config));
-        if !expected {
+        let expected = expects(module, &reference.config);
+        if expected && call.is_none() {
+            diagnostics.push(
+                Diagnostic::error(NOT_PRESENT, without_caller(&reference.config))
+                    .at(&reference.range)
+                    .about(address),
+            );
+        } else if !expected {
+            // An alias that a called module expects and does not receive has been reported at the call.
             let written = reference.config.to_string();
             let known: Vec<String> = module.provider_configs.keys().map(ToString::to_string).collect();
             let near = near(&written, known.iter().map(String::as_str));

@@ -71,6 +71,8 @@ pub struct PlanOptions {
     pub excludes: Vec<Target>,
     /// The objects to replace whether or not their configuration changed.
     pub force_replace: Vec<AbsResourceInstance>,
+    /// Whether a target or an object to replace that matches nothing is an error, not a warning.
+    pub strict_addresses: bool,
     /// Whether to generate configuration for imports that have none.
     pub generate_config: bool,
     /// The address and the identifier of an object to import. Then the plan does nothing else: the object is imported and
@@ -98,6 +100,7 @@ impl Default for PlanOptions {
             targets: Vec::new(),
             excludes: Vec::new(),
             force_replace: Vec::new(),
+            strict_addresses: false,
             generate_config: false,
             import: None,
             query: None,

@@ -160,7 +160,7 @@ impl Install<'_> {
             manifest: &manifest,
             ..self.load
         };
-        let loaded = load_for_installation(&walk.files, dir, &options);
+        let loaded = load_for_installation(&walk.files, dir, &options).for_reading();
         // What is no longer called is forgotten; what could not be installed leaves the rest as it is.
         let whole = loaded.missing.is_empty() && !problems.has_errors() && !loaded.diagnostics.has_errors();
         let last = if whole {

@@ -70,6 +70,8 @@ pub enum Notice<'n> {
     Retry(&'n Retry),
     /// A host has not answered for a while; reported once for each.
     Waiting(&'n str),
+    /// A credentials helper has failed, so that its host is asked without a token; reported once for each.
+    NoCredentials(&'n Error),
 }
 
 /// How long nothing is said about a host that does not answer.
@@ -177,22 +179,32 @@ impl Client {
         all.entry(host.clone()).or_default().clone()
     }
 
-    /// The token for a host, if there is one.
-    pub async fn token(&self, host: &Host) -> Result<Option<Token>, Error> {
+    /// The token for a host, if there is one. A credentials helper that fails is reported, and the host is asked without a token:
+    /// it may need none.
+    pub async fn token(&self, host: &Host) -> Option<Token> {
         let settings = &self.0.settings;
         if let Some(token) = self.0.tokens.get(host).or_else(|| settings.hosts.tokens.get(host)) {
-            return Ok(Some(token.clone()));
+            return Some(token.clone());
         }
-        let Some(helper) = &settings.hosts.helper else {
-            return Ok(None);
-        };
+        let helper = settings.hosts.helper.as_ref()?;
         let cell = {
             let mut all = self.0.helped.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(host.clone()).or_default().clone()
         };
-        cell.get_or_try_init(async || credentials::ask_helper(helper, &self.helper_program(helper, host)?, host).await)
-            .await
-            .cloned()
+        let ask = async || {
+            let program = self.helper_program(helper, host)?;
+            credentials::ask_helper(helper, &program, host).await
+        };
+        let token = cell.get_or_init(async || {
+            ask().await.unwrap_or_else(|error| {
+                tracing::warn!(%host, %error, "no credentials");
+                if let Some(report) = &self.0.report {
+                    report(Notice::NoCredentials(&error));
+                }
+                None
+            })
+        });
+        token.await.clone()
     }
 
     fn helper_program(&self, helper: &CredentialsHelper, host: &Host) -> Result<PathBuf, Error> {

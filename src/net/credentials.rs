@@ -27,6 +27,14 @@ impl Token {
         Token(text.into())
     }
 
+    /// A token from a text that may end with a line, as the content of a file does; none if it has characters that cannot be sent.
+    #[must_use]
+    pub fn sendable(text: &str) -> Option<Token> {
+        let text = text.trim();
+        let sendable = text.bytes().all(|byte| byte >= b' ' && byte != 0x7f);
+        sendable.then(|| Token::new(text))
+    }
+
     /// The text, to be sent to the host it is for, and nowhere else.
     #[must_use]
     pub fn expose(&self) -> &str {
@@ -49,14 +57,26 @@ pub fn from_environment(environment: &Environment) -> BTreeMap<Host, Token> {
             continue;
         };
         let name = name.replace("__", "-").replace('_', ".");
-        match Host::parse(&name) {
-            Some(host) if !value.is_empty() => {
-                tokens.insert(host, Token::new(value));
+        let token = Token::sendable(value).filter(|token| !token.0.is_empty());
+        match (Host::parse(&name), token) {
+            (Some(host), Some(token)) => {
+                tokens.insert(host, token);
             }
             _ => tracing::debug!("TF_TOKEN_… for \"{name}\" is not for a host"),
         }
     }
     tokens
+}
+
+/// The names of environment variables whose tokens have characters that cannot be sent.
+#[must_use]
+pub fn unsendable(environment: &Environment) -> Vec<String> {
+    let tokens = environment
+        .all()
+        .iter()
+        .filter(|(name, _)| name.starts_with("TF_TOKEN_"));
+    let unsendable = tokens.filter(|(_, value)| Token::sendable(value).is_none());
+    unsendable.map(|(name, _)| name.to_owned()).collect()
 }
 
 /// The helper's program among these directories: `terraform-credentials-NAME`, perhaps with a version behind.
@@ -165,8 +185,13 @@ pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host)
         .map_err(|_| failed("its answer is not the JSON that was expected".to_owned()))?;
     match answer.get("token") {
         None | Some(serde_json::Value::Null) => Ok(None),
-        Some(serde_json::Value::String(token)) if token.is_empty() => Ok(None),
-        Some(serde_json::Value::String(token)) => Ok(Some(Token::new(token))),
+        Some(serde_json::Value::String(token)) => match Token::sendable(token) {
+            Some(token) if token.0.is_empty() => Ok(None),
+            Some(token) => Ok(Some(token)),
+            None => Err(failed(
+                "its token has characters that cannot be sent, such as a line end".to_owned(),
+            )),
+        },
         Some(_) => Err(failed("the token in its answer is not text".to_owned())),
     }
 }
@@ -183,13 +208,18 @@ mod tests {
             ("TF_TOKEN_xn--80akhbyknj4f_com", "c"),
             ("TF_TOKEN_", "d"),
             ("TF_TOKEN_empty_com", ""),
+            ("TF_TOKEN_file_example_com", "d\n"),
+            ("TF_TOKEN_two_example_com", "e\nf"),
         ];
-        let tokens = from_environment(&variables.map(|(n, v)| (n.to_owned(), v.to_owned())).into());
+        let environment = variables.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
+        let tokens = from_environment(&environment);
+        assert_eq!(unsendable(&environment), ["TF_TOKEN_two_example_com"]);
         let found: Vec<(&str, &str)> = tokens.iter().map(|(h, t)| (h.as_str(), t.expose())).collect();
         assert_eq!(
             found,
             [
                 ("app.terraform.io", "a"),
+                ("file.example.com", "d"),
                 ("my-site.example.com", "b"),
                 ("xn--80akhbyknj4f.com", "c")
             ]

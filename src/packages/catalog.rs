@@ -1,7 +1,8 @@
 //! The plugins that are available to one working directory: which executable serves a provider or provisioner address.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use addrs::Provider as Address;
@@ -9,12 +10,12 @@ use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 use versions::Constraints;
 
-use crate::discovery::{self, Found};
+use crate::discovery::{self, Flat, Found};
 use crate::lock_file::LockFile;
 use crate::not_available;
 use crate::packed::Packed;
 use crate::selection::Origins;
-use crate::selection::{self, Chooser, Selection, Selections};
+use crate::selection::{self, Chooser, LOCAL_PLUGIN_ADVICE, Selection, Selections};
 use crate::settings::Settings;
 use crate::sources::{self, PackageSource};
 
@@ -31,6 +32,16 @@ struct Known {
     selections: BTreeMap<Address, Selection>,
     /// Packages whose checksums were found good.
     verified: BTreeSet<PathBuf>,
+}
+
+/// The file in the data directory with the checksums of provisioners that come with the configuration.
+const PROVISIONERS: &str = "provisioners.json";
+
+/// The checksums of provisioners that `init` has recorded, by name.
+fn recorded_provisioners(settings: &Settings) -> BTreeMap<String, String> {
+    let text = std::fs::read(settings.data_dir.join(PROVISIONERS)).ok();
+    text.and_then(|text| serde_json::from_slice(&text).ok())
+        .unwrap_or_default()
 }
 
 /// Which executable serves a provisioner.
@@ -183,18 +194,61 @@ impl Catalog {
         Ok(selection)
     }
 
-    /// The executable in a plugin directory that serves a provisioner; none if the built-in does.
-    fn external_provisioner(&self, name: &str) -> Option<PathBuf> {
+    /// The executable in a plugin directory that serves a provisioner; none if the built-in does. Of those that come with the
+    /// configuration, only one that `may_run` is taken.
+    fn external_provisioner(&self, name: &str, may_run: impl Fn(&Flat) -> bool) -> Option<Flat> {
         let own = self.settings.builtins.executable.canonicalize().ok();
         let dirs = discovery::search_dirs(&self.settings);
         let all = dirs.iter().flat_map(|dir| dir.in_flat("provisioner", own.as_deref()));
-        let mut best: Option<discovery::Flat> = None;
-        for flat in all.filter(|flat| flat.name == name) {
+        let mut best: Option<Flat> = None;
+        for flat in all.filter(|flat| flat.name == name && (!flat.of_configuration || may_run(flat))) {
             if best.as_ref().is_none_or(|best| flat.version > best.version) {
                 best = Some(flat);
             }
         }
-        best.map(|flat| flat.path)
+        best
+    }
+
+    /// The one that may run now.
+    fn recorded_provisioner(&self, name: &str) -> Option<PathBuf> {
+        let recorded = OnceCell::new();
+        let is_recorded = |flat: &Flat| {
+            let recorded = recorded.get_or_init(|| recorded_provisioners(&self.settings));
+            let hash = recorded.get(name);
+            hash.is_some_and(|hash| crate::hash::single_file(&flat.path).is_ok_and(|found| found == *hash))
+        };
+        let found = self.external_provisioner(name, |flat| self.settings.allows_local_plugins() || is_recorded(flat));
+        found.map(|flat| flat.path)
+    }
+
+    /// Records the provisioners that come with the configuration by their checksums, since the lock file has none: from now on they
+    /// may run. `init` does this.
+    ///
+    /// # Errors
+    /// An executable cannot be read, or the data directory cannot be written.
+    pub fn record_provisioners<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), Diagnostic> {
+        let mut found = BTreeMap::new();
+        let failed = |path: &Path, error: std::io::Error| {
+            Diagnostic::error(
+                "Failed to record provisioners",
+                format!("{}: {}.", path.display(), files::io_reason(&error)),
+            )
+        };
+        for name in names {
+            let flat = self.external_provisioner(name, |_| true);
+            if let Some(flat) = flat.filter(|flat| flat.of_configuration) {
+                let hash = crate::hash::single_file(&flat.path).map_err(|error| failed(&flat.path, error))?;
+                found.insert(name.to_owned(), hash);
+            }
+        }
+        if found == recorded_provisioners(&self.settings) {
+            return Ok(());
+        }
+        let path = self.settings.data_dir.join(PROVISIONERS);
+        let text = serde_json::json!(found).to_string();
+        std::fs::create_dir_all(&self.settings.data_dir)
+            .and_then(|()| files::replace(&path, text.as_bytes(), files::Policy::SHARED))
+            .map_err(|error| failed(&path, error))
     }
 
     fn has_builtin_provisioner(&self, name: &str) -> bool {
@@ -206,7 +260,7 @@ impl Catalog {
     /// # Errors
     /// There is no provisioner of that name.
     pub fn select_provisioner(&self, name: &str) -> Result<ProvisionerSelection, Diagnostics> {
-        match self.external_provisioner(name) {
+        match self.recorded_provisioner(name) {
             Some(path) => Ok(ProvisionerSelection::External(path)),
             None if self.has_builtin_provisioner(name) => Ok(ProvisionerSelection::Builtin),
             None => Err(self.no_provisioner(name).into()),
@@ -218,7 +272,7 @@ impl Catalog {
     pub fn check_provisioners<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Diagnostics {
         let mut out = Diagnostics::new();
         for name in names {
-            match self.external_provisioner(name) {
+            match self.recorded_provisioner(name) {
                 Some(path) if self.has_builtin_provisioner(name) => {
                     out.push(selection::overridden("provisioner", name, &path));
                 }
@@ -236,7 +290,7 @@ impl Catalog {
             .filter(|n| self.settings.allows_builtin(n))
             .collect();
         let dirs = discovery::search_dirs(&self.settings);
-        let installed: Vec<discovery::Flat> = dirs.iter().flat_map(|dir| dir.in_flat("provisioner", None)).collect();
+        let installed: Vec<Flat> = dirs.iter().flat_map(|dir| dir.in_flat("provisioner", None)).collect();
         let known = builtin
             .iter()
             .copied()
@@ -247,8 +301,8 @@ impl Catalog {
             false => format!("Built in are: {}.", builtin.join(", ")),
         };
         // In the order of the search, as in the message about a provider.
-        let mut seen: BTreeSet<&std::path::Path> = BTreeSet::new();
-        let searched: Vec<&std::path::Path> = dirs
+        let mut seen: BTreeSet<&Path> = BTreeSet::new();
+        let searched: Vec<&Path> = dirs
             .iter()
             .map(|dir| dir.path.as_path())
             .filter(|dir| dir.is_dir() && seen.insert(dir))
@@ -258,11 +312,18 @@ impl Catalog {
             true => "no plugin directory exists".to_owned(),
             false => format!("these directories were searched:{searched}"),
         };
+        let left_alone = self.external_provisioner(name, |_| true).map_or_else(String::new, |flat| {
+            format!(
+                "\n\n{} lies in the directory of the configuration, and init has not recorded it, so that it is not run. \
+                 {LOCAL_PLUGIN_ADVICE}",
+                flat.path.display()
+            )
+        });
         Diagnostic::error(
             "Missing required provisioner plugin",
             format!(
                 "There is no provisioner \"{name}\".{hint} {built_in} Others are executables named terraform-provisioner-{name} in a \
-                 plugin directory; {searched}"
+                 plugin directory; {searched}{left_alone}"
             ),
         )
     }

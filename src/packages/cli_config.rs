@@ -88,7 +88,7 @@ pub enum PatternError {
 /// Why a setting is invalid. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 enum SettingError {
-    #[error("the plugin cache directory {} does not exist; create it first", .0.display())]
+    #[error("the plugin cache directory {} does not exist, so that no cache is used; create it", .0.display())]
     NoCache(PathBuf),
     #[error("there can be only one {0} block")]
     SecondBlock(&'static str),
@@ -114,6 +114,8 @@ enum SettingError {
     Host(String),
     #[error("a \"{0}\" block has one label")]
     Labels(String),
+    #[error("the token for {0} has characters that cannot be sent, such as a line end, so that it is not used")]
+    Token(String),
     #[error(transparent)]
     Template(#[from] TemplateError),
     #[error("{0}")]
@@ -192,6 +194,7 @@ impl CliConfig {
             environment,
             config: CliConfig::default(),
             diagnostics: Diagnostics::new(),
+            place: String::new(),
         };
         let named = environment
             .get("TF_CLI_CONFIG_FILE")
@@ -219,8 +222,14 @@ impl CliConfig {
             }
             files.iter().for_each(|path| loader.file(path));
         }
-        if let Some(dir) = environment.get("TF_PLUGIN_CACHE_DIR") {
-            loader.config.plugin_cache_dir = Some(dir.into());
+        if let Some(dir) = environment.get("TF_PLUGIN_CACHE_DIR").filter(|dir| !dir.is_empty()) {
+            loader.place = "The environment variable TF_PLUGIN_CACHE_DIR".to_owned();
+            let dir = loader.existing_cache(dir.into());
+            loader.config.plugin_cache_dir = dir;
+        }
+        for name in net::credentials::unsendable(environment) {
+            loader.place = format!("The environment variable {name}");
+            loader.report(SettingError::Token(name.trim_start_matches("TF_TOKEN_").to_owned()));
         }
         if environment
             .get("TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE")
@@ -274,9 +283,27 @@ struct Loader<'e> {
     environment: &'e Environment,
     config: CliConfig,
     diagnostics: Diagnostics,
+    /// The place of the setting that is read, for errors.
+    place: String,
 }
 
 impl Loader<'_> {
+    /// Reports an error in a setting; what else is set counts nevertheless.
+    fn report(&mut self, error: SettingError) {
+        let detail = format!("{}: {error}.", self.place);
+        self.diagnostics
+            .push(Diagnostic::error("Invalid CLI configuration", detail));
+    }
+
+    /// A directory for the cache, which is used only if it exists.
+    fn existing_cache(&mut self, dir: PathBuf) -> Option<PathBuf> {
+        if dir.is_dir() {
+            return Some(dir);
+        }
+        self.report(SettingError::NoCache(dir));
+        None
+    }
+
     fn file(&mut self, path: &Path) {
         let parsed = match std::fs::read_to_string(path) {
             Ok(text) => hcl1::parse(&text).map_err(|error| error.to_string()),
@@ -312,16 +339,12 @@ impl Loader<'_> {
             }
         };
         for item in items {
-            let line = item.line;
-            if let Err(message) = self.item(item, dir) {
-                let place = if line == 0 {
-                    String::new()
-                } else {
-                    format!(" line {line}")
-                };
-                let detail = format!("{name}{place}: {message}.");
-                self.diagnostics
-                    .push(Diagnostic::error("Invalid CLI configuration", detail));
+            self.place = match item.line {
+                0 => name.to_owned(),
+                line => format!("{name} line {line}"),
+            };
+            if let Err(error) = self.item(item, dir) {
+                self.report(error);
             }
         }
     }
@@ -331,10 +354,8 @@ impl Loader<'_> {
         match name.as_str() {
             "plugin_cache_dir" => {
                 let dir = self.path(&text(&item.value, &name)?)?;
-                if !dir.is_dir() {
-                    return Err(SettingError::NoCache(dir));
-                }
-                self.config.plugin_cache_dir.get_or_insert(dir);
+                let dir = self.existing_cache(dir);
+                self.config.plugin_cache_dir = self.config.plugin_cache_dir.take().or(dir);
             }
             "plugin_cache_may_break_dependency_lock_file" => {
                 self.config.plugin_cache_may_break_lock_file |= boolean(&item.value, &name)?;
@@ -355,7 +376,8 @@ impl Loader<'_> {
             "credentials" => {
                 for (host, body) in labelled(item)? {
                     for inner in body.into_iter().filter(|i| i.keys == ["token"]) {
-                        let token = Token::new(text(&inner.value, "token")?);
+                        let token = Token::sendable(&text(&inner.value, "token")?);
+                        let token = token.ok_or_else(|| SettingError::Token(host.clone()))?;
                         self.config.hosts.tokens.insert(host_name(&host)?, token);
                     }
                 }
@@ -385,13 +407,20 @@ impl Loader<'_> {
                     return Err(SettingError::SecondBlock("provider_installation"));
                 }
                 let mut methods = Vec::new();
+                // The methods that are right still limit where providers come from.
                 for block in blocks(item.value, &name)? {
-                    self.method(block, &mut methods)?;
+                    if let Err(error) = self.method(block, &mut methods) {
+                        self.report(error);
+                    }
                 }
                 self.config.provider_installation = Some(methods);
             }
-            // Settings of the past, and of services that do not exist here.
-            "providers" | "provisioners" | "disable_checkpoint" | "disable_checkpoint_signature" => {}
+            // Settings of services that do not exist here.
+            "disable_checkpoint" | "disable_checkpoint_signature" => {
+                boolean(&item.value, &name)?;
+            }
+            // Settings of the past.
+            "providers" | "provisioners" => {}
             // A newer version's settings must not keep this one from running.
             other => tracing::warn!(setting = other, "unknown setting in the CLI configuration"),
         }

@@ -25,6 +25,8 @@ pub struct SearchDir {
     flat: bool,
     /// For which providers it counts, if not for all.
     method: Option<Method>,
+    /// It comes with the configuration: whoever has written that may have filled it.
+    of_configuration: bool,
 }
 
 /// A provider on this machine.
@@ -36,6 +38,8 @@ pub struct Found {
     pub package: Package,
     /// The executable.
     pub executable: PathBuf,
+    /// It comes with the configuration, so that nobody on this machine may have chosen it.
+    pub of_configuration: bool,
 }
 
 /// What belongs to a provider on this machine.
@@ -74,6 +78,8 @@ pub struct Flat {
     pub version: Version,
     /// The file.
     pub path: PathBuf,
+    /// It comes with the configuration, so that nobody on this machine may have chosen it.
+    pub of_configuration: bool,
 }
 
 /// The directories to look in, in order.
@@ -84,9 +90,19 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
         mirror: true,
         flat: true,
         method: None,
+        of_configuration: false,
+    };
+    let of_configuration = |dir: SearchDir| SearchDir {
+        of_configuration: true,
+        ..dir
     };
     if !settings.plugin_dirs.is_empty() {
-        return settings.plugin_dirs.iter().cloned().map(both).collect();
+        let named = settings.plugin_dirs.iter().cloned().map(both);
+        // The file in the data directory that names them may have come with the configuration.
+        return match settings.plugin_dirs_remembered {
+            true => named.map(of_configuration).collect(),
+            false => named.collect(),
+        };
     }
     if let Some(methods) = &settings.config.provider_installation {
         let mirror = |method: &Method| match &method.source {
@@ -95,6 +111,7 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
                 mirror: true,
                 flat: false,
                 method: Some(method.clone()),
+                of_configuration: false,
             }),
             _ => None,
         };
@@ -106,22 +123,26 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
         mirror: true,
         flat: false,
         method: None,
+        of_configuration: false,
     };
     let flat = |path: PathBuf| SearchDir {
         path,
         mirror: false,
         flat: true,
         method: None,
+        of_configuration: false,
     };
     let work = &settings.working_dir;
     let environment = &settings.environment;
     let home = environment.home();
-    let mut dirs = vec![flat(work.clone())];
+    let mut dirs = vec![of_configuration(flat(work.clone()))];
     dirs.extend(settings.builtins.executable.parent().map(|dir| flat(dir.to_owned())));
     let local = work.join("terraform.d/plugins");
-    dirs.push(flat(local.join(&platform)));
-    dirs.push(both(local));
-    dirs.push(flat(settings.data_dir.join("plugins").join(&platform)));
+    dirs.push(of_configuration(flat(local.join(&platform))));
+    dirs.push(of_configuration(both(local)));
+    dirs.push(of_configuration(flat(
+        settings.data_dir.join("plugins").join(&platform),
+    )));
     if let Some(home) = &home {
         let user = if cfg!(windows) {
             environment
@@ -176,7 +197,11 @@ impl SearchDir {
         if !self.mirror || !self.applies_to(provider) {
             return Vec::new();
         }
-        versions_below(&self.path, provider, platform)
+        let mut found = versions_below(&self.path, provider, platform);
+        for found in &mut found {
+            found.of_configuration = self.of_configuration;
+        }
+        found
     }
 
     /// The executables of a kind (`provider`, `provisioner`) in the flat layout, in order of their names. `own` is never
@@ -199,7 +224,12 @@ impl SearchDir {
                     tracing::warn!(path = %path.display(), "plugin ignored: its name has no valid version");
                     return None;
                 };
-                Some(Flat { name, version, path })
+                Some(Flat {
+                    name,
+                    version,
+                    path,
+                    of_configuration: self.of_configuration,
+                })
             })
             .collect();
         out.retain(|flat| own.is_none() || flat.path.canonicalize().ok().as_deref() != own);
@@ -266,6 +296,7 @@ pub fn versions_below(base: &Path, provider: &Provider, platform: &Platform) -> 
                 version,
                 executable,
                 package: Package::Directory(dir),
+                of_configuration: false,
             }),
             None if dir.is_dir() => tracing::warn!(dir = %dir.display(), "package ignored: it has no executable"),
             None => {}

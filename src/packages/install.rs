@@ -154,6 +154,7 @@ impl Catalog {
         warnings.extend(unmanaged(self.reattached()));
         let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
         chooser.origins = options.origins;
+        chooser.installing = true;
         let mut work = Work {
             catalog: self,
             options,
@@ -193,6 +194,7 @@ impl Catalog {
         warnings.extend(chooser.substituted(selected));
         let (lock_created, lock_changed) =
             record(&new_lock, &lock, &self.settings().working_dir, options, &mut warnings)?;
+        warnings.extend(incomplete(&lock, &new_lock, lock_changed));
         self.reset();
         Ok(Installation {
             providers,
@@ -201,6 +203,35 @@ impl Catalog {
             warnings,
         })
     }
+}
+
+/// The warning that the lock file fits one platform only, for the providers whose entries were made now: no registry has signed
+/// checksums for the others.
+fn incomplete(before: &LockFile, after: &LockFile, changed: bool) -> Option<Diagnostic> {
+    let is_new = |provider: &Provider, locked: &Locked| {
+        let old = before.providers.get(provider);
+        old.is_none_or(|old| old.version != locked.version || old.hashes != locked.hashes)
+    };
+    // One package has one checksum of its files; that of its archive is of another kind.
+    let of_one_package =
+        |locked: &Locked| locked.hashes.len() == 1 && locked.hashes.iter().all(|h| h.starts_with("h1:"));
+    let names: Vec<String> = (after.providers.iter())
+        .filter(|(provider, locked)| changed && is_new(provider, locked) && of_one_package(locked))
+        .map(|(provider, _)| format!("\n  - {}", provider.for_display()))
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let platform = Platform::current();
+    Some(Diagnostic::warning(
+        "Incomplete lock file information for providers",
+        format!(
+            "The dependency lock file has a checksum for {platform} only of these providers, because the place that they come from \
+             has no signed list of checksums:{}\n\nOn other platforms init will refuse their packages. To record those as well, run: \
+             monoform providers lock -platform={platform} -platform=OTHER",
+            names.concat()
+        ),
+    ))
 }
 
 /// An installation in progress.
@@ -544,6 +575,7 @@ impl Work<'_> {
                 version: wanted.version,
                 package: Package::Directory(fetched.dir),
                 executable,
+                of_configuration: false,
             }),
             locked: one.old.map(|l| l.version.clone()),
             new: fetched.how != Provenance::AlreadyInstalled,

@@ -113,7 +113,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
         (None, _) => None,
     };
     let token = match &host {
-        Some(host) => client.token(host).await.map_err(request_failed)?,
+        Some(host) => client.token(host).await,
         None => None,
     };
     let request = client

@@ -12,7 +12,7 @@ use syntax::content::suggest;
 use crate::discovery::{self, Found};
 use crate::packed::{Carried, Packed};
 use crate::selection::Origins;
-use crate::selection::{Chooser, Selection};
+use crate::selection::{Chooser, LOCAL_PLUGIN_ADVICE, Selection};
 use crate::settings::{DISABLE_BUILTINS, EXACT_BUILTINS};
 use crate::sources;
 use addrs::platform::Platform;
@@ -50,7 +50,20 @@ impl Chooser<'_> {
             );
         }
         text.push_str(&self.about_the_builtin(provider, constraints));
-        let candidates = self.candidates(provider);
+        let (candidates, left_alone): (Vec<Found>, Vec<Found>) = self
+            .candidates(provider)
+            .into_iter()
+            .partition(|found| self.may_run(provider, found) || !constraints.allows(&found.version));
+        if !left_alone.is_empty() {
+            text.push_str(
+                "\nThese are in the directory of the configuration. They do not run, because init has not recorded them in the \
+                 dependency lock file:\n",
+            );
+            for found in &left_alone {
+                let _ = writeln!(text, "  - {} ({})", found.version, found.executable.display());
+            }
+            let _ = writeln!(text, "{LOCAL_PLUGIN_ADVICE}");
+        }
         if !candidates.is_empty() {
             text.push_str("\nThese versions are on this machine, but cannot be used:\n");
             for found in &candidates {
@@ -80,8 +93,12 @@ impl Chooser<'_> {
         if let Some(hint) = self.near_name(provider) {
             let _ = writeln!(text, "\n{hint}");
         }
-        if locked.is_none() {
+        if locked.is_none() && left_alone.is_empty() {
             text.push_str("\nRun init to have it installed, if it can be.\n");
+        }
+        if !left_alone.is_empty() {
+            text.truncate(text.trim_end().len());
+            return Diagnostic::error("Provider not available", text);
         }
         let exact = locked.filter(|locked| constraints.allows(&locked.version));
         let _ = write!(

@@ -256,9 +256,6 @@ async fn endpoint(client: &Client, provider: &Provider, more: &[&str]) -> Result
             .extend([&*provider.namespace, &*provider.ty])
             .extend(more);
     }
-    let token = client
-        .token(&host)
-        .await
-        .map_err(|e| SourceError::Failed(e.to_string()))?;
+    let token = client.token(&host).await;
     Ok((url, token))
 }

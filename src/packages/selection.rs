@@ -26,6 +26,10 @@ pub type Origins = BTreeMap<Provider, Vec<String>>;
 /// The summary of the warning that a provider is under development.
 pub const DEVELOPMENT: &str = "Provider development overrides are in effect";
 
+/// How to have a plugin used that comes with the configuration.
+pub(crate) const LOCAL_PLUGIN_ADVICE: &str =
+    "If it is meant to be used, run init, or set MONOFORM_LOCAL_PLUGINS=1 in the environment.";
+
 /// What stands for a provider.
 #[derive(Clone, Debug)]
 pub enum Selection {
@@ -81,6 +85,8 @@ pub(crate) struct Chooser<'r> {
     pub lock: &'r LockFile,
     /// What requires each provider, for errors.
     pub origins: Option<&'r Origins>,
+    /// The choice is made to be recorded in the lock file, and starts nothing.
+    pub installing: bool,
     pub(crate) platform: Platform,
     pub(crate) dirs: Vec<SearchDir>,
     pub(crate) flat: Vec<Flat>,
@@ -101,6 +107,7 @@ impl<'r> Chooser<'r> {
             reattached,
             lock,
             origins: None,
+            installing: false,
             platform: Platform::current(),
             dirs,
             flat,
@@ -149,11 +156,11 @@ impl<'r> Chooser<'r> {
             constraints.allows(&found.version) && locked.is_none_or(|locked| locked.version == found.version)
         };
         // Of equal versions the first counts: `max_by` would take the last.
-        let newest = candidates
+        let (usable, left_alone): (Vec<&Found>, Vec<&Found>) = candidates
             .iter()
             .filter(usable)
-            .rev()
-            .max_by(|a, b| a.version.cmp(&b.version));
+            .partition(|found| self.may_run(provider, found));
+        let newest = usable.into_iter().rev().max_by(|a, b| a.version.cmp(&b.version));
         if let Some(found) = newest {
             if self.builtin(provider).is_some() {
                 warnings.push(overridden("provider", &provider.ty, &found.executable));
@@ -161,12 +168,33 @@ impl<'r> Chooser<'r> {
             return Ok(Some(Selection::External(found.clone())));
         }
         let own_version = matches!(&builtin, Some(Selection::Builtin { in_place_of: None, .. }));
-        if own_version {
-            return Ok(builtin);
-        }
-        let installed = self.installed(provider, constraints, locked).map(Selection::Installed);
+        let installed = || self.installed(provider, constraints, locked).map(Selection::Installed);
         let packed = || self.packed(provider, constraints, locked).map(Selection::Packed);
-        Ok(installed.or_else(packed).or(builtin))
+        let selection = match own_version {
+            true => builtin,
+            false => installed().or_else(packed).or(builtin),
+        };
+        if let (Some(_), Some(found)) = (&selection, left_alone.first()) {
+            warnings.push(Diagnostic::warning(
+                "Plugin of the configuration not used",
+                format!(
+                    "{} lies in the directory of the configuration, and init has not recorded it in the dependency lock file, so that \
+                     it is not run. {LOCAL_PLUGIN_ADVICE}",
+                    found.executable.display()
+                ),
+            ));
+        }
+        Ok(selection)
+    }
+
+    /// Whether a provider on this machine may run. One that comes with the configuration must be recorded: reading the configuration
+    /// of a stranger runs no program of theirs.
+    pub(crate) fn may_run(&self, provider: &Provider, found: &Found) -> bool {
+        let recorded = || {
+            let locked = self.lock.providers.get(provider);
+            locked.is_some_and(|locked| locked.version == found.version && !locked.hashes.is_empty())
+        };
+        !found.of_configuration || self.installing || self.settings.allows_local_plugins() || recorded()
     }
 
     /// The newest package that our own executable carries.
@@ -327,6 +355,7 @@ impl<'r> Chooser<'r> {
                 version: flat.version.clone(),
                 package: Package::File(flat.path.clone()),
                 executable: flat.path.clone(),
+                of_configuration: flat.of_configuration,
             }));
         }
         out

@@ -14,6 +14,10 @@ pub const DISABLE_BUILTINS: &str = "MONOFORM_DISABLE_INTERNAL_PLUGINS";
 /// that is required or locked must be installed.
 pub const EXACT_BUILTINS: &str = "MONOFORM_EXACT_INTERNAL_PLUGINS";
 
+/// Lets plugins run that lie in the directory of the configuration (`terraform.d/plugins`) and that neither `init` nor the lock file
+/// has recorded, if it is set and not `0`.
+pub const LOCAL_PLUGINS: &str = "MONOFORM_LOCAL_PLUGINS";
+
 /// What a [`crate::Catalog`] needs to know.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -33,6 +37,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Directories given by a person, which replace all others.
     pub plugin_dirs: Vec<PathBuf>,
+    /// These come from the data directory, where an earlier `init -plugin-dir` has recorded them.
+    pub plugin_dirs_remembered: bool,
     /// The client for registries and mirrors; none if no request is allowed.
     pub client: Option<net::Client>,
 }
@@ -44,7 +50,7 @@ impl Settings {
         let data_dir = working_dir.join(environment.get("TF_DATA_DIR").unwrap_or(".terraform"));
         // What `init -plugin-dir` said holds for later commands.
         let remembered = std::fs::read(data_dir.join("plugin_path")).ok();
-        let plugin_dirs = remembered
+        let plugin_dirs: Vec<PathBuf> = remembered
             .and_then(|json| serde_json::from_slice(&json).ok())
             .unwrap_or_default();
         let names = |variable: &str, configured: &BTreeSet<String>| -> BTreeSet<String> {
@@ -62,6 +68,7 @@ impl Settings {
             config,
             working_dir,
             data_dir,
+            plugin_dirs_remembered: !plugin_dirs.is_empty(),
             plugin_dirs,
             client: None,
         }
@@ -77,6 +84,13 @@ impl Settings {
     #[must_use]
     pub fn exact_builtin(&self, name: &str) -> bool {
         self.exact_builtins.contains(name) || self.exact_builtins.contains("*")
+    }
+
+    /// Whether plugins in the directory of the configuration may run without being recorded.
+    #[must_use]
+    pub fn allows_local_plugins(&self) -> bool {
+        let set = self.environment.get(LOCAL_PLUGINS);
+        set.is_some_and(|value| !value.is_empty() && value != "0")
     }
 
     /// Where installed providers are.

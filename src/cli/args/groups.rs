@@ -116,6 +116,7 @@ pub struct TargetFlags {
     pub target_file: Vec<String>,
     pub exclude: Vec<String>,
     pub exclude_file: Vec<String>,
+    pub strict: bool,
 }
 
 impl FromFlags for TargetFlags {
@@ -140,6 +141,12 @@ impl FromFlags for TargetFlags {
                 "exclude-file",
                 "PATH",
                 "The same for each address in this file, one a line; # begins a comment.",
+            ),
+            strict: flags.switch(
+                "strict-addresses",
+                false,
+                "Fail if an address of -target or -replace matches nothing, rather than warn. The environment variable \
+                 MONOFORM_STRICT_ADDRESSES=1 does the same.",
             ),
         }
     }

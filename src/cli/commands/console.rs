@@ -61,6 +61,11 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.switch(
+            "input",
+            true,
+            "Has no effect: variables without a value are unknown, and never asked for.",
+        );
         Arguments {
             variables: VariableFlags::read(flags),
             lock: LockFlags::read(flags),

@@ -148,15 +148,17 @@ pub fn install(
         session.show(&problems, &sources);
         return Err(1);
     }
-    let project = Project {
+    let mut project = Project {
         config: loaded.config,
         sources,
     };
     let root = Arc::new(project.config.clone());
-    let tested = tested::modules_of(session, &root, tests.to_vec(), true);
+    let tested = tested::modules_of(session, &root, tests.to_vec(), tested::Purpose::Reading);
     if tested.problems.has_errors() {
         session.show(&tested.problems, &tested.sources);
         return Err(1);
     }
+    problems.extend(tested.problems);
+    project.sources.extend(tested.sources);
     Ok((project, problems))
 }

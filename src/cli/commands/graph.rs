@@ -178,16 +178,15 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Err(status) => return Ok(status),
     };
     let text = match format {
-        Some(_) if arguments.json => {
-            document(&subject, arguments, kind).map(|json| cty::json::to_text(&json, Some(2)) + "\n")
-        }
+        Some(_) if arguments.json => document(&subject, arguments, kind)
+            .map(|(json, problems)| (cty::json::to_text(&json, Some(2)) + "\n", problems)),
         Some(format) => draw(&subject, arguments, &kind, format),
         None => graph::resources(&subject.project.config, &subject.schemas, &subject.state)
-            .map(|resources| graph_page::page(&resources, subject.plan.as_ref())),
+            .map(|(resources, problems)| (graph_page::page(&resources, subject.plan.as_ref()), problems)),
     };
     Ok(match text {
-        // Warnings are not shown: whoever reads the graph from a pipe may take both together.
-        Ok(text) => {
+        Ok((text, problems)) => {
+            session.show(&problems, &subject.project.sources);
             session.ui.out(text);
             0
         }
@@ -198,22 +197,32 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     })
 }
 
-/// The graph as a document.
-fn document(subject: &Subject, arguments: &Arguments, kind: Kind) -> Result<serde_json::Value, Diagnostics> {
+/// The graph as a document, with warnings.
+fn document(
+    subject: &Subject,
+    arguments: &Arguments,
+    kind: Kind,
+) -> Result<(serde_json::Value, Diagnostics), Diagnostics> {
     let (config, schemas, state) = (&subject.project.config, &subject.schemas, &subject.state);
     let operation = match kind {
         Kind::Resources => {
-            let resources = graph::resources(config, schemas, state)?;
-            return Ok(json::graph::resources(&resources, subject.plan.as_ref()));
+            let (resources, problems) = graph::resources(config, schemas, state)?;
+            return Ok((json::graph::resources(&resources, subject.plan.as_ref()), problems));
         }
         Kind::Plan(mode) => Operation::Plan(mode),
         Kind::Apply => Operation::Apply(subject.plan.as_ref()),
     };
-    let drawn = graph::operation(config, schemas, state, operation, arguments.draw_cycles)?;
-    Ok(json::graph::operation(&drawn))
+    let (drawn, problems) = graph::operation(config, schemas, state, operation, arguments.draw_cycles)?;
+    Ok((json::graph::operation(&drawn), problems))
 }
 
-fn draw(subject: &Subject, arguments: &Arguments, kind: &Kind, format: Format) -> Result<String, Diagnostics> {
+/// The graph in a language that is drawn, with warnings.
+fn draw(
+    subject: &Subject,
+    arguments: &Arguments,
+    kind: &Kind,
+    format: Format,
+) -> Result<(String, Diagnostics), Diagnostics> {
     let Subject {
         project,
         state,
@@ -223,12 +232,15 @@ fn draw(subject: &Subject, arguments: &Arguments, kind: &Kind, format: Format) -
     } = subject;
     let config: &Config = &project.config;
     let operation = match kind {
-        Kind::Resources => return Ok(view::resources(&graph::resources(config, schemas, state)?, format)),
+        Kind::Resources => {
+            let (resources, problems) = graph::resources(config, schemas, state)?;
+            return Ok((view::resources(&resources, format), problems));
+        }
         Kind::Plan(mode) => Operation::Plan(*mode),
         Kind::Apply => Operation::Apply(plan.as_ref()),
     };
-    let drawn = graph::operation(config, schemas, state, operation, arguments.draw_cycles)?;
-    Ok(view::operation(&drawn, format, arguments.verbose))
+    let (drawn, problems) = graph::operation(config, schemas, state, operation, arguments.draw_cycles)?;
+    Ok((view::operation(&drawn, format, arguments.verbose), problems))
 }
 
 /// The configuration of the working directory, with the state of the workspace.

@@ -312,7 +312,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Err(problems) => return fail(problems),
     };
     let root = Arc::new(project.config.clone());
-    let tested = tested::modules_of(session, &root, tests.files, false);
+    let tested = tested::modules_of(session, &root, tests.files, tested::Purpose::Installation);
     let needed = match tested::add_requirements(&tested, &root, needed) {
         Ok(needed) => needed,
         Err(problems) => {
@@ -323,6 +323,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let install = || -> Result<Installation, Diagnostics> {
         let catalog = catalog(session, plugin_dirs, mirror.as_deref())?;
         let provisioners = engine::requirements::provisioners_needed(&project.config, &state);
+        catalog.record_provisioners(provisioners.iter().map(|p| &**p))?;
         let mut missing = catalog.check_provisioners(provisioners.iter().map(|p| &**p));
         if missing.has_errors() {
             return Err(missing);
@@ -394,6 +395,7 @@ fn catalog(session: &Session, plugin_dirs: &[String], mirror: Option<&str>) -> R
         settings.client = Some(session.net());
         if !plugin_dirs.is_empty() {
             settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();
+            settings.plugin_dirs_remembered = false;
         } else if let Some(mirror) = mirror {
             settings.plugin_dirs = vec![mirror.into()];
         }

@@ -95,6 +95,27 @@ impl Command {
 /// The commands whose `-json` is a stream of events.
 const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init", "query", "test"];
 
+/// The commands whose standard output is a result that scripts capture. With -json, that of every other command is one, too.
+const CAPTURED: &[&str] = &[
+    "console",
+    "docs",
+    "explain",
+    "graph",
+    "metadata functions",
+    "modules",
+    "output",
+    "providers",
+    "providers schema",
+    "show",
+    "state identities",
+    "state list",
+    "state pull",
+    "state show",
+    "version",
+    "workspace list",
+    "workspace show",
+];
+
 /// Whether the stream is selected. This is known before the arguments are parsed, since usage errors go there, too.
 fn json_asked(arguments: &[String]) -> bool {
     let flags = arguments.iter().take_while(|a| *a != "--");
@@ -267,11 +288,11 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
             ui.err(diagnostics::format(problem, &SourceMap::default(), layout));
         }
         if problems.has_errors() {
+            // A setting that is wrong has its default, so that the command can do its work.
             ui.err(format!(
                 "\nAs a result of the above problems, {} may not behave as intended.\n\n",
                 program::tool()
             ));
-            return 1;
         }
     }
     let original_dir = process::working_dir().unwrap_or_else(|_| PathBuf::from("."));
@@ -288,6 +309,7 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
     let working_dir = process::working_dir().unwrap_or_else(|_| original_dir.clone());
     let session = Session {
         original_dir,
+        cli_problems: problems,
         compact_warnings: parsed.compact_warnings,
         typed: parsed.typed.clone(),
         ..Session::new(ui.clone(), env, builtins, cli_config, working_dir)
@@ -308,7 +330,7 @@ fn page(command: &Command) -> String {
         examples: examples::of(command.path),
         declared: &command.declared(),
     });
-    own + &overview::subcommands(command.path)
+    program::named(&(own + &overview::subcommands(command.path))).into_owned()
 }
 
 fn dispatch(mut session: Session, parsed: Parsed) -> Status {
@@ -344,6 +366,9 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
     if !parsed.help && STREAMING.contains(&command.path) && json_asked(&parsed.arguments) {
         session.stream = Some(Arc::new(Stream::begin(session.ui.clone())));
     }
+    // A person on a terminal reads both streams as one.
+    session.result_on_stdout =
+        json_asked(&parsed.arguments) || (CAPTURED.contains(&command.path) && !session.ui.is_terminal());
     if parsed.help {
         session.ui.out(page(command));
         return 0;

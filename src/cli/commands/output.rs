@@ -12,6 +12,7 @@ use crate::json;
 use crate::program;
 use crate::runs;
 use crate::session::{Session, Status};
+use crate::views::diagnostics::{self, Form};
 use crate::views::plan::Shown;
 use crate::{state_session, workdir};
 
@@ -112,10 +113,9 @@ fn all(session: &Session, state: &State, as_json: bool) -> Status {
         return 0;
     }
     if state.outputs.is_empty() {
-        session.show(
-            &Diagnostic::warning("No outputs found", no_outputs()).into(),
-            &SourceMap::default(),
-        );
+        // It stands in the place of the list, where scripts look for it.
+        let problem = Diagnostic::warning("No outputs found", no_outputs());
+        diagnostics::show(&session.ui, &problem.into(), &SourceMap::default(), Form::default());
         return 0;
     }
     session.ui.out(listing(state, session.shown));

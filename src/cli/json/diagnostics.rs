@@ -7,6 +7,7 @@ use syntax::diag::{CalledFunction, Comparison};
 use syntax::{Diagnostic, Pos, Range, Severity, SourceMap};
 
 use super::Object;
+use crate::program;
 use crate::views::snippet;
 
 /// The document of a diagnostic, with the source lines it speaks of.
@@ -18,8 +19,8 @@ pub fn diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Json {
     };
     Object::default()
         .with("severity", severity)
-        .with("summary", diagnostic.summary.clone())
-        .with("detail", diagnostic.detail.clone())
+        .with("summary", program::named(&diagnostic.summary))
+        .with("detail", program::named(&diagnostic.detail))
         .with_some("address", diagnostic.address.clone())
         .with_some("range", snippet::shown_range(diagnostic).as_ref().map(range))
         .with_some("snippet", snippet(diagnostic, sources))

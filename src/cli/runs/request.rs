@@ -31,6 +31,12 @@ pub(super) fn check(remote: &Remote<'_>, project: &mut Project) -> Result<RunOpt
         ));
     }
     problems.extend(sensitive_values(remote.session));
+    if remote.request.options.strict_addresses {
+        problems.push(Diagnostic::error(
+            "Strict addresses not supported",
+            "A run on the server ignores addresses that match nothing: -strict-addresses has no meaning there.",
+        ));
+    }
     if !remote.request.options.excludes.is_empty() {
         problems.push(Diagnostic::error(
             "Excluding resources is not supported",

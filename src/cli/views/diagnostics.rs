@@ -32,7 +32,8 @@ pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> S
         Severity::Error => style.bad(text),
         Severity::Warning => style.paint_warning(text),
     };
-    let mut body = format!("{}{}\n\n", colour(word), style.bold(&diagnostic.summary));
+    let summary = program::named(&diagnostic.summary);
+    let mut body = format!("{}{}\n\n", colour(word), style.bold(&summary));
     source(diagnostic, sources, style, &mut body);
     if !diagnostic.detail.is_empty() {
         let width = if layout.plain {
@@ -40,7 +41,7 @@ pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> S
         } else {
             layout.width.saturating_sub(2)
         };
-        for line in wrap(&diagnostic.detail, width) {
+        for line in wrap(&program::named(&diagnostic.detail), width) {
             body.push_str(&line);
             body.push('\n');
         }
@@ -179,9 +180,18 @@ pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
     Diagnostics(out)
 }
 
-/// Shows problems: warnings on standard output, errors on standard error. `compact` shows warnings by their summaries
-/// only, unless there is an error.
-pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, compact: bool) {
+/// The form of warnings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Form {
+    /// They are shown by their summaries.
+    pub compact: bool,
+    /// They go to standard error, since standard output has a result that programs read.
+    pub beside_results: bool,
+}
+
+/// Shows problems: errors on standard error, and warnings where their form says. They are shown by their summaries only if there is
+/// no error.
+pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form) {
     if diagnostics.is_empty() {
         return;
     }
@@ -189,23 +199,27 @@ pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, compact: bo
     // In the order of the places, those without one first, where the order is otherwise equal.
     list.sort_by_key(|d| d.subject.as_ref().map(|s| (s.file.clone(), s.start.byte)));
     let (errors, warnings): (Vec<_>, Vec<_>) = list.into_iter().partition(Diagnostic::is_error);
-    if compact && errors.is_empty() {
-        ui.out(compact_warnings(&warnings, ui.style()));
-        return;
-    }
-    let out = Layout {
-        style: ui.style(),
-        width: ui.width(),
-        plain: ui.plain,
-    };
-    for warning in &warnings {
-        ui.out(format(warning, sources, out));
-    }
     let err = Layout {
         style: ui.err_style(),
         width: ui.err_width(),
         plain: ui.plain,
     };
+    let out = Layout {
+        style: ui.style(),
+        width: ui.width(),
+        plain: ui.plain,
+    };
+    let (layout, write): (Layout, &dyn Fn(String)) = match form.beside_results {
+        true => (err, &|text| ui.err(text)),
+        false => (out, &|text| ui.out(text)),
+    };
+    if form.compact && errors.is_empty() {
+        write(compact_warnings(&warnings, layout.style));
+        return;
+    }
+    for warning in &warnings {
+        write(format(warning, sources, layout));
+    }
     for error in &errors {
         ui.err(format(error, sources, err));
     }
@@ -215,7 +229,7 @@ pub(super) fn compact_warnings(warnings: &[Diagnostic], style: Style) -> String 
     let mut out = format!("{}\n", style.paint_warning("Warnings:"));
     out.push('\n');
     for warning in warnings {
-        out.push_str(&format!("- {}\n", warning.summary));
+        out.push_str(&format!("- {}\n", program::named(&warning.summary)));
         if let Some(range) = &warning.subject {
             out.push_str(&format!("  on {} line {}", range.file, range.start.line));
             match warning.extra {

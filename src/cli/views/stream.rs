@@ -15,6 +15,7 @@ use syntax::{Diagnostic, SourceMap};
 
 use crate::TERRAFORM_VERSION;
 use crate::json::{self, Object, instance_key};
+use crate::program;
 use crate::ui::Ui;
 use crate::views::query;
 use crate::views::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
@@ -97,7 +98,7 @@ impl Stream {
         };
         self.write(
             level,
-            &format!("{word}: {}", diagnostic.summary),
+            &format!("{word}: {}", program::named(&diagnostic.summary)),
             "diagnostic",
             [("diagnostic", json::diagnostics::diagnostic(diagnostic, sources))],
         );

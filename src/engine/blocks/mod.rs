@@ -162,7 +162,8 @@ impl Blocks {
         edges.actions(&config.root);
         let whole = edges.whole;
         diagnostics.extend(blocks.cycles(config));
-        if !diagnostics.has_errors() {
+        // Graphs are shown of configurations with errors as well; these edges are found only where there is no cycle.
+        if !diagnostics.has_errors() || !petgraph::algo::is_cyclic_directed(&blocks.graph) {
             blocks.connect_whole(config, &whole);
         }
         blocks.whole_modules.extend(whole);

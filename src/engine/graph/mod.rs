@@ -11,7 +11,7 @@ use addrs::{ConfigResource, Mode};
 use config::Config;
 use provider::Schemas;
 use state::State;
-use syntax::Diagnostics;
+use syntax::{Diagnostics, Severity};
 
 use crate::blocks::{Blocks, StateResource};
 use operation::Builder;
@@ -29,12 +29,17 @@ pub struct ResourceGraph {
 }
 
 /// The resources of a configuration and of a state, with the dependencies that they have on each other by way of whatever is
-/// between them.
+/// between them, and warnings about references that cannot be followed.
 ///
 /// # Errors
-/// Undeclared references, and cycles.
-pub fn resources(config: &Config, schemas: &Schemas, state: &State) -> Result<ResourceGraph, Diagnostics> {
-    let blocks = Blocks::build(config, schemas, &in_state(state))?;
+/// Cycles.
+pub fn resources(
+    config: &Config,
+    schemas: &Schemas,
+    state: &State,
+) -> Result<(ResourceGraph, Diagnostics), Diagnostics> {
+    let (blocks, problems) = Blocks::build_with_errors(config, schemas, &in_state(state));
+    let problems = without_cycles(&blocks, problems)?;
     let mut builder = Builder::default();
     builder.blocks(config, &blocks, true);
     let mut sorted: Vec<(String, &ConfigResource, usize)> = builder
@@ -51,10 +56,23 @@ pub fn resources(config: &Config, schemas: &Schemas, state: &State) -> Result<Re
     let mut dependencies = between(&builder.dependencies, &nodes);
     reduce::reduce(&mut dependencies);
     let edges = |(at, of): (usize, &BTreeSet<usize>)| of.iter().map(|to| (at, *to)).collect::<Vec<_>>();
-    Ok(ResourceGraph {
+    let graph = ResourceGraph {
         edges: dependencies.iter().enumerate().flat_map(edges).collect(),
         resources: sorted.into_iter().map(|(_, resource, _)| resource.clone()).collect(),
-    })
+    };
+    Ok((graph, problems))
+}
+
+/// The problems of a graph without cycles, as warnings: it can be shown without the references that cannot be followed. Validation
+/// reports them as errors.
+fn without_cycles(blocks: &Blocks, mut problems: Diagnostics) -> Result<Diagnostics, Diagnostics> {
+    if problems.has_errors() && petgraph::algo::is_cyclic_directed(&blocks.graph) {
+        return Err(problems);
+    }
+    for problem in &mut problems.0 {
+        problem.severity = Severity::Warning;
+    }
+    Ok(problems)
 }
 
 /// The resources of a state, with what manages them.

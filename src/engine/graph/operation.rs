@@ -10,8 +10,8 @@ use provider::Schemas;
 use state::{DeposedKey, State};
 use syntax::Diagnostics;
 
-use super::in_state;
 use super::reduce::{Adjacency, cycles, order, reduce};
+use super::{in_state, without_cycles};
 use crate::action::Action;
 use crate::blocks::{Block, Blocks};
 use crate::plan::{Mode as PlanMode, Plan, ResourceChange};
@@ -59,26 +59,26 @@ pub enum Shape {
     Variable,
 }
 
-/// The graph of an operation on a configuration and a state.
+/// The graph of an operation on a configuration and a state, and warnings about references that cannot be followed.
 ///
 /// # Errors
-/// Undeclared references; cycles, unless they are to be shown.
+/// Cycles, unless they are to be shown.
 pub fn operation(
     config: &Config,
     schemas: &Schemas,
     state: &State,
     of: Operation<'_>,
     with_cycles: bool,
-) -> Result<OperationGraph, Diagnostics> {
+) -> Result<(OperationGraph, Diagnostics), Diagnostics> {
     let resources = match of {
         Operation::Plan(PlanMode::Normal | PlanMode::RefreshOnly) => in_state(state),
         _ => Vec::new(),
     };
     let (blocks, problems) = Blocks::build_with_errors(config, schemas, &resources);
-    let has_cycle = petgraph::algo::is_cyclic_directed(&blocks.graph);
-    if problems.has_errors() && !(with_cycles && has_cycle) {
-        return Err(problems);
-    }
+    let problems = match with_cycles && petgraph::algo::is_cyclic_directed(&blocks.graph) {
+        true => Diagnostics::new(),
+        false => without_cycles(&blocks, problems)?,
+    };
     let mut builder = Builder::default();
     let destroys = match of {
         Operation::Plan(mode) => mode == PlanMode::Destroy,
@@ -95,7 +95,7 @@ pub fn operation(
         _ => {}
     }
     // Where cycles are to be seen, so is everything that they consist of.
-    Ok(builder.finish(!with_cycles))
+    Ok((builder.finish(!with_cycles), problems))
 }
 
 /// Builds graphs.

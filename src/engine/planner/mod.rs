@@ -322,10 +322,13 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     let (inputs, kind) = (planner.context.inputs, planner.spec.kind);
     let blocks = planner.context.blocks;
     let query = planner.spec.options.query.is_some();
-    for problems in [planner.unmatched_blocks(), planner.missing_action()] {
-        if problems.has_errors() {
-            return (None, problems);
-        }
+    let unmatched = planner.unmatched_blocks();
+    if unmatched.has_errors() {
+        return (None, unmatched);
+    }
+    let missing = planner.missing_action();
+    if missing.has_errors() {
+        return (None, missing);
     }
     if kind.imports() && !query {
         planner.check_imports();
@@ -342,6 +345,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
         let _: Result<(), Reported> = planner.plan_requested(target).await;
     }
     let mut diagnostics = in_order_of_files(planner.context.evaluator.take_diagnostics());
+    diagnostics.extend(unmatched);
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
     }

@@ -1,5 +1,6 @@
-//! Errors for addresses in `-target`, `-exclude` and `-replace` that match nothing. Most are typing errors, so the error
-//! suggests the nearest address. Terraform ignores them.
+//! Problems of addresses in `-target`, `-exclude` and `-replace` that match nothing. Many are typing errors, so the nearest address is
+//! suggested. Terraform ignores them, and scripts rely on that: a target that is gone already is a warning, unless addresses are to be
+//! strict. An exclusion that matches nothing is always an error, since the plan would change what it was meant to protect.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -10,23 +11,29 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::Planner;
 
+const EXCLUDE: &str = "-exclude";
+
 /// A limit on the addresses that are compared for a suggestion.
 const MOST_COMPARED: usize = 100_000;
 
-/// The error for an address that matches nothing.
-fn no_match(flag: &str, address: &dyn Display, what: &str, near: Option<&str>) -> Diagnostic {
-    let hint = near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
-    Diagnostic::error(
-        format!("No match for {flag}"),
-        format!("There is no {what} {address} in the configuration or the state, which the {flag} option names.{hint}"),
-    )
-}
-
 impl Planner<'_> {
+    /// The problem of an address that matches nothing.
+    fn no_match(&self, flag: &str, address: &dyn Display, what: &str, near: Option<&str>) -> Diagnostic {
+        let hint = near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
+        let summary = format!("No match for {flag}");
+        let detail = format!(
+            "There is no {what} {address} in the configuration or the state, which the {flag} option names.{hint}"
+        );
+        match self.spec.options.strict_addresses || flag == EXCLUDE {
+            true => Diagnostic::error(summary, detail),
+            false => Diagnostic::warning(summary, detail),
+        }
+    }
+
     /// The targets and excludes, with their flags.
     fn flag_targets(&self) -> impl Iterator<Item = (&'static str, &Target)> {
         let targets = self.spec.options.targets.iter().map(|target| ("-target", target));
-        let excludes = self.spec.options.excludes.iter().map(|target| ("-exclude", target));
+        let excludes = self.spec.options.excludes.iter().map(|target| (EXCLUDE, target));
         // A plan for one import reports a missing address itself.
         targets.chain(excludes).filter(|_| self.spec.options.import.is_none())
     }
@@ -52,7 +59,7 @@ impl Planner<'_> {
             || self.moved().any(|i| i.config() == *resource)
     }
 
-    /// The errors for addresses of blocks that neither the configuration nor the state has.
+    /// The problems of addresses of blocks that neither the configuration nor the state has.
     pub(super) fn unmatched_blocks(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
         for (flag, target) in self.flag_targets() {
@@ -80,7 +87,7 @@ impl Planner<'_> {
         let in_state = self.context.inputs.state.resources.keys().map(|r| r.module.module());
         let names: BTreeSet<String> = known.chain(in_state).map(|m| m.to_string()).collect();
         let near = suggest(&address_text, names.iter().take(MOST_COMPARED).map(String::as_str));
-        out.push(no_match(flag, &address_text, "module", near));
+        out.push(self.no_match(flag, &address_text, "module", near));
     }
 
     fn check_resource(&self, flag: &str, resource: &ConfigResource, out: &mut Diagnostics) {
@@ -104,13 +111,21 @@ impl Planner<'_> {
             addrs::Mode::Ephemeral => "ephemeral resource",
             addrs::Mode::List => "list resource",
         };
-        out.push(no_match(flag, &address_text, what, near));
+        out.push(self.no_match(flag, &address_text, what, near));
     }
 
-    /// The errors for addresses of instances, which are known only after the walk.
+    /// The problems of addresses of instances, which are known only after the walk. Those whose blocks are not there have been
+    /// reported before it.
     pub(super) fn unmatched_instances(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
-        for (flag, target) in self.flag_targets() {
+        let has_block = |target: &Target| match target {
+            Target::Module(m) => self.has_module(m),
+            Target::ModuleInstance(m) => self.has_module(&m.module()),
+            Target::ConfigResource(r) => self.has_resource(r),
+            Target::Resource(r) => self.has_resource(&r.config()),
+            Target::ResourceInstance(i) => self.has_resource(&i.config()),
+        };
+        for (flag, target) in self.flag_targets().filter(|(_, target)| has_block(target)) {
             match target {
                 Target::Module(_) | Target::ConfigResource(_) => {}
                 Target::ModuleInstance(m) => self.check_module_instance(flag, m, &mut out),
@@ -121,7 +136,9 @@ impl Planner<'_> {
             }
         }
         for address in &self.spec.options.force_replace {
-            self.check_instance("-replace", address, &mut out);
+            if self.has_resource(&address.config()) {
+                self.check_instance("-replace", address, &mut out);
+            }
         }
         // Failures of expansion have been reported by the walk.
         self.context.evaluator.take_diagnostics();
@@ -143,7 +160,7 @@ impl Planner<'_> {
         let address_text = module.to_string();
         let names: Vec<String> = instances.iter().take(MOST_COMPARED).map(ToString::to_string).collect();
         let near = suggest(&address_text, names.iter().map(String::as_str));
-        out.push(no_match(flag, &address_text, "module instance", near));
+        out.push(self.no_match(flag, &address_text, "module instance", near));
     }
 
     fn check_instance(&self, flag: &str, address: &AbsResourceInstance, out: &mut Diagnostics) {
@@ -181,7 +198,7 @@ impl Planner<'_> {
             .collect();
         let address_text = address.to_string();
         let near = suggest(&address_text, names.iter().map(String::as_str)).or(names.first().map(String::as_str));
-        out.push(no_match(flag, &address_text, "instance", near));
+        out.push(self.no_match(flag, &address_text, "instance", near));
     }
 
     fn keys_in_state(&self, resource: &AbsResource) -> Vec<InstanceKey> {

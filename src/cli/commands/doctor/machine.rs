@@ -77,6 +77,13 @@ fn configuration(session: &Session, found: &mut Findings) {
             _ => found.ok(SUBJECT, "No file of the user's; the defaults hold"),
         },
     }
+    for problem in session.cli_problems.iter().filter(|problem| problem.is_error()) {
+        found.problem(
+            SUBJECT,
+            problem.detail.clone(),
+            "Correct the setting: until then it has its default.",
+        );
+    }
     let credentials = session
         .env
         .home()

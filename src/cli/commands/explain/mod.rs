@@ -123,8 +123,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         Ok(subject) => subject,
         Err(status) => return Ok(status),
     };
-    let explained = graph::resources(&subject.project.config, &subject.schemas, &subject.state)
-        .map(|graph| explain(&subject, &graph, &target));
+    let explained =
+        graph::resources(&subject.project.config, &subject.schemas, &subject.state).map(|(graph, problems)| {
+            session.show(&problems, &subject.project.sources);
+            explain(&subject, &graph, &target)
+        });
     Ok(match explained {
         Ok(Some(explanation)) if arguments.json => {
             session

@@ -78,7 +78,10 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
                 Some(other) => format!(", in place of v{other}"),
                 None => String::new(),
             };
-            note(session, format!("- {name} v{version} is built in to Monoform{instead}"));
+            note(
+                session,
+                format!("- {name} v{version} is built in to {}{instead}", program::tool()),
+            );
         }
         Selection::External(found) | Selection::Installed(found) => match (&outcome.locked, outcome.new) {
             (Some(_), false) => {

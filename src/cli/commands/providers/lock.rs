@@ -134,8 +134,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     };
     for provider in asked.built_in.iter().filter(|p| !p.is_builtin()) {
         session.ui.line(format!(
-            "- Leaving out {}, which is built in to Monoform: name it to lock it for other programs",
-            provider.for_display()
+            "- Leaving out {}, which is built in to {}: name it to lock it for other programs",
+            provider.for_display(),
+            program::tool()
         ));
     }
     if let PackageSource::Oci(template) = &place

@@ -24,7 +24,7 @@ use crate::commands::output::current_state;
 use crate::commands::{Command, no_positional};
 use crate::plugin_source::requirements;
 use crate::session::{Session, Status};
-use crate::tested::{self, Tested, modules_of};
+use crate::tested::{self, Purpose, Tested, modules_of};
 use crate::views::tree::{Tree, draw};
 use crate::workdir::{self, Project};
 
@@ -188,7 +188,7 @@ fn configured_with_tests(session: &Session, dir: Option<&str>) -> Option<(Projec
         workdir::load(session)?
     };
     let root = Arc::new(project.config.clone());
-    let mut tested = modules_of(session, &root, tests.files, true);
+    let mut tested = modules_of(session, &root, tests.files, Purpose::Reading);
     project.sources.extend(std::mem::take(&mut tested.sources));
     if session.show(&tested.problems, &project.sources) {
         return None;

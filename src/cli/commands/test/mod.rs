@@ -26,7 +26,7 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{Parallelism, VariableFlags};
 use crate::commands::Command;
 use crate::session::{Session, Status};
-use crate::tested::{self, modules_of};
+use crate::tested::{self, Purpose, modules_of};
 use crate::views::tests::{Human, Machine, Report};
 use crate::workdir;
 use crate::{interrupt, process};
@@ -208,7 +208,7 @@ fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Loaded, Diagnos
     let mut sources = root.sources;
     sources.extend(tests.sources);
     let root = Arc::new(root.config);
-    let tested = modules_of(session, &root, tests.files, true);
+    let tested = modules_of(session, &root, tests.files, Purpose::Runs);
     problems.extend(tested.problems);
     sources.extend(tested.sources);
     let all = tested.files.clone();

@@ -21,7 +21,7 @@ use crate::args::groups::VariableFlags;
 use crate::backend;
 use crate::commands::Command;
 use crate::session::{Session, Status};
-use crate::tested::modules_of;
+use crate::tested::{Purpose, modules_of};
 use crate::watch::{Watch, beside};
 use crate::workdir::{self, Project};
 use crate::{interrupt, json, process};
@@ -233,7 +233,7 @@ pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostic
 /// Checks what test files say about the modules that they test, and these modules.
 fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile>>) -> Diagnostics {
     let root = Arc::new(project.config.clone());
-    let tested = modules_of(session, &root, tests, false);
+    let tested = modules_of(session, &root, tests, Purpose::Checks);
     project.sources.extend(tested.sources);
     let mut problems = tested.problems;
     let mut seen = BTreeSet::from([Arc::as_ptr(&root) as usize]);

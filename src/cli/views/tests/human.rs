@@ -68,7 +68,11 @@ impl Human {
     }
 
     fn show(&self, problems: &Diagnostics) {
-        diagnostics::show(&self.ui, problems, &self.sources, self.compact);
+        let form = diagnostics::Form {
+            compact: self.compact,
+            beside_results: false,
+        };
+        diagnostics::show(&self.ui, problems, &self.sources, form);
         if problems.iter().any(|d| !d.is_error()) {
             self.ui.line("");
         }

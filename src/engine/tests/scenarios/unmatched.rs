@@ -21,12 +21,14 @@ fn case() -> Case {
     Case::of(&[("main.tf", CONFIG), ("net/main.tf", net)])
 }
 
-fn refused(case: &Case) -> String {
+/// The errors of a plan with strict addresses.
+fn refused(case: &mut Case) -> String {
+    case.options.strict_addresses = true;
     case.plan_errors()
 }
 
 #[test]
-fn unmatched_target_is_an_error_with_nearest_address() {
+fn unmatched_target_with_strict_addresses_is_an_error_with_nearest_address() {
     for (target, near) in [
         ("fake_thing.oen", "fake_thing.one"),
         ("fake_thing.many[7]", "fake_thing.many[0]"),
@@ -37,7 +39,7 @@ fn unmatched_target_is_an_error_with_nearest_address() {
     ] {
         let mut case = case();
         case.target(&[target]);
-        let errors = refused(&case);
+        let errors = refused(&mut case);
         assert!(errors.contains("No match for -target"), "{target}: {errors}");
         assert!(errors.contains(&format!("Did you mean {near}?")), "{target}: {errors}");
     }
@@ -47,7 +49,7 @@ fn unmatched_target_is_an_error_with_nearest_address() {
 fn unmatched_target_without_similar_address_has_no_hint() {
     let mut case = case();
     case.target(&["other_thing.quite_different"]);
-    let errors = refused(&case);
+    let errors = refused(&mut case);
     assert!(
         errors.contains("No match") && !errors.contains("Did you mean"),
         "{errors}"
@@ -72,7 +74,7 @@ fn target_matches_address_of_the_state() {
 fn unmatched_exclude_is_an_error() {
     let mut case = case();
     case.options.excludes = vec![addrs::parse::target("fake_thing.on").unwrap()];
-    let errors = refused(&case);
+    let errors = case.plan_errors();
     assert!(
         errors.contains("No match for -exclude") && errors.contains("fake_thing.one"),
         "{errors}"
@@ -88,7 +90,7 @@ fn replace_option_must_name_one_instance() {
     ] {
         let mut case = case();
         case.options.force_replace = vec![instance(address)];
-        let errors = refused(&case);
+        let errors = refused(&mut case);
         assert!(errors.contains("No match for -replace"), "{address}: {errors}");
         assert!(errors.contains(&format!("Did you mean {near}?")), "{address}: {errors}");
     }
