@@ -29,7 +29,7 @@ pub struct ResourceGraph {
 }
 
 /// The resources of a configuration and of a state, with the dependencies that they have on each other by way of whatever is
-/// between them.
+/// between them. Those of resources that only the state has are the recorded ones.
 ///
 /// # Errors
 /// Undeclared references, and cycles.
@@ -37,6 +37,7 @@ pub fn resources(config: &Config, schemas: &Schemas, state: &State) -> Result<Re
     let blocks = Blocks::build(config, schemas, &in_state(state))?;
     let mut builder = Builder::default();
     builder.blocks(config, &blocks, true);
+    builder.recorded(config, state);
     let mut sorted: Vec<(String, &ConfigResource, usize)> = builder
         .resources
         .iter()
