@@ -185,6 +185,61 @@ mod tests {
         state
     }
 
+    fn depend(state: &mut State, address: &str, on: &[&str]) {
+        let address = addrs::parse::resource_instance(address).unwrap();
+        let mut object = (**state.current(&address).unwrap()).clone();
+        object.dependencies = on.iter().map(|r| addrs::parse::config_resource(r).unwrap()).collect();
+        let provider = AbsProviderConfig::root(Provider::default_for("null"));
+        state.set_current(&address, &provider, Some(Arc::new(object)));
+    }
+
+    fn dependencies(state: &State, address: &str) -> Vec<String> {
+        let object = state
+            .current(&addrs::parse::resource_instance(address).unwrap())
+            .unwrap();
+        object.dependencies.iter().map(ToString::to_string).collect()
+    }
+
+    fn relocation(pairs: &[(&str, &str)]) -> Relocation {
+        let parse = |text: &str| addrs::parse::resource_instance(text).unwrap();
+        let pairs: Vec<_> = pairs.iter().map(|(from, to)| (parse(from), parse(to))).collect();
+        Relocation::new(pairs.iter().map(|(from, to)| (from, to)))
+    }
+
+    #[test]
+    fn dependents_name_the_new_address() {
+        // One instance of the resource has stayed.
+        let mut state = state(&["a.z", "a.r[0]", "module.n.a.s", "a.user"]);
+        depend(&mut state, "a.user", &["a.old", "a.other", "a.r", "module.m.a.s"]);
+        relocation(&[("a.old", "a.z"), ("a.r[1]", "a.y"), ("module.m.a.s", "module.n.a.s")]).rewrite(&mut state);
+        assert_eq!(
+            dependencies(&state, "a.user"),
+            ["a.other", "a.r", "a.y", "a.z", "module.n.a.s"]
+        );
+    }
+
+    #[test]
+    fn dependents_that_move_later_name_the_new_address_too() {
+        let (mut from, mut to) = (state(&["a.user"]), state(&["a.z", "a.own"]));
+        depend(&mut from, "a.user", &["a.old"]);
+        // Other objects of the second state have dependencies of that state.
+        depend(&mut to, "a.own", &["a.old"]);
+        relocation(&[("a.old", "a.z")]).rewrite_between(&mut from, &mut to);
+        assert_eq!(dependencies(&from, "a.user"), ["a.z"]);
+        assert_eq!(dependencies(&to, "a.own"), ["a.old"]);
+        // Not where the first state has another resource with that address.
+        let (mut from, mut to) = (state(&["a.user", "a.z"]), state(&["a.z"]));
+        depend(&mut from, "a.user", &["a.old"]);
+        relocation(&[("a.old", "a.z")]).rewrite_between(&mut from, &mut to);
+        assert_eq!(dependencies(&from, "a.user"), ["a.old"]);
+        // What moves together keeps its order.
+        let (mut from, mut to) = (state(&[]), state(&["module.n.a.r", "module.n.a.user"]));
+        depend(&mut to, "module.n.a.user", &["module.m.a.r"]);
+        relocation(&[("module.m.a.r", "module.n.a.r"), ("module.m.a.user", "module.n.a.user")])
+            .rewrite_between(&mut from, &mut to);
+        assert_eq!(dependencies(&to, "module.n.a.user"), ["module.n.a.r"]);
+    }
+
     fn module(text: &str) -> ModuleInstance {
         addrs::parse::module_instance(text).unwrap()
     }

@@ -104,6 +104,33 @@ pub fn recovered(lab: &Lab) {
     run(&w, Tool::Monoform, &["destroy", "-auto-approve"]).ok();
 }
 
+/// Whoever has the state and not the journal replaces an object whose provisioner was cut short: it is tainted in every state that is saved.
+pub fn replaced_by_others(lab: &Lab) {
+    let w = lab.without().env("TF_STATE_PERSIST_INTERVAL", "1");
+    w.write("main.tf", WAITING);
+    w.write("backend.tf", &lab.block(""));
+    run(&w, Tool::Monoform, &["init", "-input=false"]).ok();
+    let mut child = start(&w);
+    let other = lab.directory(Tool::Monoform);
+    other.write("main.tf", WAITING);
+    wait_for("the object in the store", || {
+        let listed = run(&other, Tool::Monoform, &["state", "list"]);
+        listed.stdout.contains("terraform_data.waiting")
+    });
+    crash::kill(&[child.id()]);
+    child.wait().expect("it has ended");
+    w.write("go", "");
+    let planned = test(&other).unlocked(&["plan", "-no-color"]).ok();
+    assert!(
+        planned
+            .stdout
+            .contains("terraform_data.waiting is tainted, so must be replaced"),
+        "{}",
+        planned.all()
+    );
+    test(&w).unlocked(&["destroy", "-auto-approve"]).ok();
+}
+
 /// The journal of a state that another program has written since is set aside, and its results are named.
 pub fn set_aside(lab: &Lab) {
     let w = directory(lab);

@@ -34,6 +34,11 @@ pub const ALL: &[Scenario] = &[
         false,
     ),
     (
+        "what_a_killed_apply_had_cut_short_is_replaced_by_others",
+        crate::crashes::replaced_by_others,
+        false,
+    ),
+    (
         "the_journal_of_a_state_that_others_wrote_is_set_aside",
         crate::crashes::set_aside,
         false,

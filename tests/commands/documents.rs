@@ -340,6 +340,17 @@ fn graph() {
             assert!(ids.contains(&edge[end].to_string()), "{edge}");
         }
     }
+    // Resources that only the state has keep the order that the state records.
+    w.run(&["apply", "-auto-approve"]).ok();
+    let orphans = Workspace::with(&[("main.tf", "")]);
+    orphans.write("terraform.tfstate", &w.read("terraform.tfstate"));
+    orphans.run(&["init"]).ok();
+    let gone = orphans.run(&["graph", "-json"]).ok().json();
+    assert!(gone["edges"].as_array().expect("edges").contains(&edge), "{gone:#}");
+    orphans
+        .run(&["graph"])
+        .ok()
+        .shows(&["\"module.below.terraform_data.inner\" -> \"terraform_data.each\""]);
     w.write("cycle.tf", "locals {\n  c = local.d\n  d = local.c\n}\n");
     w.run(&["graph", "-json"]).fails_with(&["Cycle: local.c, local.d"]);
     let cycles = w.run(&["graph", "-json", "-type=plan", "-draw-cycles"]).ok().json();

@@ -4,6 +4,7 @@ use support::Workspace;
 
 pub const TESTS: &[(&str, fn())] = &[
     ("shown::sensitive_values_only_where_they_are_asked_for", sensitive),
+    ("shown::an_output_that_becomes_visible_or_hidden", visibility),
     ("shown::no_lines_of_progress_with_concise", concise),
     ("shown::options_for_people_are_refused_with_json", refused),
 ];
@@ -23,6 +24,36 @@ output "o" {
   sensitive = true
 }
 "#;
+
+fn visibility() {
+    let w = Workspace::new();
+    let output = |more: &str| w.write("main.tf", &format!("output \"o\" {{\n  value = \"v\"\n  {more}\n}}\n"));
+    output("");
+    w.run(&["apply", "-auto-approve"]).ok();
+    for (more, text, after) in [
+        (
+            "sensitive = true",
+            "Changes to Outputs:\n  ~ o = (sensitive value) # becomes sensitive\n",
+            "o = <sensitive>\n",
+        ),
+        (
+            "",
+            "Changes to Outputs:\n  ~ o = (sensitive value) # becomes visible: it is not sensitive any more\n",
+            "o = \"v\"\n",
+        ),
+    ] {
+        output(more);
+        let planned = w.run(&["plan", "-no-color", "-detailed-exitcode"]);
+        assert_eq!(planned.status, 2, "{}", planned.all());
+        assert!(
+            planned.stdout.contains(text) && !planned.stdout.contains("No changes"),
+            "{}",
+            planned.all()
+        );
+        w.run(&["apply", "-auto-approve"]).ok();
+        assert_eq!(w.run(&["output"]).ok().stdout, after);
+    }
+}
 
 fn sensitive() {
     let w = Workspace::with(&[("main.tf", SECRETS)]).env("TF_VAR_secret", "hunter2");

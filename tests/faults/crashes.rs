@@ -99,8 +99,30 @@ fn an_interrupted_creation_is_named_by_whatever_comes_next() {
         };
         let next = next.ok();
         let text = next.all();
-        for part in ["provision terraform_data.waiting with local-exec, since ", "taint"] {
-            assert!(text.contains(part), "{command}: {part}\n{text}");
+        let words = text.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "provision terraform_data.waiting with local-exec, since ",
+            "The object is tainted, so the next apply replaces it.",
+        ] {
+            assert!(words.contains(part), "{command}: {part}\n{text}");
+        }
+        if command == "apply" {
+            assert!(text.contains("Resources: 2 added, 0 changed, 1 destroyed."), "{text}");
+        } else {
+            let waiting = &w.state()["resources"];
+            let waiting = waiting
+                .as_array()
+                .expect("resources")
+                .iter()
+                .find(|r| r["name"] == "waiting");
+            assert_eq!(waiting.expect("it is there")["instances"][0]["status"], "tainted");
+            // Also when everything has been told.
+            let again = w.run(&["plan", "-no-color"]).ok();
+            assert!(
+                again.stdout.contains("terraform_data.waiting is tainted"),
+                "{}",
+                again.all()
+            );
         }
         if let Some(plan) = text.find("Terraform will perform") {
             assert!(
@@ -124,14 +146,88 @@ fn a_plan_without_the_lock_sees_what_a_crash_left_and_changes_nothing() {
     let before = crate::files(&w);
     w.run(&["plan", "-no-color", "-lock=false"]).ok().shows(&[
         "terraform_data.before: Refreshing state",
-        "1 to add",
+        "2 to add, 0 to change, 1 to destroy",
         "is as it was, since it is not",
     ]);
     assert!(w.run(&["show", "-no-color"]).ok().stdout.contains("done before"));
     assert!(before == crate::files(&w));
     w.run(&["apply", "-no-color", "-auto-approve"])
         .ok()
-        .shows(&["1 added, 0 changed, 0 destroyed"]);
+        .shows(&["2 added, 0 changed, 1 destroyed"]);
+}
+
+#[test]
+fn another_directory_replaces_what_a_kill_has_cut_short() {
+    // Without the directory there is no journal: the state was saved on the way.
+    let w = Workspace::with(&[("main.tf", crate::WAITING)]);
+    let run = start(&w, &["apply", "-no-color", "-auto-approve"]);
+    until("the provisioner runs", || w.exists("started"));
+    until("the object is saved", || {
+        std::fs::read_to_string(w.dir().join("terraform.tfstate")).is_ok_and(|text| text.contains("\"waiting\""))
+    });
+    kill(&[run.id()]);
+    finish(run);
+    w.write("go", "");
+    no_orphans(&w);
+    let other = Workspace::with(&[("main.tf", crate::WAITING)]);
+    other.write("terraform.tfstate", &w.read("terraform.tfstate"));
+    other
+        .run(&["plan", "-no-color"])
+        .ok()
+        .shows(&["terraform_data.waiting is tainted, so must be replaced"]);
+}
+
+#[test]
+fn a_creation_without_an_answer_is_named_by_this_run_and_the_next() {
+    let w = Workspace::with(&[(
+        "main.tf",
+        "resource \"local_file\" \"a\" {\n  filename = \"out/a\"\n  source   = \"fifo\"\n}\n",
+    )]);
+    let fifo = w.dir().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    let journal = w.dir().join(".terraform.tfstate.journal");
+    let run = start(&w, &["apply", "-no-color", "-auto-approve"]);
+    until("the creation begins", || {
+        std::fs::read(&journal).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("\"action\":\"create\""))
+    });
+    until("the provider is killed", || {
+        let providers = crate::numbered_processes(&w);
+        let provider = providers.iter().find(|(_, line)| line.contains("provider local"));
+        provider.is_some_and(|(id, _)| {
+            kill(&[*id]);
+            true
+        })
+    });
+    let words = |ran: &support::Ran| {
+        let all = ran.all().replace('│', " ");
+        all.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let first = finish(run);
+    assert_eq!(first.status, 1, "{}", first.all());
+    assert!(
+        words(&first).contains("Object may exist without being in the state"),
+        "{}",
+        first.all()
+    );
+    drop(std::fs::OpenOptions::new().read(true).write(true).open(&fifo));
+    no_orphans(&w);
+    // Who reads changes nothing.
+    w.run(&["plan", "-no-color", "-lock=false", "-refresh=false"]);
+    assert!(journal.exists());
+    std::fs::remove_file(&fifo).expect("a file");
+    w.write("fifo", "content");
+    let second = w.run(&["plan", "-no-color"]).ok();
+    for part in [
+        "Operations of an earlier run whose result is unknown",
+        "has saved its results, but got no answer to some requests",
+        "create local_file.a with provider",
+        "the object may exist without being in the state",
+    ] {
+        assert!(words(&second).contains(part), "{part}\n{}", second.all());
+    }
+    assert!(!journal.exists());
+    let third = w.run(&["plan", "-no-color"]).ok();
+    assert!(!third.all().contains("earlier run"), "{}", third.all());
 }
 
 #[test]

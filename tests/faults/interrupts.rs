@@ -35,9 +35,25 @@ fn an_interrupted_apply_stops_and_saves() {
         let apply = apply.ends();
         assert_eq!(apply.status, 1, "{}", apply.all());
         assert!(began.elapsed().as_secs() < 20, "the command is not waited for");
-        for text in ["Interrupt received.", "Gracefully shutting down..."] {
-            assert!(apply.stdout.contains(text), "{}", apply.all());
+        for text in [
+            "Interrupt received.",
+            "Gracefully shutting down...",
+            "running providers and commands are asked to stop",
+        ] {
+            assert!(
+                apply.stdout.to_lowercase().contains(&text.to_lowercase()),
+                "{}",
+                apply.all()
+            );
         }
+        // The command was cut short, and nobody says that it was completed.
+        let words = apply
+            .stderr
+            .replace('│', " ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(words.contains("some operations may have been cut short"), "{words}");
         assert!(apply.stderr.contains("Error: "), "{}", apply.all());
         no_orphans(&w);
 
@@ -81,6 +97,32 @@ fn an_interrupted_apply_stops_and_saves() {
             next.all()
         );
     }
+}
+
+#[test]
+fn a_second_interrupt_in_a_provisioner_leaves_the_object_tainted() {
+    // A command that signals do not end, and that nobody waits for after the second one.
+    let config = WAITING.replace("touch started;", "trap '' INT TERM HUP; touch started;");
+    let w = Workspace::with(&[("main.tf", &config)]);
+    let run = start(&w, &["apply", "-no-color", "-auto-approve"]);
+    until("the provisioner runs", || w.exists("started"));
+    send(&run, "INT");
+    crate::let_it_be_seen();
+    send(&run, "INT");
+    let run = finish(run);
+    w.write("go", "");
+    assert_eq!(run.status, 1, "{}", run.all());
+    assert_eq!(inputs(&w)[1].2, "tainted", "{}", run.all());
+    assert!(
+        run.stderr
+            .contains("  - terraform_data.waiting (create): in the state as tainted, so the next apply replaces it\n"),
+        "{}",
+        run.all()
+    );
+    no_orphans(&w);
+    w.run(&["apply", "-no-color", "-auto-approve"])
+        .ok()
+        .shows(&["Resources: 2 added, 0 changed, 1 destroyed."]);
 }
 
 #[test]

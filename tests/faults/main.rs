@@ -80,6 +80,11 @@ fn refused(w: &Workspace, args: &[&str], texts: &[&str]) -> Ran {
 
 /// The processes that were started in a workspace, whoever started them: they have its home directory in their environment.
 fn processes(w: &Workspace) -> Vec<String> {
+    numbered_processes(w).into_iter().map(|(_, line)| line).collect()
+}
+
+/// The same with their IDs.
+fn numbered_processes(w: &Workspace) -> Vec<(u32, String)> {
     let mark = format!("HOME={}", w.home().display()).into_bytes();
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -89,7 +94,8 @@ fn processes(w: &Workspace) -> Vec<String> {
         environment.split(|b| *b == 0).any(|v| v == mark).then_some(())?;
         let line = std::fs::read(path.join("cmdline")).ok()?;
         // What has ended, but was not asked about yet, has no command line.
-        (!line.is_empty()).then(|| String::from_utf8_lossy(&line).replace('\0', " "))
+        let id = path.file_name()?.to_str()?.parse().ok()?;
+        (!line.is_empty()).then(|| (id, String::from_utf8_lossy(&line).replace('\0', " ")))
     };
     entries.filter_map(Result::ok).filter_map(|e| of(e.path())).collect()
 }

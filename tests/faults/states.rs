@@ -217,6 +217,28 @@ resource "terraform_data" "a" {
         saved["resources"][0]["instances"][0]["attributes"]["input"]["value"],
         "precious"
     );
+    // The next run names the file, as long as the state does not have what is in it.
+    std::fs::remove_file(w.dir().join("states")).expect("a file");
+    std::fs::create_dir(w.dir().join("states")).expect("a directory");
+    let state = w.dir().join("states/s.tfstate");
+    let named = || {
+        let next = w.run(&["plan", "-no-color", "-state=states/s.tfstate"]).ok();
+        let words = next
+            .all()
+            .replace('│', " ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        words.contains("Results of an earlier run are not in the state")
+            && words.contains("left it in the file errored.tfstate")
+            && words.contains("- terraform_data.a")
+            && words.contains("copy that file over the state file")
+    };
+    assert!(named());
+    std::fs::copy(w.dir().join("errored.tfstate"), &state).expect("a copy");
+    assert!(!named());
+    std::fs::remove_dir_all(w.dir().join("states")).expect("a directory");
+    w.write("states", "");
     // The same again: what could not be saved the first time is kept.
     let first = w.read("errored.tfstate");
     std::fs::remove_file(w.dir().join("states")).expect("a file");

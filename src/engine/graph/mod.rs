@@ -29,7 +29,8 @@ pub struct ResourceGraph {
 }
 
 /// The resources of a configuration and of a state, with the dependencies that they have on each other by way of whatever is
-/// between them, and warnings about references that cannot be followed.
+/// between them, and warnings about references that cannot be followed. Those of resources that only the state has are the
+/// recorded ones.
 ///
 /// # Errors
 /// Cycles.
@@ -42,6 +43,7 @@ pub fn resources(
     let problems = without_cycles(&blocks, problems)?;
     let mut builder = Builder::default();
     builder.blocks(config, &blocks, true);
+    builder.recorded(config, state);
     let mut sorted: Vec<(String, &ConfigResource, usize)> = builder
         .resources
         .iter()

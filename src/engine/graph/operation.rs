@@ -188,6 +188,37 @@ impl Builder {
         self.whole_modules(whole.map(|(module, node)| (module, numbers[node.index()])).collect());
     }
 
+    /// The dependencies that a state records for resources that the configuration does not have.
+    pub(super) fn recorded(&mut self, config: &Config, state: &State) {
+        let mut added = Vec::new();
+        for (address, stored) in &state.resources {
+            let resource = address.config();
+            let Some(node) = self.resources.get(&resource).copied() else {
+                continue;
+            };
+            if config.resource(&resource).is_some() {
+                continue;
+            }
+            let instances = stored.instances.values();
+            let objects = instances.flat_map(|instance| instance.current.iter().chain(instance.deposed.values()));
+            for dependency in objects.flat_map(|object| &*object.dependencies) {
+                if let Some(on) = self.resources.get(dependency).copied()
+                    && on != node
+                    && self.dependencies[node].insert(on)
+                {
+                    added.push((node, on));
+                }
+            }
+        }
+        // A refresh adds dependencies to recorded ones, so these may go in a circle.
+        let cycles = cycles(&self.dependencies);
+        for (node, on) in added {
+            if cycles[node].is_some() && cycles[node] == cycles[on] {
+                self.dependencies[node].remove(&on);
+            }
+        }
+    }
+
     /// Who refers to a whole module waits for its end, unless something in it depends on the one that does.
     fn whole_modules(&mut self, references: Vec<(&Module, usize)>) {
         let before = self.dependencies.clone();

@@ -41,6 +41,30 @@ fn edited_states_are_normalised_as_terraform_does() {
 }
 
 #[test]
+fn what_other_programs_read_past_is_written_only_where_it_says_something() {
+    let instance = |more: &str| {
+        format!(
+            r#"{{"version":4,"terraform_version":"1.16.0","serial":1,"lineage":"l","outputs":{{}},"resources":[{{"mode":"managed","type":"a","name":"b","provider":"provider[\"registry.terraform.io/hashicorp/a\"]","instances":[{{"schema_version":0,"attributes":{{}}{more}}}]}}]}}"#
+        )
+    };
+    let lines = |more: &str| -> Vec<String> {
+        let text = rewritten(&instance(more));
+        let own = text.lines().map(str::trim).filter(|line| line.contains("destroy"));
+        own.map(str::to_owned).collect()
+    };
+    assert!(lines("").is_empty());
+    assert!(lines(r#","skip_destroy":false,"destroy_provisioners":[]"#).is_empty());
+    assert_eq!(
+        lines(r#","skip_destroy":true,"create_before_destroy":true"#),
+        ["\"create_before_destroy\": true,", "\"skip_destroy\": true"]
+    );
+    assert_eq!(
+        lines(r#","destroy_provisioners":["local-exec"]"#),
+        ["\"destroy_provisioners\": ["]
+    );
+}
+
+#[test]
 fn truncated_state_is_an_error() {
     for text in GOLDEN.into_iter().chain([include_str!("golden/by-hand.json")]) {
         // Without the line break at the end it is still whole.
@@ -290,6 +314,11 @@ fn object() -> impl Strategy<Value = Arc<Object>> {
                     private,
                     dependencies,
                     create_before_destroy: cbd,
+                    skip_destroy: cbd != tainted,
+                    destroy_provisioners: match cbd && tainted {
+                        true => ["local-exec", "a \"name\""].map(Arc::from).into(),
+                        false => Arc::default(),
+                    },
                     identity,
                 })
             },
