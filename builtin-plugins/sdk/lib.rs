@@ -55,6 +55,7 @@ pub mod lines;
 mod list;
 pub mod model;
 mod modifier;
+mod pairing;
 pub mod plan;
 pub mod program;
 pub mod provider;
