@@ -16,6 +16,8 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
+use crate::guard::watch_panics;
+
 /// Starts writing logs, if the environment asks for it.
 pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
     let set = |name: &str| environment(name).filter(|v| !v.is_empty());
@@ -29,7 +31,7 @@ pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
         // A subscriber that is already set stays.
         drop(tracing::subscriber::set_global_default(Log { level }));
     }
-    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    watch_panics();
 }
 
 /// The provider's name as it stands in the names of variables, from the name of its executable

@@ -46,7 +46,7 @@ macro_rules! messages {
         }
 
         pub(crate) fn diagnostics(list: Diagnostics) -> Vec<pb::Diagnostic> {
-            list.0.into_iter().map(diagnostic).collect()
+            crate::server::reported(list).0.into_iter().map(diagnostic).collect()
         }
 
         fn diagnostic(d: Diagnostic) -> pb::Diagnostic {
