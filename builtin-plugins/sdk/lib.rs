@@ -37,6 +37,8 @@
 //! - Each call has its own signal to stop ([`Stop`]), set when the user asks for it, or when the caller waits no
 //!   more. Closing an ephemeral resource is never asked to stop.
 //! - No plugin outlives the program that started it.
+//! - No feature of a library that an author may use as well is asked for. JSON is a type of its own ([`Json`]), which says all that
+//!   a state file says; its text is what any library reads.
 //!
 //! This crate may use `proto` (the messages), `cty` (types and values) and `sdk-derive` of ours and nothing else. A whole
 //! provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin
@@ -76,6 +78,8 @@ extern crate self as monoform_sdk;
 #[doc(no_inline)]
 pub use async_trait::async_trait;
 pub use cty;
+#[doc(no_inline)]
+pub use cty::json::Json;
 
 pub use action::{Action, Progress};
 pub use context::{Context, Stop};

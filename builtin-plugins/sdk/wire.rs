@@ -1,5 +1,6 @@
 //! Values as the protocol carries them, and reading and writing them with the type of a schema.
 
+use cty::json::Json;
 use cty::{Path, Step, Type, Value};
 
 use crate::model::ModelError;
@@ -24,9 +25,9 @@ pub(crate) fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
     let result = if !wire.msgpack.is_empty() {
         cty::msgpack::decode(&wire.msgpack, ty).map_err(|e| (e.path, e.message))
     } else if !wire.json.is_empty() {
-        serde_json::from_slice(&wire.json)
+        Json::parse(&wire.json)
             .map_err(|e| (Path::root(), e.to_string()))
-            .and_then(|json| cty::json::from_json(&json, ty).map_err(|e| (e.path, e.message)))
+            .and_then(|json| json.to_value(ty).map_err(|e| (e.path, e.message)))
     } else {
         Ok(Value::null(ty.clone()))
     };
@@ -117,7 +118,7 @@ fn same_type<'a>(items: impl Iterator<Item = &'a Value>) -> std::result::Result<
 }
 
 /// The JSON text of a state.
-pub(crate) fn read_json(state: &RawState) -> Result<serde_json::Value> {
+pub(crate) fn read_json(state: &RawState) -> Result<Json> {
     if state.is_flat {
         return Err(Diagnostic::error(
             "Unable to Read Previously Saved State",
@@ -125,7 +126,7 @@ pub(crate) fn read_json(state: &RawState) -> Result<serde_json::Value> {
         )
         .into());
     }
-    serde_json::from_slice(&state.json).map_err(|e| {
+    Json::parse(&state.json).map_err(|e| {
         Diagnostic::error(
             "Unable to Read Previously Saved State",
             format!("The saved state is not JSON: {e}."),

@@ -84,7 +84,7 @@ macro_rules! messages {
         }
 
         pub(crate) fn type_bytes(ty: &Type) -> Vec<u8> {
-            cty::json::type_to_json(ty).to_string().into_bytes()
+            cty::json::type_text(ty).into_bytes()
         }
 
         pub(crate) fn schema(compiled: &Compiled) -> pb::Schema {
