@@ -249,7 +249,7 @@ mod tests {
             provider: provider.into(),
             type_name: type_name.into(),
             schema_version: 0,
-            state: serde_json::from_str(json).unwrap(),
+            state: json.parse().unwrap(),
             identity: None,
             identity_schema_version: 0,
         }

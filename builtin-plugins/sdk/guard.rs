@@ -1,39 +1,205 @@
-//! Panics of a plugin's code become diagnostics.
+//! Failures of a plugin's own code become diagnostics: panics, of calls and of what runs beside them, and errors that do not say
+//! what is wrong.
 
 use std::any::Any;
-use std::future::Future;
-use std::panic::AssertUnwindSafe;
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, PanicHookInfo};
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
 
 use futures::FutureExt;
 
 use crate::{Diagnostic, Diagnostics, Result};
 
-/// Runs a plugin's code; a panic becomes the diagnostic that says so. What the code had changed in its context by then stays.
-pub(crate) async fn guarded<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
-    AssertUnwindSafe(operation)
-        .catch_unwind()
-        .await
-        .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
+thread_local! {
+    /// How many guards are around the code that runs on this thread.
+    static GUARDS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The same for code that is not asynchronous.
+/// Held while code runs whose panic ends up in the answer of its call.
+pub(crate) struct Guard(());
+
+impl Guard {
+    pub fn new() -> Guard {
+        GUARDS.set(GUARDS.get() + 1);
+        Guard(())
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        GUARDS.set(GUARDS.get().saturating_sub(1));
+    }
+}
+
+/// Runs a plugin's code; a panic becomes the diagnostic that says so. What the code had changed in its context by then stays.
+pub(crate) async fn guarded<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut operation = pin!(operation);
+    // A guard counts for its thread, and the next poll may be on another one.
+    let polled = poll_fn(|cx| {
+        let _guard = Guard::new();
+        operation.as_mut().poll(cx)
+    });
+    let result = AssertUnwindSafe(polled).catch_unwind().await;
+    result
+        .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
+        .map_err(with_an_error)
+}
+
+/// [`guarded`] for code that is not asynchronous.
 pub(crate) fn guarded_now<T>(operation: impl FnOnce() -> T) -> Result<T> {
+    let _guard = Guard::new();
     std::panic::catch_unwind(AssertUnwindSafe(operation)).map_err(|panic| panicked(panic.as_ref()))
+}
+
+/// [`guarded_now`] for code that can fail.
+pub(crate) fn guarded_result<T>(operation: impl FnOnce() -> Result<T>) -> Result<T> {
+    guarded_now(operation).and_then(|result| result.map_err(with_an_error))
+}
+
+/// The diagnostics of an operation that failed. The host takes an answer without an error for a success, so there is one in any
+/// case.
+fn with_an_error(mut found: Diagnostics) -> Diagnostics {
+    if !found.has_errors() {
+        found.push(Diagnostic::error(
+            "Plugin Failed Without an Error",
+            "The plugin says that this operation failed, but not why: it returned an Err whose diagnostics hold no error. This \
+             is a bug of the plugin.",
+        ));
+    }
+    found
 }
 
 /// The diagnostic for a panic.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Diagnostics {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|s| (*s).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned());
     Diagnostic::error(
         "Plugin Panicked",
         format!(
-            "The plugin stopped in the middle of this operation because of a bug of its own: {text}. What it did before \
-             that is not undone. The log (TF_LOG=debug) says where it happened."
+            "The plugin stopped in the middle of this operation because of a bug of its own: {}. What it did before that is \
+             not undone. The log (TF_LOG=debug) says where it happened.",
+            message(panic)
         ),
     )
     .into()
+}
+
+fn message(panic: &dyn Any) -> &str {
+    (panic.downcast_ref::<&str>().copied())
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+/// Panics outside of calls that no answer has reported yet.
+static UNREPORTED: Mutex<Vec<Diagnostic>> = Mutex::new(Vec::new());
+
+/// More than these say nothing new: a task that panics is usually started again and again.
+const UNREPORTED_LIMIT: usize = 8;
+
+/// Watches for panics of this process. All are logged. Those of tasks and threads that the plugin starts itself end nothing that
+/// anybody waits for, so the next answer reports them.
+pub(crate) fn watch_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        if tracing::enabled!(tracing::Level::ERROR) {
+            tracing::error!("{panic}");
+        } else {
+            // There is no other place to report this to.
+            drop(writeln!(std::io::stderr(), "{panic}"));
+        }
+        // A thread at its end has no guard any more.
+        if GUARDS.try_with(Cell::get).unwrap_or_default() == 0 {
+            remember(panic);
+        }
+    }));
+}
+
+fn remember(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(|l| format!(" ({}:{})", l.file(), l.line()));
+    let warning = Diagnostic::warning(
+        "Plugin Task Panicked",
+        format!(
+            "A task that this plugin runs beside its calls stopped because of a bug of the plugin: {}{}. What the task was \
+             doing is unfinished.",
+            message(panic.payload()),
+            place.unwrap_or_default()
+        ),
+    );
+    let mut unreported = UNREPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if unreported.len() < UNREPORTED_LIMIT {
+        unreported.push(warning);
+    }
+}
+
+/// Takes the panics outside of calls that no answer has reported yet.
+pub(crate) fn take_unreported() -> Vec<Diagnostic> {
+    std::mem::take(&mut *UNREPORTED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_operation_that_fails_has_an_error() {
+        let warning = || Diagnostics::from(Diagnostic::warning("Careful", ""));
+        for found in [Diagnostics::new(), warning()] {
+            let expected = found.0.len() + 1;
+            let errors = guarded(async { Err::<(), _>(found.clone()) }).await.unwrap_err();
+            assert_eq!(errors.0.len(), expected);
+            assert!(errors.has_errors());
+            assert_eq!(guarded_result(|| Err::<(), _>(found)).unwrap_err(), errors);
+        }
+        let own = Diagnostics::from(Diagnostic::error("Own", ""));
+        assert_eq!(guarded(async { Err::<(), _>(own.clone()) }).await.unwrap_err(), own);
+    }
+
+    #[test]
+    fn a_panic_outside_of_calls_is_reported_once_by_the_next_answer() {
+        // A process of its own, since the hook and what it collects belong to the process.
+        let test = "guard::tests::panics_in_a_process";
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([test, "--exact", "--ignored", "--nocapture"])
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "{}{stderr}",
+            String::from_utf8_lossy(&output.stdout)
+        );
+        assert!(stderr.contains("in a task") && stderr.contains("in a call"), "{stderr}");
+    }
+
+    #[tokio::test]
+    #[ignore = "run by a_panic_outside_of_calls_is_reported_once_by_the_next_answer"]
+    async fn panics_in_a_process() {
+        watch_panics();
+        let call = guarded(async {
+            crate::blocking(|| ()).await;
+            let task = tokio::spawn(async { panic!("in a task") });
+            assert!(task.await.is_err());
+            let thread = std::thread::spawn(|| panic!("in a thread"));
+            assert!(thread.join().is_err());
+            Ok(())
+        });
+        assert_eq!(call.await, Ok(()));
+        for panics in [
+            guarded(async { panic!("in a call") }).await,
+            guarded_now(|| panic!("in a call")),
+        ] {
+            let errors: Diagnostics = panics.map(|()| ()).unwrap_err();
+            assert_eq!(errors.0[0].summary, "Plugin Panicked");
+        }
+        let blocking = guarded(async { Ok(crate::blocking(|| panic!("in a call")).await) });
+        assert!(blocking.await.map(|()| ()).is_err());
+        let found = crate::server::reported(Diagnostics::new());
+        let details: Vec<&str> = found.0.iter().map(|d| &*d.detail).collect();
+        assert_eq!(details.len(), 2, "{details:?}");
+        assert!(
+            details[0].contains("in a task (") && details[1].contains("in a thread ("),
+            "{details:?}"
+        );
+        assert_eq!(crate::server::reported(Diagnostics::new()), Diagnostics::new());
+    }
 }

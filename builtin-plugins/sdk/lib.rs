@@ -30,12 +30,15 @@
 //! - A schema that cannot work is refused at the start, with all that is wrong and where.
 //! - A panic in a plugin's code is a diagnostic for that call, and the plugin goes on. What the call saved before
 //!   ([`Context::save`], [`Context::set_private`]) is kept, as after an error.
-//! - Calls run side by side, sixteen at a time, so that one that blocks its thread does not hold up the others. Work that
-//!   blocks for long, or in more calls than that, belongs in [`blocking`]. A provider of which nothing ever blocks can say so
-//!   ([`NeverBlocks`]), and its calls become a little cheaper.
+//! - A panic in a task or thread that the plugin started itself is a warning in its next answer.
+//! - Calls run side by side, each on a thread of its own: one that blocks its thread holds up no other, however many there are.
+//!   A task that a call spawns (`tokio::spawn`) shares sixteen threads with all others, and work of it that blocks belongs in
+//!   [`blocking`]. A provider of which nothing ever blocks can say so ([`NeverBlocks`]), and its calls become a little cheaper.
 //! - Each call has its own signal to stop ([`Stop`]), set when the user asks for it, or when the caller waits no
 //!   more. Closing an ephemeral resource is never asked to stop.
 //! - No plugin outlives the program that started it.
+//! - No feature of a library that an author may use as well is asked for. JSON is a type of its own ([`Json`]), which says all that
+//!   a state file says; its text is what any library reads.
 //!
 //! This crate may use `proto` (the messages), `cty` (types and values) and `sdk-derive` of ours and nothing else. A whole
 //! provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin
@@ -55,6 +58,7 @@ pub mod lines;
 mod list;
 pub mod model;
 mod modifier;
+mod pairing;
 pub mod plan;
 pub mod program;
 pub mod provider;
@@ -74,6 +78,8 @@ extern crate self as monoform_sdk;
 #[doc(no_inline)]
 pub use async_trait::async_trait;
 pub use cty;
+#[doc(no_inline)]
+pub use cty::json::Json;
 
 pub use action::{Action, Progress};
 pub use context::{Context, Stop};
@@ -150,6 +156,11 @@ pub use validate::{Check, Validator};
 
 /// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls go on meanwhile.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    // A panic goes on in the call that waits for it.
+    let work = || {
+        let _guard = guard::Guard::new();
+        work()
+    };
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {

@@ -41,6 +41,18 @@ impl ModelError {
             .into()
     }
 
+    /// The error for a value that is not known before other objects are applied, where the Rust type can only hold known ones.
+    fn not_known_yet(self) -> crate::Diagnostics {
+        let detail = format!(
+            "This cannot be planned before the value is known: {}. Apply what the value comes from first, with -target. (To the \
+             author of the plugin: a field that is an Attr, such as Attr<Vec<Rule>> for blocks, can be unknown.)",
+            self.message
+        );
+        crate::Diagnostic::error("Value Not Known Yet", detail)
+            .at(self.path)
+            .into()
+    }
+
     /// The same error, seen from one level further out.
     #[must_use]
     pub fn under(mut self, step: Step) -> ModelError {
@@ -51,6 +63,9 @@ impl ModelError {
 
 impl From<ModelError> for crate::Diagnostics {
     fn from(error: ModelError) -> crate::Diagnostics {
+        if error.unknown {
+            return error.not_known_yet();
+        }
         crate::Diagnostic::error(
             "Value Conversion Error",
             format!(
@@ -200,9 +215,17 @@ impl Cty for Any {
     }
 }
 
-/// The elements of a set. Their order says nothing.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The elements of a set. Neither their order nor how often one is there says anything: sets with the same elements are equal.
+#[derive(Clone, Debug, Default)]
 pub struct Set<T>(pub Vec<T>);
+
+impl<T: PartialEq> PartialEq for Set<T> {
+    fn eq(&self, other: &Set<T>) -> bool {
+        let within = |some: &[T], all: &[T]| some.iter().all(|item| all.contains(item));
+        // Sets mostly come in the same order, and are then compared in one pass.
+        self.0 == other.0 || within(&self.0, &other.0) && within(&other.0, &self.0)
+    }
+}
 
 fn wrong(wanted: &str, value: &Value) -> ModelError {
     if value.is_null() {
@@ -337,7 +360,7 @@ impl<T: Cty> Cty for BTreeMap<String, T> {
 }
 
 /// The type of a collection's elements, where it is declared as `declared`: where that leaves the type open ([`Any`]), the one
-/// that all elements have. `None` if they have several: there is no such collection, which the encoder reports.
+/// that all elements have. `None` if they have several: there is no such collection, which `wire::encode` reports.
 /// Blocks whose content has an open type form tuples and objects in any case, as in the protocol.
 fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
     if !declared.has_dynamic() {
@@ -495,4 +518,28 @@ pub fn read<T: Cty>(object: &Value, name: &'static str) -> Result<T, ModelError>
         None => return Err(wrong("an object", object)),
     };
     result.map_err(|e| e.under(Step::Attribute(name.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_equal_in_any_order() {
+        assert_eq!(Set(vec![1, 2]), Set(vec![2, 1]));
+        assert_eq!(Set(vec![1, 1, 2]), Set(vec![2, 1]));
+        assert_ne!(Set(vec![1, 2]), Set(vec![1, 3]));
+        assert_ne!(Set(vec![1]), Set(vec![1, 2]));
+        assert_ne!(Set(vec![1, 2]), Set(vec![1]));
+        assert_eq!(Set(vec![2_i64, 1]).to_cty(), Set(vec![1_i64, 2]).to_cty());
+    }
+
+    #[test]
+    fn an_unknown_value_is_no_bug_of_the_plugin() {
+        let unknown = Value::unknown(Vec::<i64>::ty());
+        let errors: crate::Diagnostics = Vec::<i64>::from_cty(&unknown).unwrap_err().into();
+        assert_eq!(errors.0[0].summary, "Value Not Known Yet");
+        let wrong: crate::Diagnostics = Vec::<i64>::from_cty(&"text".into()).unwrap_err().into();
+        assert_eq!(wrong.0[0].summary, "Value Conversion Error");
+    }
 }

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use cty::{Path, Step, Type, Value};
 
 pub use crate::modifier::{Change, Modifier};
+use crate::pairing::{Pair, pair};
 use crate::schema::{Attribute, Compiled, CompiledMember, Nesting};
 use crate::{Diagnostic, Diagnostics};
 
@@ -32,77 +33,94 @@ pub struct Planned {
 /// Makes the plan for an object to be created (`prior` is `None`) or kept.
 #[must_use]
 pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, proposed: &Value) -> Planned {
-    let mut diagnostics = Diagnostics::new();
-    let mut requires_replace = Vec::new();
     let place = Place {
         config: Some(config),
         prior,
         planned: proposed,
     };
+    let with_defaults = walk(&schema.members, &place, &Path::root(), &mut Defaults);
+    let place = Place {
+        planned: &with_defaults,
+        ..place
+    };
+    let mut results = Results {
+        change: prior.is_none_or(|prior| *prior != with_defaults),
+        requires_replace: Vec::new(),
+        diagnostics: Diagnostics::new(),
+    };
+    let state = walk(&schema.members, &place, &Path::root(), &mut results);
+    Planned {
+        state,
+        requires_replace: results.requires_replace,
+        diagnostics: results.diagnostics,
+    }
+}
 
-    let mut state = walk(
-        &schema.members,
-        &place,
-        &Path::root(),
-        &mut |member, at, _| match member.attribute() {
+/// Step 1.
+struct Defaults;
+
+impl Pass for Defaults {
+    fn enter(&self, _member: &CompiledMember, _at: &Place<'_>) -> Option<Value> {
+        None
+    }
+
+    fn leave(&mut self, member: &CompiledMember, at: &Place<'_>, _parent: &Parent<'_>) -> Value {
+        match member.attribute() {
             Some(a) if a.write_only => Value::null(a.ty.clone()),
             Some(a) => match (&a.default, at.config) {
                 (Some(default), Some(config)) if config.is_null() => default.clone(),
                 _ => at.planned.clone(),
             },
             None => at.planned.clone(),
-        },
-    );
-    if prior.is_none_or(|prior| *prior != state) {
-        let place = Place {
-            planned: &state,
-            ..place
-        };
-        state = walk(
-            &schema.members,
-            &place,
-            &Path::root(),
-            &mut |member, at, _| match member.attribute() {
-                Some(a) if becomes_unknown(a, at.config) => Value::unknown(a.ty.clone()),
-                None if member.is_computed_block() && at.config.is_none_or(Value::is_null) => {
-                    Value::unknown(member.ty())
-                }
-                _ => at.planned.clone(),
-            },
-        );
+        }
     }
-    let place = Place {
-        planned: &state,
-        ..place
-    };
-    state = walk(&schema.members, &place, &Path::root(), &mut |member, at, parent| {
-        let (modifiers, name) = (member.modifiers(), member.name());
-        let ty = member.attribute().map_or(&Type::Dynamic, |a| &a.ty);
+}
+
+/// Steps 2 and 3. They are one pass because an object of a set that has become partly unknown can no longer be found among the
+/// objects of before: each is correlated once, as it was proposed.
+struct Results {
+    /// Whether anything differs from the object of before.
+    change: bool,
+    requires_replace: Vec<Path>,
+    diagnostics: Diagnostics,
+}
+
+impl Pass for Results {
+    fn enter(&self, member: &CompiledMember, at: &Place<'_>) -> Option<Value> {
+        if !self.change {
+            return None;
+        }
+        match member.attribute() {
+            Some(a) if becomes_unknown(a, at.config) => Some(Value::unknown(a.ty.clone())),
+            None if member.is_computed_block() && at.config.is_none_or(Value::is_null) => {
+                Some(Value::unknown(member.ty()))
+            }
+            _ => None,
+        }
+    }
+
+    fn leave(&mut self, member: &CompiledMember, at: &Place<'_>, parent: &Parent<'_>) -> Value {
+        let modifiers = member.modifiers();
         if modifiers.is_empty() {
             return at.planned.clone();
         }
-        let null = Value::null(ty.clone());
+        let null = Value::null(member.attribute().map_or(Type::Dynamic, |a| a.ty.clone()));
         let mut change = Change {
-            path: parent.path.attribute(name),
+            path: parent.path.attribute(member.name()),
             config: at.config.unwrap_or(&null),
             prior: at.prior,
             planned: at.planned.clone(),
             replace: false,
             config_block: parent.config.unwrap_or(&null),
-            diagnostics: &mut diagnostics,
+            diagnostics: &mut self.diagnostics,
         };
         for modifier in modifiers {
             change.apply(modifier);
         }
         if change.replace {
-            requires_replace.push(change.path);
+            self.requires_replace.push(change.path);
         }
         change.planned
-    });
-    Planned {
-        state,
-        requires_replace,
-        diagnostics,
     }
 }
 
@@ -124,10 +142,16 @@ struct Parent<'a> {
     config: Option<&'a Value>,
 }
 
-type Step3<'f> = &'f mut dyn FnMut(&CompiledMember, &Place<'_>, &Parent<'_>) -> Value;
+/// One pass over the members of a planned object.
+trait Pass {
+    /// The value of a member that is decided without a look at what is inside of it.
+    fn enter(&self, member: &CompiledMember, at: &Place<'_>) -> Option<Value>;
+    /// The value of a member whose content has been rebuilt.
+    fn leave(&mut self, member: &CompiledMember, at: &Place<'_>, parent: &Parent<'_>) -> Value;
+}
 
-/// Rebuilds a block's planned object with what `f` makes of each member, innermost first.
-fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, f: Step3<'_>) -> Value {
+/// Rebuilds a block's planned object with what a pass makes of each member, innermost first.
+fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, pass: &mut dyn Pass) -> Value {
     let (Some(ty), Some(_)) = (place.planned.ty().as_object(), place.planned.entries()) else {
         return place.planned.clone();
     };
@@ -137,7 +161,7 @@ fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, f: Step3<'_>
         let Some(planned) = place.planned.get(name) else {
             return place.planned.clone();
         };
-        let at = Place {
+        let mut at = Place {
             config: place.config.and_then(|v| v.get(name)),
             prior: place.prior.and_then(|v| v.get(name)),
             planned,
@@ -146,52 +170,52 @@ fn walk(members: &[CompiledMember], place: &Place<'_>, path: &Path, f: Step3<'_>
             path,
             config: place.config,
         };
-        let inner;
-        let at = match member.inside() {
-            Some((nesting, members)) if planned.is_present() => {
-                inner = walk_block(nesting, members, &at, &path.attribute(name.clone()), f);
-                Place { planned: &inner, ..at }
+        let decided = pass.enter(member, &at);
+        at.planned = decided.as_ref().unwrap_or(at.planned);
+        let inner = match member.inside() {
+            Some((nesting, members)) if at.planned.is_present() => {
+                walk_block(nesting, members, &at, &path.attribute(name.clone()), pass)
             }
-            _ => at,
+            _ => at.planned.clone(),
         };
-        values.push(f(member, &at, &parent));
+        at.planned = &inner;
+        values.push(pass.leave(member, &at, &parent));
     }
     Value::object_of(ty, values)
 }
 
-fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path: &Path, f: Step3<'_>) -> Value {
+fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path: &Path, pass: &mut dyn Pass) -> Value {
     match nesting {
-        Nesting::Single | Nesting::Group => return walk(members, at, path, f),
-        Nesting::Map => return walk_map(members, at, path, f),
+        Nesting::Single | Nesting::Group => return walk(members, at, path, pass),
+        Nesting::Map => return walk_map(members, at, path, pass),
         Nesting::List | Nesting::Set => {}
     }
     let Some(items) = at.planned.as_seq() else {
         return at.planned.clone();
     };
+    let config = at.config.and_then(Value::as_seq).unwrap_or_default();
+    let prior = at.prior.and_then(Value::as_seq).unwrap_or_default();
+    let pairs = match nesting {
+        Nesting::Set => pair(members, items, config, prior),
+        _ => (0..items.len())
+            .map(|i| Pair {
+                config: Some(i),
+                prior: Some(i),
+            })
+            .collect(),
+    };
     let mut out = Vec::with_capacity(items.len());
-    for (i, item) in items.iter().enumerate() {
-        let (config, prior, key) = match nesting {
-            Nesting::Set => {
-                let config = at.config.and_then(|c| c.as_seq()?.iter().find(|c| agrees(c, item)));
-                let prior = at.prior.and_then(|p| p.as_seq()?.iter().find(|p| *p == item));
-                (config, prior, item.clone())
-            }
-            _ => (
-                at.config.and_then(|c| c.as_seq()?.get(i)),
-                at.prior.and_then(|p| p.as_seq()?.get(i)),
-                Value::number(i as i64),
-            ),
+    for (i, (planned, pair)) in items.iter().zip(pairs).enumerate() {
+        let place = Place {
+            config: pair.config.and_then(|i| config.get(i)),
+            prior: pair.prior.and_then(|i| prior.get(i)),
+            planned,
         };
-        out.push(walk(
-            members,
-            &Place {
-                config,
-                prior,
-                planned: item,
-            },
-            &path.with(Step::Index(key)),
-            f,
-        ));
+        let key = match nesting {
+            Nesting::Set => planned.clone(),
+            _ => Value::number(i as i64),
+        };
+        out.push(walk(members, &place, &path.with(Step::Index(key)), pass));
     }
     match at.planned.ty() {
         Type::Set(element) => Value::set((**element).clone(), out),
@@ -200,7 +224,7 @@ fn walk_block(nesting: Nesting, members: &[CompiledMember], at: &Place<'_>, path
     }
 }
 
-fn walk_map(members: &[CompiledMember], at: &Place<'_>, path: &Path, f: Step3<'_>) -> Value {
+fn walk_map(members: &[CompiledMember], at: &Place<'_>, path: &Path, pass: &mut dyn Pass) -> Value {
     let Some(entries) = at.planned.entries() else {
         return at.planned.clone();
     };
@@ -212,19 +236,11 @@ fn walk_map(members: &[CompiledMember], at: &Place<'_>, path: &Path, f: Step3<'_
             planned,
         };
         let path = path.with(Step::Index(Value::shared_string(key.clone())));
-        out.insert(key.clone(), walk(members, &place, &path, f));
+        out.insert(key.clone(), walk(members, &place, &path, pass));
     }
     match at.planned.ty() {
         Type::Map(element) => Value::map((**element).clone(), out),
         _ => Value::object(out),
-    }
-}
-
-/// Whether a planned element of a set can have come from this configured one: all that is configured is the same.
-fn agrees(config: &Value, planned: &Value) -> bool {
-    match config.entries() {
-        Some(mut entries) => entries.all(|(name, value)| value.is_null() || planned.get(name) == Some(value)),
-        None => config == planned,
     }
 }
 
@@ -313,7 +329,7 @@ impl<M: crate::Model> Plan<'_, M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Schema, block, computed, optional, required};
+    use crate::schema::{Schema, block, computed, nested, optional, required};
     use crate::{Attr, Cty, Model, Set, model};
 
     model! {
@@ -345,6 +361,8 @@ mod tests {
             pub list: Vec<Inner> = block(),
             /// Without order.
             pub set: Set<Inner> = block(),
+            /// Without order, too.
+            pub nested: Attr<Set<Inner>> = nested(optional()),
         }
     }
 
@@ -372,9 +390,15 @@ mod tests {
             for (new, old) in proposed.list.iter_mut().zip(&prior.list) {
                 new.made = old.made.clone();
             }
-            for new in &mut proposed.set.0 {
-                let old = prior.set.0.iter().find(|old| old.given == new.given);
-                new.made = old.map(|old| old.made.clone()).unwrap_or_default();
+            let merge = |new: &mut Set<Inner>, old: &Set<Inner>| {
+                for new in &mut new.0 {
+                    let old = old.0.iter().find(|old| old.given == new.given);
+                    new.made = old.map(|old| old.made.clone()).unwrap_or_default();
+                }
+            };
+            merge(&mut proposed.set, &prior.set);
+            if let (Attr::Known(new), Attr::Known(old)) = (&mut proposed.nested, &prior.nested) {
+                merge(new, old);
             }
         }
         let prior = prior.map(object);
@@ -389,6 +413,7 @@ mod tests {
             password: "secret".into(),
             list: vec![inner("x", Attr::Null)],
             set: Set(vec![inner("y", Attr::Null)]),
+            nested: Set(vec![inner("v", Attr::Null), inner("w", Attr::Null)]).into(),
             ..Outer::default()
         }
     }
@@ -402,6 +427,7 @@ mod tests {
             kept: "k".into(),
             list: vec![inner("x", "1".into())],
             set: Set(vec![inner("y", "2".into())]),
+            nested: Set(vec![inner("v", "3".into()), inner("w", "4".into())]).into(),
             ..config()
         }
     }
@@ -418,6 +444,7 @@ mod tests {
             password: Attr::Null,
             list: vec![inner("x", unknown())],
             set: Set(vec![inner("y", unknown())]),
+            nested: Set(vec![inner("v", unknown()), inner("w", unknown())]).into(),
             ..config()
         };
         assert_eq!((planned, replace), (expected, vec![]));
@@ -439,11 +466,22 @@ mod tests {
             given: "b".into(),
             either: Attr::Unknown,
             made: Attr::Unknown,
-            // An element of a set is another one as soon as anything in it changes, so nothing of before is found.
-            set: Set(vec![inner("y", Attr::Unknown)]),
             ..state()
         };
         assert_eq!((planned, replace), (expected, vec![".given".to_owned()]));
+    }
+
+    #[test]
+    fn a_changed_object_of_a_set_leaves_the_others_as_they_are() {
+        let changed = Outer {
+            set: Set(vec![inner("y", Attr::Null), inner("z", Attr::Null)]),
+            nested: Set(vec![inner("w", Attr::Null), inner("x", Attr::Null)]).into(),
+            ..config()
+        };
+        let (planned, _) = plan(&changed, Some(&state()));
+        let set = Set(vec![inner("y", "2".into()), inner("z", Attr::Unknown)]);
+        let nested = Set(vec![inner("w", "4".into()), inner("x", Attr::Unknown)]);
+        assert_eq!((planned.set, planned.nested), (set, nested.into()));
     }
 
     #[test]

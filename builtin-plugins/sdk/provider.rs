@@ -37,8 +37,8 @@ pub trait Provider: Send + Sync + 'static {
     }
 
     /// Whether some code of this provider may block its thread, outside of [`blocking`](crate::blocking): reads files, asks
-    /// servers with a client that waits, computes for long. Then calls run on a pool of threads, sixteen at a time, so that one
-    /// that blocks does not hold up the others. Where nothing blocks, calls are a little cheaper on one thread.
+    /// servers with a client that waits, computes for long. Then each call runs on a thread of its own, so that one that blocks
+    /// does not hold up the others. Where nothing blocks, calls are a little cheaper on one thread.
     const BLOCKS: bool = true;
 
     /// Lists everything the provider has.

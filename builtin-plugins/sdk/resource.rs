@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use cty::json::Json;
 use cty::{Type, Value};
 
 use crate::call::{CallOptions, Deferral};
@@ -43,7 +44,7 @@ pub trait Resource: Send + Sync + 'static {
 
     /// Upgrades a stored identity of an earlier version to [`Resource::IDENTITY_VERSION`]. Takes and returns the JSON object of its
     /// attributes. Errors: the version is not supported.
-    fn upgrade_identity(&self, version: i64, _identity: serde_json::Value) -> Result<serde_json::Value> {
+    fn upgrade_identity(&self, version: i64, _identity: Json) -> Result<Json> {
         Err(Diagnostic::error(
             "Unable to Upgrade Resource Identity",
             format!(
@@ -183,7 +184,7 @@ pub struct IdentityAttribute {
 }
 
 /// Reads the state of an earlier schema version.
-type Upgrade<M> = Box<dyn Fn(&serde_json::Value) -> Result<M> + Send + Sync>;
+type Upgrade<M> = Box<dyn Fn(&Json) -> Result<M> + Send + Sync>;
 
 /// How the state of an earlier schema version becomes today's.
 pub struct Upgrader<M> {
@@ -196,7 +197,7 @@ impl<M: Model> Upgrader<M> {
     /// does not have are null.
     pub fn from<Old: Model>(version: i64, run: impl Fn(Old) -> Result<M> + Send + Sync + 'static) -> Upgrader<M> {
         let schema = Compiled::new(Schema::of::<Old>());
-        let run = move |json: &serde_json::Value| run(Old::from_cty(&state::read_object(json, &schema)?)?);
+        let run = move |json: &Json| run(Old::from_cty(&state::read_object(json, &schema)?)?);
         Upgrader {
             from: version,
             run: Box::new(run),
@@ -213,10 +214,10 @@ pub struct MoveSource {
     pub type_name: String,
     /// The version of the state's form.
     pub schema_version: i64,
-    /// The attributes, as the state file has them.
-    pub state: serde_json::Value,
+    /// The attributes, as the state file has them. [`MoveSource::read`] reads them as a model.
+    pub state: Json,
     /// The identity, as the state file has it; none if the object has none there.
-    pub identity: Option<serde_json::Value>,
+    pub identity: Option<Json>,
     /// The version of the identity's form.
     pub identity_schema_version: i64,
 }
@@ -243,7 +244,7 @@ pub(crate) trait AnyResource: Send + Sync {
     fn schema(&self) -> &Compiled;
     fn identity(&self) -> &[IdentityAttribute];
     fn identity_version(&self) -> i64;
-    fn upgrade_identity(&self, version: i64, identity: serde_json::Value) -> Result<serde_json::Value>;
+    fn upgrade_identity(&self, version: i64, identity: Json) -> Result<Json>;
     fn plans_destroy(&self) -> bool;
     fn state_only(&self) -> bool;
     fn is_lenient(&self) -> bool;
@@ -252,7 +253,7 @@ pub(crate) trait AnyResource: Send + Sync {
     /// Why the upgraders cannot work.
     fn upgrade_problems(&self) -> Vec<String>;
     fn validate(&self, config: &Value) -> Diagnostics;
-    fn upgrade(&self, version: i64, state: &serde_json::Value) -> Result<Value>;
+    fn upgrade(&self, version: i64, state: &Json) -> Result<Value>;
     async fn plan(
         &self,
         config: &Value,
@@ -336,7 +337,7 @@ impl<R: Resource> AnyResource for Entry<R> {
         R::IDENTITY_VERSION
     }
 
-    fn upgrade_identity(&self, version: i64, identity: serde_json::Value) -> Result<serde_json::Value> {
+    fn upgrade_identity(&self, version: i64, identity: Json) -> Result<Json> {
         self.resource.upgrade_identity(version, identity)
     }
 
@@ -381,7 +382,7 @@ impl<R: Resource> AnyResource for Entry<R> {
         own_rules(config, |model: &R::Model| self.resource.validate(model))
     }
 
-    fn upgrade(&self, version: i64, json: &serde_json::Value) -> Result<Value> {
+    fn upgrade(&self, version: i64, json: &Json) -> Result<Value> {
         let current = self.schema.schema.version;
         if version == current {
             return state::read_object(json, &self.schema);

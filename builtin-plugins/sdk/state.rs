@@ -1,7 +1,9 @@
 //! Reading a state file's attributes with a schema they were perhaps not written with.
 
+use std::collections::BTreeMap;
+
+use cty::json::Json;
 use cty::{Type, Value};
-use serde_json::{Map, Value as Json};
 
 use crate::schema::{Compiled, CompiledMember, Nesting};
 use crate::{Diagnostic, Result};
@@ -21,12 +23,12 @@ fn complete(json: &mut Json, members: &[CompiledMember]) {
         let Some((nesting, members)) = member.inside() else {
             continue;
         };
-        let value = object.entry(member.name()).or_insert(Json::Null);
+        let value = object.entry(member.name().to_owned()).or_insert(Json::Null);
         if value.is_null() && matches!(member, CompiledMember::Block(..)) {
             *value = match nesting {
                 Nesting::Single => Json::Null,
                 Nesting::List | Nesting::Set => Json::Array(Vec::new()),
-                Nesting::Map | Nesting::Group => Json::Object(Map::new()),
+                Nesting::Map | Nesting::Group => Json::Object(BTreeMap::new()),
             };
         }
         match value {
@@ -41,7 +43,7 @@ fn complete(json: &mut Json, members: &[CompiledMember]) {
 
 /// Reads an object of this type. Attributes the type does not have are dropped, and those the JSON lacks are null.
 pub(crate) fn read(json: &Json, ty: &Type) -> Result<Value> {
-    cty::json::from_json(&fitted(json, ty), ty).map_err(|error| {
+    fitted(json, ty).to_value(ty).map_err(|error| {
         Diagnostic::error(
             "Unable to Read Previously Saved State",
             format!(
@@ -56,15 +58,18 @@ pub(crate) fn read(json: &Json, ty: &Type) -> Result<Value> {
 
 fn fitted(json: &Json, ty: &Type) -> Json {
     match (json, ty) {
-        (Json::Array(items), Type::List(e) | Type::Set(e)) => items.iter().map(|item| fitted(item, e)).collect(),
-        (Json::Array(items), Type::Tuple(types)) if items.len() == types.len() => items
-            .iter()
-            .zip(types.iter())
-            .map(|(item, ty)| fitted(item, ty))
-            .collect(),
-        (Json::Object(items), Type::Map(e)) => items.iter().map(|(k, v)| (k.clone(), fitted(v, e))).collect(),
+        (Json::Array(items), Type::List(e) | Type::Set(e)) => {
+            Json::Array(items.iter().map(|item| fitted(item, e)).collect())
+        }
+        (Json::Array(items), Type::Tuple(types)) if items.len() == types.len() => {
+            let pairs = items.iter().zip(types.iter());
+            Json::Array(pairs.map(|(item, ty)| fitted(item, ty)).collect())
+        }
+        (Json::Object(items), Type::Map(e)) => {
+            Json::Object(items.iter().map(|(k, v)| (k.clone(), fitted(v, e))).collect())
+        }
         (Json::Object(items), Type::Object(o)) => {
-            let mut out = Map::new();
+            let mut out = BTreeMap::new();
             for attribute in o.attributes() {
                 let value = items
                     .get(&*attribute.name)

@@ -1,7 +1,9 @@
 //! Values as the protocol carries them, and reading and writing them with the type of a schema.
 
-use cty::{Path, Type, Value};
+use cty::json::Json;
+use cty::{Path, Step, Type, Value};
 
+use crate::model::ModelError;
 use crate::{Diagnostic, Result};
 
 /// An encoded value.
@@ -23,9 +25,9 @@ pub(crate) fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
     let result = if !wire.msgpack.is_empty() {
         cty::msgpack::decode(&wire.msgpack, ty).map_err(|e| (e.path, e.message))
     } else if !wire.json.is_empty() {
-        serde_json::from_slice(&wire.json)
+        Json::parse(&wire.json)
             .map_err(|e| (Path::root(), e.to_string()))
-            .and_then(|json| cty::json::from_json(&json, ty).map_err(|e| (e.path, e.message)))
+            .and_then(|json| json.to_value(ty).map_err(|e| (e.path, e.message)))
     } else {
         Ok(Value::null(ty.clone()))
     };
@@ -44,25 +46,79 @@ pub(crate) fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
 
 /// Encodes a value of this type.
 pub(crate) fn encode(value: &Value, ty: &Type) -> Result<Wire> {
-    match cty::msgpack::encode(value, ty) {
+    let encoded = one_type(value, ty)
+        .map_err(|e| (e.path, e.message))
+        .and_then(|()| cty::msgpack::encode(value, ty).map_err(|e| (e.path, e.message)));
+    match encoded {
         Ok(msgpack) => Ok(Wire {
             msgpack,
             json: Vec::new(),
         }),
-        Err(error) => Err(Diagnostic::error(
+        Err((path, message)) => Err(Diagnostic::error(
             "Unwritable Value",
             format!(
                 "The plugin made a value that does not fit its own schema: {}. This is a bug of the plugin.",
-                error.message
+                message
             ),
         )
-        .at(error.path)
+        .at(path)
         .into()),
     }
 }
 
+/// Fails for a collection of elements of several types. Where the type of its elements is open, encoding would convert them all to
+/// one, and the state would hold other values than the plugin returned.
+fn one_type(value: &Value, ty: &Type) -> std::result::Result<(), ModelError> {
+    if !ty.has_dynamic() {
+        return Ok(());
+    }
+    match ty {
+        Type::List(element) | Type::Set(element) => {
+            let items = value.as_seq().unwrap_or_default();
+            same_type(items.iter())?;
+            for (i, item) in items.iter().enumerate() {
+                one_type(item, element).map_err(|e| e.under(Step::Index(Value::number(i as i64))))?;
+            }
+        }
+        Type::Map(element) => {
+            let entries = || value.entries().into_iter().flatten();
+            same_type(entries().map(|(_, item)| item))?;
+            for (key, item) in entries() {
+                one_type(item, element).map_err(|e| e.under(Step::Index(Value::shared_string(key.clone()))))?;
+            }
+        }
+        Type::Object(object) => {
+            for attribute in object.attributes() {
+                if let Some(item) = value.get(&attribute.name) {
+                    one_type(item, &attribute.ty).map_err(|e| e.under(Step::Attribute(attribute.name.clone())))?;
+                }
+            }
+        }
+        Type::Tuple(types) => {
+            for (i, (item, ty)) in value.as_seq().unwrap_or_default().iter().zip(types.iter()).enumerate() {
+                one_type(item, ty).map_err(|e| e.under(Step::Index(Value::number(i as i64))))?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn same_type<'a>(items: impl Iterator<Item = &'a Value>) -> std::result::Result<(), ModelError> {
+    // Null and unknown values may leave their type open.
+    let mut types = items.map(Value::ty).filter(|ty| **ty != Type::Dynamic);
+    let Some(first) = types.next() else { return Ok(()) };
+    match types.find(|ty| *ty != first) {
+        Some(other) => Err(ModelError::new(format!(
+            "all elements of a collection must have the same type, but these are of type {first} and {other}; an attribute of the \
+             Rust type Any can hold a tuple or an object of them"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The JSON text of a state.
-pub(crate) fn read_json(state: &RawState) -> Result<serde_json::Value> {
+pub(crate) fn read_json(state: &RawState) -> Result<Json> {
     if state.is_flat {
         return Err(Diagnostic::error(
             "Unable to Read Previously Saved State",
@@ -70,11 +126,54 @@ pub(crate) fn read_json(state: &RawState) -> Result<serde_json::Value> {
         )
         .into());
     }
-    serde_json::from_slice(&state.json).map_err(|e| {
+    Json::parse(&state.json).map_err(|e| {
         Diagnostic::error(
             "Unable to Read Previously Saved State",
             format!("The saved state is not JSON: {e}."),
         )
         .into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{Any, Cty, Set};
+
+    #[test]
+    fn a_collection_of_several_types_is_refused() {
+        let any = |value: Value| Any(value);
+        let two = || vec![any("a".into()), any(Value::number(1))];
+        let map: BTreeMap<String, Any> = ["x", "y"].map(str::to_owned).into_iter().zip(two()).collect();
+        let object = Type::object([("inner", Vec::<Any>::ty())]);
+        for (value, ty) in [
+            (two().to_cty(), Vec::<Any>::ty()),
+            (Set(two()).to_cty(), Set::<Any>::ty()),
+            (map.to_cty(), Type::map(Type::Dynamic)),
+            (Value::object([("inner", two().to_cty())]), object),
+        ] {
+            let errors = encode(&value, &ty).unwrap_err();
+            assert!(errors.0[0].detail.contains("of type string and number"), "{errors:?}");
+        }
+        let error = &encode(&Value::tuple(vec![two().to_cty()]), &Type::list(Vec::<Any>::ty()))
+            .unwrap_err()
+            .0[0];
+        assert_eq!(
+            error.attribute.as_ref().map(ToString::to_string).as_deref(),
+            Some("[0]")
+        );
+    }
+
+    #[test]
+    fn a_collection_of_one_type_keeps_it() {
+        let ty = Vec::<Any>::ty();
+        let one = vec![Any("a".into()), Any::default(), Any(Value::unknown(Type::Dynamic))].to_cty();
+        assert_eq!(decode(&encode(&one, &ty).unwrap(), &ty).unwrap(), one);
+        // What an attribute of any type holds is not a collection.
+        let tuple = Value::tuple(vec!["a".into(), Value::number(1)]);
+        let read = decode(&encode(&tuple, &Type::Dynamic).unwrap(), &Type::Dynamic).unwrap();
+        assert_eq!(read, tuple);
+    }
 }

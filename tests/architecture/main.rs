@@ -166,6 +166,28 @@ fn engine_depends_on_no_network_archive_or_terminal_library() {
     assert!(wrong.is_empty(), "the engine must not bring {wrong:?}");
 }
 
+/// Features hold for a whole program: one that the SDK asked of a library would change what that library does in the code of an author.
+/// (`arbitrary_precision` of serde_json breaks flattened and untagged numbers.)
+#[test]
+fn sdk_asks_for_no_features_of_the_library_for_json() {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--package=monoform-sdk",
+            "--edges=normal,features",
+            "--prefix=none",
+            "--offline",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.lines().any(|line| line.starts_with("monoform-cty ")), "{text}");
+    let json: Vec<&str> = text.lines().filter(|line| line.starts_with("serde_json ")).collect();
+    assert!(json.is_empty(), "the SDK brings {json:?}");
+}
+
 #[test]
 fn architecture_page_names_every_crate_and_every_file_it_begins_with() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use cty::json::Json;
 
 use super::handshake::Asked;
 
@@ -20,14 +20,18 @@ impl Asked {
 
 /// What is printed: a setting of the variable, fit for a shell.
 pub(crate) fn invitation(address: &str, version: u32, socket: &Path) -> String {
-    let entry = json!({
-        "Protocol": "grpc",
-        "ProtocolVersion": version,
-        "Pid": std::process::id(),
-        "Test": true,
-        "Addr": { "Network": "unix", "String": socket.to_string_lossy() },
-    });
-    let setting = json!({ address: entry }).to_string().replace('\'', r"'\''");
+    let socket = Json::object([
+        ("Network", "unix".to_owned()),
+        ("String", socket.to_string_lossy().into_owned()),
+    ]);
+    let entry = Json::object([
+        ("Protocol", "grpc".into()),
+        ("ProtocolVersion", u64::from(version).into()),
+        ("Pid", u64::from(std::process::id()).into()),
+        ("Test", true.into()),
+        ("Addr", socket),
+    ]);
+    let setting = Json::object([(address, entry)]).to_string().replace('\'', r"'\''");
     format!(
         "This provider is being served until it is interrupted (Ctrl-C). To use it, run the program that needs it with:\n\n\
          TF_REATTACH_PROVIDERS='{setting}'"

@@ -143,6 +143,8 @@ mod tests {
     use async_trait::async_trait;
     use cty::Value;
 
+    use cty::json::Json;
+
     use super::*;
     use crate::schema::{computed, optional, required};
     use crate::{Attr, Context, Found, IdentityAttribute, ListResource, Plain, Resource, model};
@@ -182,9 +184,9 @@ mod tests {
             }]
         }
 
-        fn upgrade_identity(&self, version: i64, identity: serde_json::Value) -> Result<serde_json::Value> {
+        fn upgrade_identity(&self, version: i64, identity: Json) -> Result<Json> {
             match version {
-                1 => Ok(serde_json::json!({ "name": identity["title"] })),
+                1 => Ok(Json::object([("name", identity["title"].clone())])),
                 _ => Err(Diagnostic::error("Too old", "Nobody knows version 0 any more.").into()),
             }
         }

@@ -5,16 +5,19 @@
 
 #![expect(clippy::disallowed_methods, reason = "lines of a log have the time in them")]
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Map, Value as Json};
+use cty::json::Json;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
+
+use crate::guard::watch_panics;
 
 /// Starts writing logs, if the environment asks for it.
 pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
@@ -29,7 +32,7 @@ pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
         // A subscriber that is already set stays.
         drop(tracing::subscriber::set_global_default(Log { level }));
     }
-    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    watch_panics();
 }
 
 /// The provider's name as it stands in the names of variables, from the name of its executable
@@ -90,7 +93,7 @@ impl Subscriber for Log {
 }
 
 fn line(event: &Event<'_>, time: &str) -> String {
-    let mut fields = Fields(Map::new());
+    let mut fields = Fields(BTreeMap::new());
     event.record(&mut fields);
     let message = fields.0.remove("message").unwrap_or_default();
     let level = match *event.metadata().level() {
@@ -100,8 +103,8 @@ fn line(event: &Event<'_>, time: &str) -> String {
         Level::DEBUG => "debug",
         Level::TRACE => "trace",
     };
-    let mut out = Map::new();
-    out.insert("@level".into(), level.into());
+    let mut out = BTreeMap::new();
+    out.insert("@level".to_owned(), Json::from(level));
     out.insert("@message".into(), message);
     out.insert("@timestamp".into(), time.into());
     out.insert("@module".into(), event.metadata().target().replace("::", ".").into());
@@ -110,7 +113,7 @@ fn line(event: &Event<'_>, time: &str) -> String {
 }
 
 /// The fields of an event.
-struct Fields(Map<String, Json>);
+struct Fields(BTreeMap<String, Json>);
 
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

@@ -46,7 +46,7 @@ macro_rules! messages {
         }
 
         pub(crate) fn diagnostics(list: Diagnostics) -> Vec<pb::Diagnostic> {
-            list.0.into_iter().map(diagnostic).collect()
+            crate::server::reported(list).0.into_iter().map(diagnostic).collect()
         }
 
         fn diagnostic(d: Diagnostic) -> pb::Diagnostic {
@@ -84,7 +84,7 @@ macro_rules! messages {
         }
 
         pub(crate) fn type_bytes(ty: &Type) -> Vec<u8> {
-            cty::json::type_to_json(ty).to_string().into_bytes()
+            cty::json::type_text(ty).into_bytes()
         }
 
         pub(crate) fn schema(compiled: &Compiled) -> pb::Schema {

@@ -40,8 +40,9 @@ use self::listen::Socket;
 use self::state_store::OneStore;
 use self::tls::{Tls, TlsError};
 use crate::context::Calls;
+use crate::guard::take_unreported;
 use crate::schema::{Use, of_schema};
-use crate::{NeverBlocks, Provider, Provisioner, StateStore};
+use crate::{Diagnostics, NeverBlocks, Provider, Provisioner, StateStore};
 
 /// The largest message either way.
 const MESSAGE_LIMIT: usize = 256 * 1024 * 1024;
@@ -152,6 +153,12 @@ fn provisioner_routes<P: Provisioner>(provisioner: P) -> Services {
             .max_encoding_message_size(MESSAGE_LIMIT),
     );
     Services { routes, calls }
+}
+
+/// The diagnostics of an answer, with what happened beside the calls since the last one.
+pub(crate) fn reported(mut found: Diagnostics) -> Diagnostics {
+    found.0.extend(take_unreported());
+    found
 }
 
 /// Why a plugin cannot start, or ends badly.

@@ -124,10 +124,11 @@ impl<P: Provisioner> pb::provisioner_server::Provisioner for Service<P> {
                 }
             };
             let (result, ()) = futures::join!(work, forward);
-            if let Err(errors) = result {
+            let found = diagnostics(result.err().unwrap_or_default());
+            if !found.is_empty() {
                 let response = pb::provision_resource::Response {
                     output: String::new(),
-                    diagnostics: diagnostics(errors),
+                    diagnostics: found,
                 };
                 drop(responses.send(Ok(response)).await);
             }

@@ -1,10 +1,11 @@
-//! Where the calls of a plugin run.
+//! The threads that calls run on.
 //!
-//! The connection is served by one thread, which is enough for many thousand small calls a second. Calls run beside it, as
-//! tasks of their own: on that thread if no code of the plugin ever blocks, else on a pool of threads, so that a call that
-//! blocks holds up neither the others nor the connection (a request to stop, above all).
+//! The connection is served by one thread, which is enough for many thousand small calls a second. Calls run beside it. If no code
+//! of the plugin ever blocks, they are tasks on that thread. Otherwise each has a thread of its own, so that a call that blocks
+//! holds up neither the others nor the connection (a request to stop, above all).
 
 use std::future::Future;
+use std::io;
 use std::sync::LazyLock;
 
 use tokio::runtime::{Builder, Runtime};
@@ -14,24 +15,48 @@ use tonic::Status;
 use crate::Stop;
 use crate::context::Calls;
 
-/// How many calls may block at the same time. Programs make ten calls at a time by default.
+/// How many calls may run at the same time: more than any program makes, so that none waits for the end of another.
+const CALLS: usize = 8192;
+
+/// How many tasks that the plugin spawns itself may run at the same time.
 const WORKERS: usize = 16;
 
-/// Starts a task of the plugin's.
-pub(crate) fn spawn<T: Send + 'static>(blocks: bool, task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+/// Two runtimes. A call that blocked a worker of the first would hold up more than itself: tasks that it woke before wait in the
+/// queue of that very worker, where no other takes them from. And blocking work of the calls (`spawn_blocking`, files, names of
+/// hosts) must not wait for threads that only these calls can free.
+struct Pool {
+    /// What the calls wait for: timers, sockets, the tasks and the blocking work that they start.
+    tasks: Runtime,
+    /// The threads of the calls, as its blocking work.
+    calls: Runtime,
+}
+
+impl Pool {
+    fn new() -> io::Result<Pool> {
+        Ok(Pool {
+            tasks: Builder::new_multi_thread()
+                .worker_threads(WORKERS)
+                .thread_name("task")
+                .enable_all()
+                .build()?,
+            calls: Builder::new_current_thread()
+                .max_blocking_threads(CALLS)
+                .thread_name("call")
+                .build()?,
+        })
+    }
+}
+
+/// Starts a call of the plugin's.
+pub(crate) fn spawn<T: Send + 'static>(blocks: bool, call: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     // It lives as long as the process: where it cannot be had, the one thread must do.
-    static POOL: LazyLock<Option<Runtime>> = LazyLock::new(|| {
-        let mut builder = Builder::new_multi_thread();
-        builder
-            .worker_threads(WORKERS)
-            .thread_name("call")
-            .enable_all()
-            .build()
-            .ok()
-    });
+    static POOL: LazyLock<Option<Pool>> = LazyLock::new(|| Pool::new().ok());
     match POOL.as_ref() {
-        Some(pool) if blocks => pool.spawn(task),
-        _ => tokio::spawn(task),
+        Some(pool) if blocks => {
+            let tasks = pool.tasks.handle();
+            pool.calls.spawn_blocking(move || tasks.block_on(call))
+        }
+        _ => tokio::spawn(call),
     }
 }
 
@@ -56,7 +81,10 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::pin::pin;
+    use std::sync::{Arc, Barrier, mpsc};
+
+    use tokio::sync::{Mutex, oneshot};
 
     use super::*;
 
@@ -72,6 +100,52 @@ mod tests {
         };
         let (blocked, released) = tokio::join!(blocking, other);
         assert!(blocked.is_ok_and(|ended| ended) && released);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_blocks_does_not_hold_up_one_that_waited_for_it() {
+        let calls = Calls::new();
+        let lock = Arc::new(Mutex::new(()));
+        let (queued, is_queued) = oneshot::channel();
+        let (locked, is_locked) = oneshot::channel();
+        let (ended, has_ended) = mpsc::channel();
+        let held = lock.clone();
+        let blocking = run(&calls, true, |_| async move {
+            let guard = held.lock().await;
+            locked.send(()).unwrap_or_default();
+            is_queued.await.unwrap_or_default();
+            // This wakes the other call. From here on nothing of this thread's runs.
+            drop(guard);
+            has_ended.recv().is_ok()
+        });
+        let waiting = run(&calls, true, |_| async move {
+            is_locked.await.unwrap_or_default();
+            let mut turn = pin!(lock.lock());
+            assert!(futures::poll!(turn.as_mut()).is_pending());
+            queued.send(()).unwrap_or_default();
+            drop(turn.await);
+            ended.send(()).is_ok()
+        });
+        let (first, second) = tokio::join!(blocking, waiting);
+        assert!(first.is_ok_and(|ended| ended) && second.is_ok_and(|ended| ended));
+    }
+
+    #[tokio::test]
+    async fn any_number_of_calls_may_block_at_once() {
+        const MANY: usize = 100;
+        let calls = Calls::new();
+        // It opens when all have come.
+        let barrier = Arc::new(Barrier::new(MANY));
+        let all = (0..MANY).map(|_| {
+            let barrier = barrier.clone();
+            run(&calls, true, |_| async move {
+                // Blocking work of a call has threads of its own.
+                crate::blocking(|| ()).await;
+                barrier.wait();
+            })
+        });
+        let ended = futures::future::join_all(all).await;
+        assert!(ended.into_iter().all(|ended| ended.is_ok()));
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use serde_json::{Value as Json, json};
+use cty::json::Json;
 
 use crate::{Diagnostic, Diagnostics, env};
 
@@ -45,23 +45,25 @@ impl LockInfo {
     /// The JSON text, without line breaks, its keys in the order and its characters escaped as Terraform does it.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let json = json!({
-            "ID": self.id,
-            "Operation": self.operation,
-            "Info": self.info,
-            "Who": self.who,
-            "Version": self.version,
-            "Created": self.created,
-            "Path": self.path,
-        });
-        cty::json::to_text(&json, None)
+        let members = [
+            ("ID", &self.id),
+            ("Operation", &self.operation),
+            ("Info", &self.info),
+            ("Who", &self.who),
+            ("Version", &self.version),
+            ("Created", &self.created),
+            ("Path", &self.path),
+        ];
+        let members = members.map(|(name, text)| format!("\"{name}\":{}", Json::from(&**text)));
+        format!("{{{}}}", members.join(","))
     }
 
     /// Reads JSON text; `None` if it is no object. What it does not say stays empty.
     #[must_use]
     pub fn from_json(text: &[u8]) -> Option<LockInfo> {
-        let json: Json = serde_json::from_slice(text).ok()?;
-        let object = json.as_object()?;
+        let Json::Object(object) = Json::parse(text).ok()? else {
+            return None;
+        };
         // The readers of others take keys in any case.
         let text = |name: &str| {
             let found = object.get(name).or_else(|| {

@@ -3,6 +3,7 @@
 
 use cty::Value;
 
+use crate::pairing::{came_from, inside};
 use crate::schema::{CompiledMember, Nesting};
 
 /// Merges the object of before (null if there is none) and the configuration.
@@ -14,13 +15,6 @@ pub(super) fn proposed(members: &[CompiledMember], prior: &Value, config: &Value
         },
         _ => configured.clone(),
     })
-}
-
-fn inside(object: &Value, name: &str) -> Value {
-    object
-        .get(name)
-        .cloned()
-        .unwrap_or_else(|| Value::null(cty::Type::Dynamic))
 }
 
 fn merged(member: &CompiledMember, prior: &Value, config: &Value) -> Value {
@@ -72,27 +66,6 @@ fn merged_objects(nesting: Nesting, members: &[CompiledMember], prior: &Value, c
             })
         }
     }
-}
-
-/// Whether an object of before can be the result of this configured one.
-fn came_from(members: &[CompiledMember], prior: &Value, config: &Value) -> bool {
-    prior.is_present()
-        && config.is_present()
-        && members.iter().all(|member| {
-            let (before, configured) = (inside(prior, member.name()), inside(config, member.name()));
-            before == configured
-                || member
-                    .attribute()
-                    .is_some_and(|a| (a.computed && configured.is_null()) || a.write_only)
-                || match (member.inside(), before.as_seq(), configured.as_seq()) {
-                    (Some((Nesting::Single | Nesting::Group, members)), ..) => came_from(members, &before, &configured),
-                    (Some((Nesting::List, members)), Some(before), Some(configured)) => {
-                        before.len() == configured.len()
-                            && before.iter().zip(configured).all(|(b, c)| came_from(members, b, c))
-                    }
-                    _ => false,
-                }
-        })
 }
 
 /// Whether an attribute of before, which the plugin can set too, holds something that only a configuration can have set: then

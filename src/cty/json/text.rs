@@ -2,49 +2,47 @@
 
 use std::fmt::Write;
 
-use serde_json::Value as Json;
+use super::tree::{Members, Node, Tree};
 
-/// The text of a JSON document as Go's encoder writes it: `<`, `>`, `&`, U+2028 and U+2029 escaped. With an indent,
-/// every element and attribute has a line of its own; empty arrays and objects stay on one line.
-#[must_use]
-pub fn to_text(json: &Json, indent: Option<usize>) -> String {
+/// The text of a document, in one line or indented.
+pub(super) fn write<T: Tree>(json: &T, indent: Option<usize>) -> String {
     let mut out = String::new();
-    write(json, indent, 0, &mut out);
+    write_at(json, indent, 0, &mut out);
     out
 }
 
-fn write(json: &Json, indent: Option<usize>, level: usize, out: &mut String) {
-    match json {
-        Json::Null => out.push_str("null"),
-        Json::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
-        Json::Number(n) => out.push_str(n.as_str()),
-        Json::String(s) => write_string(s, out),
-        Json::Array(items) => {
+fn write_at<T: Tree>(json: &T, indent: Option<usize>, level: usize, out: &mut String) {
+    match json.node() {
+        Node::Null => out.push_str("null"),
+        Node::Bool(b) => out.push_str(if b { "true" } else { "false" }),
+        Node::Number(n) => out.push_str(n),
+        Node::String(s) => write_string(s, out),
+        Node::Array(items) => {
             out.push('[');
             for (i, item) in items.iter().enumerate() {
                 if i > 0 {
                     out.push(',');
                 }
                 new_line(indent, level + 1, out);
-                write(item, indent, level + 1, out);
+                write_at(item, indent, level + 1, out);
             }
             if !items.is_empty() {
                 new_line(indent, level, out);
             }
             out.push(']');
         }
-        Json::Object(items) => {
+        Node::Object(items) => {
             out.push('{');
-            for (i, (key, item)) in items.iter().enumerate() {
+            for (i, (key, item)) in items.members().enumerate() {
                 if i > 0 {
                     out.push(',');
                 }
                 new_line(indent, level + 1, out);
                 write_string(key, out);
                 out.push_str(if indent.is_some() { ": " } else { ":" });
-                write(item, indent, level + 1, out);
+                write_at(item, indent, level + 1, out);
             }
-            if !items.is_empty() {
+            if items.count() > 0 {
                 new_line(indent, level, out);
             }
             out.push('}');

@@ -360,8 +360,7 @@ fn read_dynamic(from: &mut Reader<'_>, depth: usize) -> Result<Value, CodecError
     let Some(text) = from.text()? else {
         return Err(bad("text is required".into()));
     };
-    let json: serde_json::Value = serde_json::from_slice(text).map_err(|e| bad(e.to_string()))?;
-    let ty = json::type_from_json(&json).map_err(bad)?.without_optional();
+    let ty = json::type_from_text(text).map_err(bad)?.without_optional();
     read(from, &ty, depth + 1)
 }
 

@@ -36,7 +36,7 @@ fn write(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<(), CodecError> 
     }
     if *ty == Type::Dynamic && *value.ty() != Type::Dynamic {
         write_array_length(2, out);
-        write_bytes(json::to_text(&json::type_to_json(value.ty()), None).as_bytes(), out);
+        write_bytes(json::type_text(value.ty()).as_bytes(), out);
         return write(value, value.ty(), out);
     }
     match (value.kind(), ty) {

@@ -8,6 +8,7 @@ mod encode;
 
 pub use decode::decode;
 pub(crate) use decode::{map_of, uniform};
+#[cfg(feature = "serde_json")]
 pub(crate) use encode::as_type;
 pub use encode::encode;
 

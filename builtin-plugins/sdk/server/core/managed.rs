@@ -4,7 +4,7 @@ use cty::{Path, Value};
 
 use super::{Core, unknown_type};
 use crate::call::{CallOptions, Deferral};
-use crate::guard::guarded_now;
+use crate::guard::{guarded_now, guarded_result};
 use crate::plan::{Planned, construct};
 use crate::resource::{Answer, AnyResource, MoveSource, identity_of, identity_type};
 use crate::wire::{RawState, Wire, decode, encode, read_json};
@@ -84,7 +84,7 @@ impl Core {
         let upgrade = || -> Result<Wire> {
             let resource = self.resource(name)?;
             let json = read_json(state)?;
-            let value = guarded_now(|| resource.upgrade(version, &json))??;
+            let value = guarded_result(|| resource.upgrade(version, &json))?;
             encode(&value, &resource.schema().ty)
         };
         match upgrade() {
@@ -99,7 +99,7 @@ impl Core {
             let ty = identity_type(resource.schema(), resource.identity());
             let mut identity = read_json(identity)?;
             if version != resource.identity_version() {
-                identity = resource.upgrade_identity(version, identity)?;
+                identity = guarded_result(|| resource.upgrade_identity(version, identity))?;
             }
             encode(&crate::state::read(&identity, &ty)?, &ty)
         };

@@ -1,0 +1,485 @@
+//! JSON documents without a library: what plugins read and write, whose authors have a JSON library of their own.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Index;
+use std::str::FromStr;
+
+use super::text;
+use super::tree::{Members, Node, Tree};
+use crate::msgpack::CodecError;
+use crate::{Type, Value};
+
+/// How deep the arrays and objects of a document may be nested.
+const DEPTH_LIMIT: usize = 512;
+
+/// A JSON document. Numbers keep all their digits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Json {
+    /// `null`.
+    #[default]
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number, as it is written.
+    Number(String),
+    /// A string.
+    String(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object.
+    Object(BTreeMap<String, Json>),
+}
+
+impl Json {
+    /// Makes an object.
+    pub fn object<K: Into<String>, V: Into<Json>>(members: impl IntoIterator<Item = (K, V)>) -> Json {
+        Json::Object(members.into_iter().map(|(k, v)| (k.into(), v.into())).collect())
+    }
+
+    /// Reads JSON text.
+    ///
+    /// # Errors
+    /// The text is not UTF-8, or no JSON document, or nested more than 512 levels deep.
+    pub fn parse(text: &[u8]) -> Result<Json, JsonError> {
+        let text = std::str::from_utf8(text).map_err(|e| JsonError {
+            byte: e.valid_up_to(),
+            message: "it is no UTF-8 text",
+        })?;
+        let mut parser = Parser { text, at: 0 };
+        let document = parser.value(0)?;
+        parser.space();
+        match parser.at == text.len() {
+            true => Ok(document),
+            false => parser.fails("something follows after its end"),
+        }
+    }
+
+    /// Reads it as a value of this type; where the type is `any` the JSON carries `{"value":…,"type":…}`.
+    ///
+    /// # Errors
+    /// The document does not fit the type.
+    pub fn to_value(&self, ty: &Type) -> Result<Value, CodecError> {
+        super::read(self, ty, 0)
+    }
+
+    /// Returns the member of an object.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Json> {
+        match self {
+            Json::Object(members) => members.get(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the text of a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Json::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the value of a truth value.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Json::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// Returns the value of a whole number of 64 bits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Json::Number(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Returns true for `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        *self == Json::Null
+    }
+}
+
+/// The member of an object; `null` if there is none.
+impl Index<&str> for Json {
+    type Output = Json;
+
+    fn index(&self, name: &str) -> &Json {
+        self.get(name).unwrap_or(&Json::Null)
+    }
+}
+
+/// JSON text in one line.
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::write(self, None))
+    }
+}
+
+impl FromStr for Json {
+    type Err = JsonError;
+
+    fn from_str(text: &str) -> Result<Json, JsonError> {
+        Json::parse(text.as_bytes())
+    }
+}
+
+impl From<&str> for Json {
+    fn from(text: &str) -> Json {
+        Json::String(text.to_owned())
+    }
+}
+
+impl From<String> for Json {
+    fn from(text: String) -> Json {
+        Json::String(text)
+    }
+}
+
+impl From<bool> for Json {
+    fn from(value: bool) -> Json {
+        Json::Bool(value)
+    }
+}
+
+impl From<i64> for Json {
+    fn from(number: i64) -> Json {
+        Json::Number(number.to_string())
+    }
+}
+
+impl From<u64> for Json {
+    fn from(number: u64) -> Json {
+        Json::Number(number.to_string())
+    }
+}
+
+impl From<Vec<Json>> for Json {
+    fn from(items: Vec<Json>) -> Json {
+        Json::Array(items)
+    }
+}
+
+impl Tree for Json {
+    type Map = BTreeMap<String, Json>;
+
+    fn node(&self) -> Node<'_, Json> {
+        match self {
+            Json::Null => Node::Null,
+            Json::Bool(value) => Node::Bool(*value),
+            Json::Number(text) => Node::Number(text),
+            Json::String(text) => Node::String(text),
+            Json::Array(items) => Node::Array(items),
+            Json::Object(members) => Node::Object(members),
+        }
+    }
+}
+
+impl Members<Json> for BTreeMap<String, Json> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn member(&self, name: &str) -> Option<&Json> {
+        self.get(name)
+    }
+
+    fn members<'a>(&'a self) -> impl Iterator<Item = (&'a str, &'a Json)>
+    where
+        Json: 'a,
+    {
+        self.iter().map(|(name, item)| (name.as_str(), item))
+    }
+}
+
+/// Why a text is no JSON document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (at byte {byte})")]
+pub struct JsonError {
+    byte: usize,
+    message: &'static str,
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn fails<T>(&self, message: &'static str) -> Result<T, JsonError> {
+        Err(JsonError { byte: self.at, message })
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.text.as_bytes().get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.rest().first().copied()
+    }
+
+    fn space(&mut self) {
+        self.at += (self.rest().iter()).take_while(|b| b" \t\r\n".contains(b)).count();
+    }
+
+    /// Takes this character, if it is next.
+    fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn word(&mut self, word: &'static str, value: Json) -> Result<Json, JsonError> {
+        if !self.rest().starts_with(word.as_bytes()) {
+            return self.fails("a value is expected");
+        }
+        self.at += word.len();
+        Ok(value)
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Json, JsonError> {
+        if depth > DEPTH_LIMIT {
+            return self.fails("it is nested too deeply");
+        }
+        self.space();
+        match self.peek() {
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.array(depth),
+            Some(b'"') => self.string().map(Json::String),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true", Json::Bool(true)),
+            Some(b'f') => self.word("false", Json::Bool(false)),
+            _ => self.word("null", Json::Null),
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Json, JsonError> {
+        let mut items = Vec::new();
+        self.at += 1;
+        self.space();
+        if self.take(b']') {
+            return Ok(Json::Array(items));
+        }
+        loop {
+            items.push(self.value(depth + 1)?);
+            self.space();
+            if self.take(b']') {
+                return Ok(Json::Array(items));
+            }
+            if !self.take(b',') {
+                return self.fails("a comma or the end of an array is expected");
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Json, JsonError> {
+        let mut members = BTreeMap::new();
+        self.at += 1;
+        self.space();
+        if self.take(b'}') {
+            return Ok(Json::Object(members));
+        }
+        loop {
+            self.space();
+            if self.peek() != Some(b'"') {
+                return self.fails("a name in quotes is expected");
+            }
+            let name = self.string()?;
+            self.space();
+            if !self.take(b':') {
+                return self.fails("a colon is expected");
+            }
+            members.insert(name, self.value(depth + 1)?);
+            self.space();
+            if self.take(b'}') {
+                return Ok(Json::Object(members));
+            }
+            if !self.take(b',') {
+                return self.fails("a comma or the end of an object is expected");
+            }
+        }
+    }
+
+    fn digits(&mut self) -> Result<(), JsonError> {
+        let count = self.rest().iter().take_while(|b| b.is_ascii_digit()).count();
+        self.at += count;
+        match count {
+            0 => self.fails("a digit is expected"),
+            _ => Ok(()),
+        }
+    }
+
+    fn number(&mut self) -> Result<Json, JsonError> {
+        let begin = self.at;
+        self.take(b'-');
+        if !self.take(b'0') {
+            self.digits()?;
+        }
+        if self.take(b'.') {
+            self.digits()?;
+        }
+        if self.take(b'e') || self.take(b'E') {
+            let _signed = self.take(b'+') || self.take(b'-');
+            self.digits()?;
+        }
+        Ok(Json::Number(self.text[begin..self.at].to_owned()))
+    }
+
+    fn string(&mut self) -> Result<String, JsonError> {
+        let mut out = String::new();
+        self.at += 1;
+        loop {
+            let plain = (self.rest().iter())
+                .take_while(|b| !matches!(b, b'"' | b'\\' | 0..=0x1f))
+                .count();
+            out.push_str(&self.text[self.at..self.at + plain]);
+            self.at += plain;
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(out);
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    out.push(self.escaped()?);
+                }
+                Some(_) => return self.fails("a string has a control character in it"),
+                None => return self.fails("a string has no end"),
+            }
+        }
+    }
+
+    fn escaped(&mut self) -> Result<char, JsonError> {
+        let Some(byte) = self.peek() else {
+            return self.fails("a string has no end");
+        };
+        self.at += 1;
+        Ok(match byte {
+            b'"' | b'\\' | b'/' => char::from(byte),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let first = self.unit()?;
+                let units = match first {
+                    0xd800..=0xdbff if self.take(b'\\') && self.take(b'u') => [first, self.unit()?],
+                    _ => [first, 0],
+                };
+                match char::decode_utf16(units).next() {
+                    Some(Ok(c)) => c,
+                    _ => return self.fails("half of a character is escaped"),
+                }
+            }
+            _ => return self.fails("there is no such escape"),
+        })
+    }
+
+    /// The four digits of an escaped UTF-16 unit.
+    fn unit(&mut self) -> Result<u16, JsonError> {
+        let digits = self.rest().get(..4).filter(|d| d.iter().all(u8::is_ascii_hexdigit));
+        let unit = digits.and_then(|d| u16::from_str_radix(std::str::from_utf8(d).ok()?, 16).ok());
+        match unit {
+            Some(unit) => {
+                self.at += 4;
+                Ok(unit)
+            }
+            None => self.fails("four hexadecimal digits are expected"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_keep_all_their_digits() {
+        let text = "[12345678901234567890123456789.5,1e+400,-0,0.10]";
+        assert_eq!(Json::parse(text.as_bytes()).unwrap().to_string(), text);
+        let value = Json::Number("12345678901234567890123456789.5".into()).to_value(&Type::Number);
+        assert_eq!(
+            value.unwrap().as_number().unwrap().to_string(),
+            "12345678901234567890123456789.5"
+        );
+    }
+
+    #[test]
+    fn text_is_read_and_written() {
+        let text = r#" { "a" : [ true , false , null , { } , [ ] ] , "é\u00e9\ud83d\ude00\n" : "\"\\\/\b\f\r\t" } "#;
+        let json: Json = text.parse().unwrap();
+        assert_eq!(
+            json.to_string(),
+            "{\"a\":[true,false,null,{},[]],\"éé😀\\n\":\"\\\"\\\\/\\b\\f\\r\\t\"}"
+        );
+        assert_eq!(json.to_string().parse(), Ok(json.clone()));
+        assert_eq!((json["a"].as_str(), json["b"].is_null()), (None, true));
+        let made = Json::object([("n", Json::from(7_i64)), ("t", "x".into()), ("b", true.into())]);
+        assert_eq!(
+            (made["n"].as_i64(), made["t"].as_str(), made["b"].as_bool()),
+            (Some(7), Some("x"), Some(true))
+        );
+        // The last of two members of one name counts, as everywhere.
+        assert_eq!(r#"{"a":1,"a":2}"#.parse(), Ok(Json::object([("a", Json::from(2_i64))])));
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_with_its_place() {
+        for text in [
+            "",
+            "{",
+            "[",
+            "[1",
+            "[1,]",
+            "[1 2]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "{a:1}",
+            "tru",
+            "nul",
+            "01",
+            "1.",
+            ".5",
+            "-",
+            "+1",
+            "1e",
+            "\"",
+            "\"\\",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\\ud800\"",
+            "\"\\ud800\\u0041\"",
+            "\"\\udc00\"",
+            "\"\n\"",
+            "1 2",
+            "'a'",
+        ] {
+            assert!(Json::parse(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(Json::parse(b"\"\xff\"").is_err());
+        let error = "[1, x]".parse::<Json>().unwrap_err();
+        assert_eq!(error.to_string(), "a value is expected (at byte 4)");
+        let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert!(nested(500).parse::<Json>().is_ok());
+        assert!(nested(100_000).parse::<Json>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_answered(text in "\\PC*|[\\[\\]{}\",:0-9eE+.\\\\ntfu -]*") {
+            if let Ok(json) = text.parse::<Json>() {
+                prop_assert_eq!(json.to_string().parse(), Ok(json));
+            }
+        }
+    }
+}
