@@ -76,11 +76,28 @@ fn a_killed_invocation_taints_where_its_failure_would() {
         // The next command that locks the state takes over the journal.
         let next = w.run(&["plan", "-no-color"]).ok();
         let state = w.state();
-        assert_eq!(state["resources"][0]["instances"][0]["status"], status, "{}", next.all());
-        let words = next.all().replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(words.contains("The object is tainted"), on_failure == "taint", "{words}");
+        assert_eq!(
+            state["resources"][0]["instances"][0]["status"],
+            status,
+            "{}",
+            next.all()
+        );
+        let words = next
+            .all()
+            .replace('│', " ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert_eq!(
+            words.contains("The object is tainted"),
+            on_failure == "taint",
+            "{words}"
+        );
         w.run(&["apply", "-auto-approve", "-no-color"]).ok();
-        assert_eq!(w.state()["resources"][0]["instances"][0]["status"], serde_json::Value::Null);
+        assert_eq!(
+            w.state()["resources"][0]["instances"][0]["status"],
+            serde_json::Value::Null
+        );
     }
 }
 
