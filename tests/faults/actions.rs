@@ -60,6 +60,49 @@ fn a_killed_invocation_is_named_by_the_next_command() {
 }
 
 #[test]
+fn a_killed_invocation_taints_where_its_failure_would() {
+    for (on_failure, status) in [
+        ("taint", serde_json::Value::from("tainted")),
+        ("halt", serde_json::Value::Null),
+    ] {
+        let config = SLOW.replacen("events  =", &format!("on_failure = {on_failure}\n      events ="), 1);
+        assert_ne!(config, SLOW);
+        let w = Workspace::with(&[("main.tf", &config)]);
+        let run = start(&w, &["apply", "-auto-approve", "-no-color"]);
+        until("the action runs", || w.exists("started"));
+        send(&run, "KILL");
+        assert_eq!(finish(run).status, -1);
+        w.write("go", "");
+        no_orphans(&w);
+        // The next command that locks the state takes over the journal.
+        let next = w.run(&["plan", "-no-color"]).ok();
+        let state = w.state();
+        assert_eq!(
+            state["resources"][0]["instances"][0]["status"],
+            status,
+            "{}",
+            next.all()
+        );
+        let words = next
+            .all()
+            .replace('│', " ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert_eq!(
+            words.contains("The object is tainted"),
+            on_failure == "taint",
+            "{words}"
+        );
+        w.run(&["apply", "-auto-approve", "-no-color"]).ok();
+        assert_eq!(
+            w.state()["resources"][0]["instances"][0]["status"],
+            serde_json::Value::Null
+        );
+    }
+}
+
+#[test]
 fn an_interrupt_stops_an_invocation_and_what_comes_after_it() {
     let w = Workspace::with(&[("main.tf", SLOW)]);
     let run = start(&w, &["apply", "-auto-approve", "-no-color"]);

@@ -193,8 +193,7 @@ resource "terraform_data" "after" {
             Some(state) => assert_eq!(w.read("terraform.tfstate"), state),
             None => {
                 assert_eq!(inputs(&w)[0].1, "done before");
-                let text =
-                    "Aborted; they may have taken effect, but are not in the state:\n  - data.local_file.a (read)";
+                let text = "Aborted; they may have taken effect, in whole or in part:\n  - data.local_file.a (read)";
                 assert!(run.stderr.contains(text), "{}", run.all());
             }
         }

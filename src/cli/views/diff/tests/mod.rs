@@ -44,7 +44,11 @@ fn plans_look_as_terraform_shows_them() {
             ..PLAIN
         };
         let text = plan::write(&recorded::plan(&json, &schemas), &schemas, style, TERRAFORM);
-        assert_eq!(crate::terminal::shown(&text), read(&file), "{file}");
+        // Terraform does not show outputs of which only the sensitivity changes.
+        let own = |line: &&str| line.contains(" = (sensitive value) # becomes ");
+        let lines = crate::terminal::shown(&text);
+        let shared: String = lines.split_inclusive('\n').filter(|line| !own(line)).collect();
+        assert_eq!(shared, read(&file), "{file}");
         compared += 1;
     }
     assert!(compared > 60, "only {compared} records found");
