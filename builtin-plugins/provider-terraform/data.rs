@@ -65,6 +65,16 @@ impl Resource for TerraformData {
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let mut planned = plan.planned()?;
         let prior = plan.prior()?;
+        if let Some(prior) = &prior {
+            for (was, will) in [
+                (&prior.input, &mut planned.input),
+                (&prior.triggers_replace, &mut planned.triggers_replace),
+            ] {
+                if is_of_older_release(&was.0, &will.0) {
+                    *will = was.clone();
+                }
+            }
+        }
         let Any(input) = &planned.input;
         planned.output = Any(match &prior {
             Some(prior) if prior.input.0 == *input => prior.output.0.clone(),
@@ -169,6 +179,54 @@ fn plan_store(
     store.plan(&input, before.filter(|_| goes_on))
 }
 
+/// The attributes of this type in releases of Terraform before 1.16.
+const OLDER_ATTRIBUTES: [&str; 4] = ["id", "input", "output", "triggers_replace"];
+
+/// The block that later releases added.
+const ADDED_BLOCK: &str = "store";
+
+/// Returns true if two values differ only where an object of this type was stored without the added block, which is null in
+/// the new one: the object is the same, so a state of an older release needs no change.
+fn is_of_older_release(was: &Value, will: &Value) -> bool {
+    was != will && equal_apart_from_added_block(was, will)
+}
+
+fn equal_apart_from_added_block(was: &Value, will: &Value) -> bool {
+    if was == will {
+        return true;
+    }
+    match (was.ty(), will.ty()) {
+        (Type::Object(old), Type::Object(new)) => {
+            let added = new.len() == old.len() + 1
+                && old.len() == OLDER_ATTRIBUTES.len()
+                && OLDER_ATTRIBUTES.iter().all(|name| old.get(name).is_some())
+                && will.get(ADDED_BLOCK).is_some_and(Value::is_null);
+            (added || new.len() == old.len())
+                && was.entries().into_iter().flatten().all(|(name, before)| {
+                    let after = will.get(name);
+                    after.is_some_and(|after| equal_apart_from_added_block(before, after))
+                })
+        }
+        (Type::Map(_), Type::Map(_)) => {
+            was.len() == will.len()
+                && was.entries().into_iter().flatten().all(|(key, before)| {
+                    let after = will.get(key);
+                    after.is_some_and(|after| equal_apart_from_added_block(before, after))
+                })
+        }
+        (Type::Tuple(_), Type::Tuple(_)) | (Type::List(_), Type::List(_)) | (Type::Set(_), Type::Set(_)) => {
+            // The order of a set follows its elements, and the added block is null in all of them.
+            match (was.as_seq(), will.as_seq()) {
+                (Some(x), Some(y)) => {
+                    x.len() == y.len() && x.iter().zip(y).all(|(x, y)| equal_apart_from_added_block(x, y))
+                }
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
 /// The object with the values that were planned as unknown.
 fn with_outputs(mut plan: Model, cx: &Context<()>) -> Result<Model> {
     if let Attr::Known(store) = &mut plan.store {
@@ -242,6 +300,58 @@ mod tests {
             let plan = harness.plan("terraform_data", Some(&state), &config).await.unwrap();
             assert_eq!(!plan.replace.is_empty(), replaced, "{triggers:?}");
         }
+    }
+
+    /// An object of this type, as one that refers to it sees it.
+    fn seen(with_store: bool, input: &str) -> Value {
+        let mut attributes = vec![
+            ("id", Value::string("i")),
+            ("input", Value::string(input)),
+            ("output", Value::string(input)),
+            ("triggers_replace", Value::null(Type::Dynamic)),
+        ];
+        if with_store {
+            attributes.push(("store", Value::null(Type::object([("input", Type::Dynamic)]))));
+        }
+        Value::object(attributes)
+    }
+
+    #[tokio::test]
+    async fn objects_of_older_releases_are_equal_to_those_with_a_null_store() {
+        let harness = Harness::new(crate::provider());
+        let deep = |with_store| Value::object([("all", Value::tuple(vec![seen(with_store, "x")]))]);
+        for (old, new) in [
+            (seen(false, "x"), seen(true, "x")),
+            (
+                Value::tuple(vec![seen(false, "x")]),
+                Value::tuple(vec![seen(true, "x")]),
+            ),
+            (deep(false), deep(true)),
+        ] {
+            let config = |value: &Value| [("input", value.clone()), ("triggers_replace", value.clone())];
+            let state = harness.create("terraform_data", &config(&old)).await.unwrap();
+            let plan = harness
+                .plan("terraform_data", Some(&state), &config(&new))
+                .await
+                .unwrap();
+            // A replacement that is asked for by an attribute that does not change is none.
+            assert_eq!(plan.planned, state, "{new:?}");
+        }
+        let state = harness
+            .create("terraform_data", &[("triggers_replace", seen(false, "x"))])
+            .await
+            .unwrap();
+        // Anything else that differs is a change, the same null in another object too.
+        let other = Value::object([("a", Value::from(1)), ("store", Value::null(Type::String))]);
+        for config in [seen(true, "y"), other] {
+            let config = [("triggers_replace", config)];
+            let plan = harness.plan("terraform_data", Some(&state), &config).await.unwrap();
+            assert_eq!(plan.replace.len(), 1);
+        }
+        assert!(!is_of_older_release(
+            &Value::object([("a", Value::from(1))]),
+            &Value::object([("a", Value::from(1)), ("store", Value::null(Type::String))])
+        ));
     }
 
     fn source(provider: &str, type_name: &str, json: &str) -> MoveSource {

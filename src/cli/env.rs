@@ -11,6 +11,7 @@
 //! | `COMP_LINE`, `COMP_POINT` | a line to be completed, and where in it the cursor is |
 //! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next, and no live area |
 //! | `MONOFORM_PROGRESS` | `off`: no live area |
+//! | `MONOFORM_MAX_ELEMENTS` | the most instances of a `count`, numbers of a `range` and elements of `for` expressions |
 //! | `TERM` | `dumb` or empty: the terminal can have no live area |
 //! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER`, `TF_LOG_PROVIDER_<NAME>` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
@@ -52,6 +53,12 @@ impl Env {
             let value = self.get(&name);
             (name, value)
         })
+    }
+
+    /// The limit for elements and instances, where there is one that is a number.
+    #[must_use]
+    pub fn max_elements(&self) -> Option<u64> {
+        self.get("MONOFORM_MAX_ELEMENTS")?.parse().ok()
     }
 
     /// The data directory.

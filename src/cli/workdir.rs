@@ -412,6 +412,7 @@ pub fn environment(session: &Session, workspace: &str) -> EvaluationEnvironment 
         functions: FunctionSettings {
             plan_timestamp: Some(now()),
             mounts: session.mounts.get().cloned(),
+            max_elements: session.env.max_elements(),
             ..FunctionSettings::default()
         },
         witness: None,

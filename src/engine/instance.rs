@@ -50,9 +50,38 @@ pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Val
     let value = if marks.is_empty() {
         value
     } else {
-        value.mark_paths(marks)
+        let repeated = repeated_marks(&value, marks, schema);
+        value.mark_paths(marks).mark_paths(&repeated)
     };
     mark_sensitive(&schema.block, value)
+}
+
+/// The sensitive marks of attributes that others repeat, for those others. Where the other value has no such part (it is not
+/// known yet, or the attribute has changed since), the mark is on what is there of the path.
+fn repeated_marks(value: &Value, marks: &[(Path, Marks)], schema: &Schema) -> Vec<(Path, Marks)> {
+    let mut out = Vec::new();
+    for (from, to) in &schema.repeats {
+        let Some(other) = value.get(to).filter(|other| !other.is_null()) else {
+            continue;
+        };
+        for (path, _) in marks.iter().filter(|(_, m)| m.is_sensitive()) {
+            let Some((cty::Step::Attribute(first), rest)) = path.0.split_first() else {
+                continue;
+            };
+            if first != from {
+                continue;
+            }
+            let mut repeated = Path::root().attribute(to.clone());
+            let mut at = other;
+            for step in rest {
+                let Some(part) = step.get(at) else { break };
+                repeated.0.push(step.clone());
+                at = part;
+            }
+            out.push((repeated, Marks::SENSITIVE));
+        }
+    }
+    out
 }
 
 /// The recorded sensitive paths of an object, as marks.

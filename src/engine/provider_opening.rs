@@ -62,6 +62,11 @@ pub async fn open(
         ));
     };
     let value = provider_config_value(evaluator, &schema.provider, address)?;
+    if evaluator.lacks_files() && !value.is_wholly_known() {
+        // With half a configuration, a provider could find objects missing that exist.
+        let detail = format!("The configuration of {address} depends on a file that does not exist.");
+        return Err(fail(Diagnostic::error("Invalid provider configuration", detail).into()));
+    }
     let sources = evaluator.config().provider_configs();
     let block = sources.iter().find(|s| s.address == *address).and_then(|s| s.block);
     let written = block.map(|b| (&*b.body, &schema.provider));

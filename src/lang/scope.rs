@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use addrs::Referenceable;
 use cty::{Type, Value};
@@ -99,6 +100,29 @@ pub struct ProviderCall<'a> {
     pub arguments: &'a [Value],
 }
 
+/// Makes files that do not exist unknown values instead of errors: for a plan to destroy, which needs none of the values that
+/// resources are configured with.
+#[derive(Clone, Debug, Default)]
+pub struct MissingFiles(Arc<AtomicBool>);
+
+impl MissingFiles {
+    /// Returns true if a function was asked for a file that does not exist.
+    #[must_use]
+    pub fn are_found(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn found(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl PartialEq for MissingFiles {
+    fn eq(&self, other: &MissingFiles) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 /// How functions behave in some surroundings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunctionSettings {
@@ -112,6 +136,30 @@ pub struct FunctionSettings {
     pub pure: bool,
     /// Whether the console's `type` function is there.
     pub console: bool,
+    /// Set where a missing file is no error.
+    pub missing_files: Option<MissingFiles>,
+    /// The most elements of an expression and instances of a block, where the user has set a limit.
+    pub max_elements: Option<u64>,
+}
+
+impl FunctionSettings {
+    /// The most elements that the `for` expressions inside one expression may produce together.
+    #[must_use]
+    pub fn max_elements(&self) -> u64 {
+        self.max_elements.unwrap_or(10_000_000)
+    }
+
+    /// The most instances that a `count` argument may ask for.
+    #[must_use]
+    pub fn max_instances(&self) -> u64 {
+        self.max_elements.unwrap_or(1_000_000)
+    }
+
+    /// The most numbers of a range: Terraform's limit, unless the user has set one.
+    #[must_use]
+    pub fn max_range(&self) -> u64 {
+        self.max_elements.unwrap_or(1024)
+    }
 }
 
 /// A scope in which nothing may be referred to and no function called: what static arguments are evaluated in.

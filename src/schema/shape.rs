@@ -134,6 +134,8 @@ pub struct Schema {
     pub has_computed_blocks: bool,
     /// The schema of the identities of a managed resource type, if its objects have them.
     pub identity: Option<Arc<IdentitySchema>>,
+    /// Pairs of attributes of which the second repeats the value of the first: what is sensitive in one is so in the other.
+    pub repeats: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// The implied type of a schema; dereferences to the object type.
@@ -151,6 +153,7 @@ impl Schema {
             block: Arc::new(block),
             ty,
             identity: None,
+            repeats: Vec::new(),
         }
     }
 

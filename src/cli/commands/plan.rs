@@ -121,7 +121,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     };
     plan.errored |= problems.has_errors();
     let mut generated = None;
-    if let Some(path) = generate.filter(|_| !plan.generated_config.is_empty()) {
+    // A plan with errors may have read a part of the objects only. Without its file, the next run can write the whole one.
+    if let Some(path) = generate.filter(|_| !plan.errored && !plan.generated_config.is_empty()) {
         match write_generated(path.as_ref(), &plan) {
             Ok(()) => generated = Some(path),
             Err(problem) => problems.push(problem),

@@ -35,6 +35,8 @@ pub(super) struct Edges<'a> {
     pub(super) whole: BTreeSet<(Module, NodeIndex)>,
     /// The number of names that were compared for suggestions.
     pub(super) compared: usize,
+    /// The problems of provider blocks. A block that nothing uses is not evaluated, so nothing is wrong with it.
+    pub(super) of_providers: Vec<(NodeIndex, Vec<Diagnostic>)>,
 }
 
 /// The module of a reference to a whole module rather than to one output.
@@ -80,6 +82,7 @@ impl<'a> Edges<'a> {
             checked: Checked::All,
             whole: BTreeSet::new(),
             compared: 0,
+            of_providers: Vec::new(),
         }
     }
 
@@ -163,7 +166,10 @@ impl<'a> Edges<'a> {
             let schema = schemas.providers.get(&address.provider).map(|s| &s.provider.block);
             let node = self.block_in(call, Block::Provider(address));
             let nothing = BlockSchema::default();
+            let found = self.diagnostics.0.len();
             self.body(config, node, &provider.body, schema.map_or(&nothing, |schema| schema));
+            let own = self.diagnostics.0.split_off(found);
+            self.of_providers.push((node, own));
         }
     }
 

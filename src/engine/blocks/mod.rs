@@ -160,7 +160,12 @@ impl Blocks {
         edges.checked = checked;
         edges.module(&config.root, None, &[]);
         edges.actions(&config.root);
-        let whole = edges.whole;
+        let (whole, of_providers) = (edges.whole, edges.of_providers);
+        for (node, problems) in of_providers {
+            if blocks.is_used(node) {
+                diagnostics.extend(problems);
+            }
+        }
         diagnostics.extend(blocks.cycles(config));
         // Graphs are shown of configurations with errors as well; these edges are found only where there is no cycle.
         if !diagnostics.has_errors() || !petgraph::algo::is_cyclic_directed(&blocks.graph) {
@@ -184,6 +189,23 @@ impl Blocks {
             edges.resolve(place, reference, false);
         }
         diagnostics
+    }
+
+    /// Returns true if other blocks depend on this one.
+    fn is_used(&self, node: NodeIndex) -> bool {
+        let mut after = self.graph.neighbors_directed(node, petgraph::Direction::Outgoing);
+        after.next().is_some()
+    }
+
+    /// The provider configurations that a resource or an action uses.
+    pub(crate) fn used_providers(&self) -> HashSet<AbsProviderConfig> {
+        let nodes = self.graph.node_indices();
+        nodes
+            .filter_map(|node| match &self.graph[node] {
+                Block::Provider(provider) if self.is_used(node) => Some(provider.clone()),
+                _ => None,
+            })
+            .collect()
     }
 
     fn node(&mut self, block: Block) -> NodeIndex {

@@ -338,6 +338,10 @@ impl RepetitionArgument<'_> {
         self.scope.evaluator.is_static()
     }
 
+    fn max_instances(&self) -> u64 {
+        self.scope.evaluator.environment.functions.max_instances()
+    }
+
     fn report(&self, diagnostic: Diagnostic) -> Reported {
         let diagnostic = diagnostic.at(self.expr.range());
         let context = Context::new(self.scope);
@@ -390,6 +394,11 @@ impl RepetitionArgument<'_> {
             return Err(self.invalid("The value of \"count\" is negative; it must be zero or more."));
         }
         match number.to_i64().and_then(|n| u64::try_from(n).ok()) {
+            Some(n) if n > self.max_instances() => Err(self.invalid(format!(
+                "The value of \"count\" is {n}, and a block has at most {} instances. If that is intended, set the \
+                 environment variable MONOFORM_MAX_ELEMENTS to a larger number.",
+                self.max_instances()
+            ))),
             Some(n) => Ok(Expansion::Count(n)),
             None => Err(self.invalid("The value of \"count\" is not a whole number, or too large.")),
         }

@@ -139,6 +139,12 @@ impl<'a> Evaluator<'a> {
         self.config
     }
 
+    /// Returns true if a missing file has been made an unknown value.
+    pub(crate) fn lacks_files(&self) -> bool {
+        let missing = self.environment.functions.missing_files.as_ref();
+        missing.is_some_and(lang::scope::MissingFiles::are_found)
+    }
+
     /// Whether blocks are evaluated once for all values and instances ([`ObjectSource::is_static`]).
     fn is_static(&self) -> bool {
         self.source.is_static()

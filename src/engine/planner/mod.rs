@@ -28,6 +28,7 @@ mod visit;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
+use lang::scope::MissingFiles;
 use provider::Schemas;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
@@ -178,11 +179,16 @@ async fn plan_once(
         Ok(providers) => providers,
         Err(diagnostics) => return Err(nothing(Schemas::default(), diagnostics)),
     };
+    // Files that resources were configured from may be gone when they are destroyed.
+    let mut without_files = inputs.environment.clone();
+    without_files.functions.missing_files = Some(MissingFiles::default());
+    let destroys = matches!(kind, PlanKind::Destroy | PlanKind::DestroyRefresh);
     let work = async {
         let mut warned = Diagnostics::new();
         if validation == Validation::Required {
             let on_written = Inputs {
                 config: written,
+                environment: if destroys { &without_files } else { inputs.environment },
                 ..inputs
             };
             warned = validate::with_providers(on_written, &providers).await;
@@ -190,6 +196,14 @@ async fn plan_once(
                 return Err(warned);
             }
         }
+        let inputs = Inputs {
+            // A destroy plan evaluates nothing but the configurations of providers, and these need their files.
+            environment: match kind {
+                PlanKind::DestroyRefresh => &without_files,
+                _ => inputs.environment,
+            },
+            ..inputs
+        };
         let (plan, found) = with_providers(inputs, written, options, kind, &providers).await;
         Ok((plan, found, warned))
     };

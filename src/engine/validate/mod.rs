@@ -99,6 +99,7 @@ pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>
         evaluator: &evaluator,
         visited: Mutex::default(),
         called: actions::called(inputs.config),
+        used_providers: blocks.used_providers(),
     };
     // Every block is visited, also after failures of its dependencies: references to failed values report nothing.
     walk(&blocks.graph, inputs.parallelism.max(BLOCKS_AT_ONCE), |node| {
@@ -139,6 +140,7 @@ pub(crate) async fn warnings_of_providers(
         evaluator: &evaluator,
         visited: Mutex::default(),
         called: actions::called(inputs.config),
+        used_providers: HashSet::new(),
     };
     let found: Vec<Option<Diagnostics>> = futures::stream::iter(&resources)
         .map(|resource| validator.warnings(resource))
@@ -162,6 +164,9 @@ struct Validator<'a> {
     visited: Mutex<HashSet<(Arc<str>, u32, bool)>>,
     /// The actions that resources trigger.
     called: HashSet<ConfigAction>,
+    /// The provider configurations that something uses. The others are not evaluated, as in Terraform: their files or
+    /// variables may be missing where nobody needs them.
+    used_providers: HashSet<addrs::AbsProviderConfig>,
 }
 
 /// How many blocks are validated at the same time. No provider asks a service for this, so parallelism does not limit it.
@@ -318,7 +323,7 @@ impl Validator<'_> {
     }
 
     async fn provider(&self, address: &addrs::AbsProviderConfig) -> Result<(), Reported> {
-        if self.providers.has_stand_in(address) {
+        if !self.used_providers.contains(address) || self.providers.has_stand_in(address) {
             return Ok(());
         }
         let Some(schema) = self.providers.schemas().providers.get(&address.provider) else {
@@ -350,7 +355,14 @@ impl Validator<'_> {
         };
         let (instance, _) = self.place(&address.module)?;
         // A failure of the repetition argument has been reported, and the body does not depend on it.
-        let _: Result<_, Reported> = self.evaluator.resource_expansion(&instance, &address.resource);
+        let expanded = self.evaluator.resource_expansion(&instance, &address.resource);
+        let has_no_instance = match expanded.as_deref() {
+            Ok(Expansion::Count(n)) => *n == 0,
+            Ok(Expansion::ForEach(items)) => items.is_empty(),
+            // The plan judges the instances that there are.
+            Ok(Expansion::Unknown { .. }) => true,
+            Ok(Expansion::Single) | Err(Reported) => false,
+        };
         let provider = self.config.provider_for(address).provider;
         if !self.providers.schemas().providers.contains_key(&provider) {
             // That the provider could not be started has been reported.
@@ -409,7 +421,7 @@ impl Validator<'_> {
         if address.resource.mode == Mode::List {
             return self.list(address, block, schema, &scope, value).await;
         }
-        if address.resource.mode != Mode::Ephemeral {
+        if address.resource.mode != Mode::Ephemeral && !has_no_instance {
             self.evaluator
                 .report(forbidden_ephemeral(&value, schema, &block.body, address));
         }

@@ -9,6 +9,7 @@ use syntax::ast::{Expr, For, ObjectItem, ObjectKey};
 use syntax::{Diagnostic, Range};
 
 use super::{Context, Evaluator};
+use crate::scope::FunctionSettings;
 
 /// The elements of something that can be iterated over, with their keys.
 pub(super) type Elements = Vec<(Value, Value)>;
@@ -137,7 +138,19 @@ impl Evaluator {
         let mut list: Vec<Value> = Vec::new();
         let mut single: BTreeMap<Arc<str>, Value> = BTreeMap::new();
         let mut grouped: BTreeMap<Arc<str>, Vec<Value>> = BTreeMap::new();
+        let most = context
+            .scope
+            .functions()
+            .map_or(u64::MAX, FunctionSettings::max_elements);
         for (key, value) in elements {
+            // Nested expressions multiply, so the elements of all of them count.
+            self.produced += 1;
+            if self.produced > most {
+                if self.produced == most + 1 {
+                    self.fixed.push(too_many(most, &e.range));
+                }
+                return Value::dynamic();
+            }
             let both;
             let one;
             let variables: &[(Arc<str>, Value)] = match &e.key {
@@ -428,4 +441,13 @@ pub(super) fn iterate(value: &Value) -> Option<Elements> {
             .map(|(k, v)| (Value::shared_string(k.clone()), v.clone()))
             .collect(),
     )
+}
+
+/// The error of `for` expressions that produce too many elements.
+fn too_many(most: u64, range: &Range) -> Diagnostic {
+    let detail = format!(
+        "The \"for\" expressions here produce more than {most} elements. If that is intended, set the environment variable \
+         MONOFORM_MAX_ELEMENTS to a larger number."
+    );
+    Diagnostic::error("Too many elements", detail).at(range)
 }

@@ -162,6 +162,8 @@ struct Evaluator {
     chosen: Vec<(Range, bool)>,
     /// Whether this is inside a template file.
     in_template: bool,
+    /// The number of elements that `for` expressions have produced.
+    produced: u64,
 }
 
 impl Evaluator {

@@ -157,6 +157,16 @@ fn bytes(place: &Path, environment: &FunctionEnvironment<'_>) -> std::io::Result
     in_memory.map_or_else(|| fs::read(place), |content| content.map(|bytes| bytes.to_vec()))
 }
 
+/// Returns true if a function is to read a file that does not exist.
+pub(super) fn is_missing(function: &str, args: &[Value], environment: &FunctionEnvironment<'_>) -> bool {
+    let reads = READ_FILES.contains(&function) || function == "templatefile";
+    if !reads || matches!(function, "fileexists" | "fileset") {
+        return false;
+    }
+    let place = resolve(text(args, 0), environment).ok();
+    place.is_some_and(|place| bytes(&place, environment).is_err_and(|e| e.kind() == ErrorKind::NotFound))
+}
+
 /// The bytes of a file.
 pub(super) fn read(path: &str, environment: &FunctionEnvironment<'_>) -> CallResult<Vec<u8>> {
     let place = resolve(path, environment)?;

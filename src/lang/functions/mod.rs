@@ -385,6 +385,12 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
         };
         return Ok(Value::unknown_refined(ty, refinements).with_marks(marks));
     }
+    if let Some(missing) = &environment.settings.missing_files
+        && filesystem::is_missing(function.name, &clean, environment)
+    {
+        missing.found();
+        return Ok(Value::unknown(ty).with_marks(marks));
+    }
     let value = (function.body)(&clean, &ty, environment).map_err(|e| redacted(e, &secrets))?;
     if filesystem::READ_FILES.contains(&function.name) {
         environment.scope.check_result(function.name, &clean, &value)?;

@@ -232,7 +232,7 @@ fn parseint(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult
         .ok_or_else(invalid)
 }
 
-fn range(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
+fn range(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> CallResult {
     let zero = Number::from(0i64);
     let natural = |start: &Number, end: &Number| Number::from(if end < start { -1i64 } else { 1 });
     let (start, end, step) = match args.len() {
@@ -254,6 +254,7 @@ fn range(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
             "a positive step leads upwards, and the end lies below the start",
         ));
     }
+    let most = environment.settings.max_range();
     let mut values = Vec::new();
     let mut at = start;
     // Exactly at the end it goes on once more if the two, of different precisions, are written differently: so they are
@@ -264,10 +265,10 @@ fn range(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
         std::cmp::Ordering::Greater
     };
     while at != end && at.compare(&end) != beyond {
-        if values.len() >= 1024 {
-            return Err(CallError::failed(
-                "the range would have more than 1024 numbers; choose a wider step or a nearer end",
-            ));
+        if values.len() as u64 >= most {
+            return Err(CallError::failed(format!(
+                "the range would have more than {most} numbers; choose a wider step or a nearer end"
+            )));
         }
         values.push(Value::number(at.clone()));
         at = at

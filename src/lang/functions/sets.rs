@@ -125,10 +125,7 @@ fn product_type(args: &[Value]) -> CallResult<Type> {
     Ok(if ordered { Type::list(tuple) } else { Type::set(tuple) })
 }
 
-/// More combinations than this are a mistake, and would use up all memory.
-const MAX_PRODUCT: usize = 10_000_000;
-
-fn product(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
+fn product(args: &[Value], ty: &Type, environment: &FunctionEnvironment<'_>) -> CallResult {
     let Some(Type::Tuple(columns)) = ty.element() else {
         return Ok(Value::dynamic());
     };
@@ -150,9 +147,11 @@ fn product(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult
     if uncertain {
         return Ok(Value::unknown_not_null(ty.clone()).with_marks(marks));
     }
-    if total > MAX_PRODUCT {
+    // More combinations are a mistake, and would use up all memory.
+    let most = environment.settings.max_elements();
+    if total as u64 > most {
         return Err(CallError::failed(format!(
-            "the product has {total} elements, more than {MAX_PRODUCT}"
+            "the product has {total} elements, more than {most}"
         )));
     }
     let mut rows: Vec<Value> = Vec::with_capacity(total);

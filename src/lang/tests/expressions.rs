@@ -218,3 +218,34 @@ fn known_arguments_make_known_results() {
     }
     assert_eq!(open, [""; 0]);
 }
+
+#[test]
+fn elements_are_limited_and_the_limit_can_be_set() {
+    let ask = |text: &str, most: u64| {
+        let (expr, problems) = syntax::parse_expression("x", text, Pos::default());
+        assert!(problems.is_empty(), "{text}: {problems:?}");
+        let scope = Values(FunctionSettings {
+            max_elements: Some(most),
+            ..FunctionSettings::default()
+        });
+        let (value, problems) = evaluate(&expr, Context::new(&scope));
+        let summaries: Vec<String> = problems
+            .iter()
+            .map(|d| format!("{}: {}", d.summary, d.detail))
+            .collect();
+        (format_value(&value, 0), summaries.join("\n"))
+    };
+    let nested = "length(flatten([for a in range(5) : [for b in range(5) : b]]))";
+    assert_eq!(ask(nested, 30), ("25".into(), String::new()));
+    let (_, problem) = ask(nested, 29);
+    assert!(
+        problem.starts_with("Too many elements: ") && problem.contains("more than 29 elements"),
+        "{problem}"
+    );
+    assert_eq!(problem.lines().count(), 1, "it is said once");
+    assert_eq!(ask("length(range(2000))", 2000).0, "2000");
+    assert!(ask("range(2000)", 1999).1.contains("more than 1999 numbers"));
+    assert_eq!(answer("range(1025)"), "! Error in function call");
+    assert_eq!(answer("length(range(1024))"), "1024");
+    assert!(ask("setproduct([1, 2], [1, 2])", 3).1.contains("more than 3"));
+}

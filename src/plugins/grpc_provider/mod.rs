@@ -44,6 +44,9 @@ pub struct GrpcProvider {
     closed: AtomicBool,
 }
 
+/// The resource type whose output repeats its input.
+const TERRAFORM_DATA: &str = "terraform_data";
+
 impl GrpcProvider {
     /// A provider that was just started.
     #[must_use]
@@ -168,6 +171,12 @@ impl GrpcProvider {
         let mut schema = convert::provider_schema(response)
             .map_err(|error| self.connection.fault(name(path), &error.to_string()))?;
         schema.state_only = state_only;
+        // Only the built-in terraform_data announces itself as such.
+        if schema.state_only.contains(TERRAFORM_DATA)
+            && let Some(data) = schema.resources.get_mut(TERRAFORM_DATA)
+        {
+            data.repeats = vec![("input".into(), "output".into())];
+        }
         self.add_identity_schemas(&mut schema).await?;
         Ok(Arc::new(schema))
     }

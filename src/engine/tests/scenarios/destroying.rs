@@ -217,3 +217,54 @@ fn reversed_dependency_without_apply_can_be_destroyed() {
     assert!(case.state.is_empty());
     assert_eq!(case.remote.changes(), ["delete b", "delete a"]);
 }
+
+#[test]
+fn objects_are_destroyed_although_files_of_their_configuration_are_gone() {
+    let missing = r#"
+        locals { text = file("missing.txt") }
+        resource "fake_thing" "a" {
+          name  = "a"
+          value = file("missing.txt")
+        }
+        resource "fake_thing" "b" {
+          for_each = toset([local.text])
+          name     = templatefile("missing.tftpl", {})
+        }
+        data "fake_lookup" "d" { query = filesha256("missing.txt") }
+        output "o" { value = local.text }
+    "#;
+    for refresh in [true, false] {
+        let mut case = Case::new("resource \"fake_thing\" \"a\" {\n name = \"a\"\n value = \"1\"\n}");
+        case.apply();
+        case.main(missing);
+        assert!(
+            case.plan_errors().contains("missing.txt"),
+            "any other plan needs the file"
+        );
+        case.options.mode = Mode::Destroy;
+        case.options.refresh = refresh;
+        assert_eq!(actions(&case.plan()), ["- fake_thing.a"], "refresh: {refresh}");
+        case.apply();
+        assert!(case.state.is_empty(), "{:?}", case.addresses());
+    }
+}
+
+#[test]
+fn provider_whose_file_is_gone_destroys_nothing() {
+    let mut case = Case::new("resource \"fake_thing\" \"a\" {\n name = \"a\"\n}");
+    case.apply();
+    case.main(
+        "provider \"fake\" {\n token = file(\"missing.txt\")\n}\nresource \"fake_thing\" \"a\" {\n name = \"a\"\n}",
+    );
+    case.options.mode = Mode::Destroy;
+    case.remote.take_log();
+    let errors = case.plan_errors();
+    assert!(errors.contains("missing.txt"), "{errors}");
+    assert!(
+        !case
+            .remote
+            .take_log()
+            .iter()
+            .any(|call| call.starts_with("> configure"))
+    );
+}

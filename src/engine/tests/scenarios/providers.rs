@@ -4,7 +4,7 @@ use cty::Value;
 use engine::plan::Mode;
 
 use crate::support::remote::assert_before;
-use crate::support::{Case, actions};
+use crate::support::{Case, actions, texts};
 
 #[test]
 fn provider_configured_from_variables() {
@@ -250,4 +250,25 @@ fn destroying_a_target_reads_data_sources_of_its_provider_only() {
         case.addresses(),
         ["data.other_lookup.unrelated", "data.third_lookup.token", "fake_thing.b"]
     );
+}
+
+#[test]
+fn provider_block_that_nothing_uses_is_not_evaluated() {
+    for body in [
+        "token = file(\"missing\")",
+        "tokens = 1",
+        "token = fake_thing.nope.id",
+        "token = tolist([])[0]",
+    ] {
+        let unused = format!(
+            "resource \"other_thing\" \"a\" {{\n name = \"a\"\n}}\n\
+             provider \"fake\" {{\n {body}\n}}\n\
+             provider \"fake\" {{\n alias = \"x\"\n {body}\n}}"
+        );
+        let case = Case::new(&unused);
+        assert_eq!(actions(&case.plan()), ["+ other_thing.a"], "{body}");
+        assert_eq!(texts(&case.validate()), "", "{body}");
+        let case = Case::new(&(unused + "\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n}"));
+        assert!(!case.plan_errors().is_empty(), "{body}");
+    }
 }

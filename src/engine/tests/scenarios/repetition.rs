@@ -3,7 +3,7 @@
 use cty::Value;
 use engine::plan::Reason;
 
-use crate::support::{Case, actions, change};
+use crate::support::{Case, actions, change, texts};
 
 fn counted(n: usize) -> String {
     format!("resource \"fake_thing\" \"n\" {{\n count = {n}\n name = \"n${{count.index}}\"\n}}\n")
@@ -189,4 +189,34 @@ fn count_instances_are_ordered_numerically() {
     let addresses = case.addresses();
     assert_eq!(addresses[2], "fake_thing.n[2]");
     assert_eq!(addresses[11], "fake_thing.n[11]");
+}
+
+#[test]
+fn count_has_a_limit() {
+    let case = Case::new("resource \"fake_thing\" \"a\" {\n count = 4294967296\n name = \"a\"\n}");
+    let errors = case.plan_errors();
+    assert!(
+        errors.contains("The value of \"count\" is 4294967296") && errors.contains("MONOFORM_MAX_ELEMENTS"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn block_without_instances_may_name_ephemeral_values() {
+    let text = |count: &str| {
+        format!(
+            "variable \"e\" {{\n ephemeral = true\n default = \"x\"\n}}\n\
+             variable \"n\" {{\n default = 0\n}}\n\
+             resource \"fake_thing\" \"a\" {{\n {count}\n name = var.e\n}}"
+        )
+    };
+    for none in ["count = 0", "count = var.n", "for_each = {}", "for_each = toset([])"] {
+        let case = Case::new(&text(none));
+        assert_eq!(texts(&case.validate()), "", "{none}");
+        assert!(case.plan().changes.is_empty(), "{none}");
+    }
+    for some in ["", "count = 1", "count = var.n + 1"] {
+        let errors = Case::new(&text(some)).plan_errors();
+        assert!(errors.contains("Invalid use of ephemeral value"), "{some}: {errors}");
+    }
 }
