@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use monoform_sdk::{Attr, Diagnostic};
+use proxies::Proxies;
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue,
     LOCATION, PROXY_AUTHORIZATION, RANGE, REFERER, TRAILER, TRANSFER_ENCODING, USER_AGENT, WWW_AUTHENTICATE,
@@ -41,8 +42,7 @@ pub(crate) struct Request {
     /// Whether we asked for a compressed body without being told to.
     gzip: bool,
     tls: ClientConfig,
-    proxied: OnceLock<Client>,
-    direct: OnceLock<Client>,
+    client: OnceLock<Client>,
 }
 
 impl Request {
@@ -101,8 +101,7 @@ impl Request {
             body: body.map(str::to_owned),
             gzip,
             tls,
-            proxied: OnceLock::new(),
-            direct: OnceLock::new(),
+            client: OnceLock::new(),
         })
     }
 
@@ -243,7 +242,7 @@ impl Request {
         }
     }
 
-    /// The client for a server: one that goes past proxies for this machine itself.
+    /// The client for an address.
     fn client(&self, url: &Url) -> Result<&Client, Failure> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Failure::lasting(format!(
@@ -251,23 +250,18 @@ impl Request {
                 url.scheme()
             )));
         }
-        let is_direct = match url.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        };
-        let cell = if is_direct { &self.direct } else { &self.proxied };
-        if let Some(client) = cell.get() {
+        if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = self.build(is_direct).map_err(|e| Failure::lasting(chain(&e)))?;
-        Ok(cell.get_or_init(|| client))
+        let client = self.build().map_err(|e| Failure::lasting(chain(&e)))?;
+        Ok(self.client.get_or_init(|| client))
     }
 
-    fn build(&self, is_direct: bool) -> reqwest::Result<Client> {
+    fn build(&self) -> reqwest::Result<Client> {
         let mut tls = self.tls.clone();
+        let proxies = Proxies::from_variables(variable);
         let mut builder = Client::builder()
+            .proxy(reqwest::Proxy::custom(move |url| proxies.way(url).proxy().cloned()))
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
@@ -279,11 +273,13 @@ impl Request {
         } else {
             tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         }
-        if is_direct {
-            builder = builder.no_proxy();
-        }
         builder.tls_backend_preconfigured(tls).build()
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the environment names proxies")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Where a response leads, if it does.

@@ -5,7 +5,7 @@
 use monoform_sdk::cty::{Path, Step, Value};
 use monoform_sdk::schema::{block, optional};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Result, Validator, model};
-use reqwest::NoProxy;
+use proxies::Proxies;
 use url::Url;
 
 use crate::{failed, web_address};
@@ -118,12 +118,9 @@ pub(crate) enum UnusableProxy {
         source: reqwest::Error,
     },
     /// That of a variable of the environment.
-    #[error("{0} names no proxy that can be used: {1}")]
-    Variable(&'static str, reqwest::Error),
+    #[error("{0} names no proxy that can be used: it has the form http://HOST:PORT")]
+    Variable(String),
 }
-
-/// What the environment's proxies are never used for: this machine.
-const THIS_MACHINE: &str = "localhost,127.0.0.0/8,::1";
 
 impl Proxying {
     /// What a configuration asks for.
@@ -161,18 +158,12 @@ impl Proxying {
                 ])
             }
             Proxying::AsTheEnvironmentSays => {
-                let excepted = variable("NO_PROXY").unwrap_or_default();
-                let excepted = NoProxy::from_string(&format!("{excepted},{THIS_MACHINE}"));
-                let mut proxies = Vec::new();
-                if let Some(text) = variable("HTTPS_PROXY") {
-                    let proxy = reqwest::Proxy::https(names_by_proxy(&text));
-                    proxies.push(proxy.map_err(|e| UnusableProxy::Variable("HTTPS_PROXY", e))?);
+                let proxies = Proxies::from_variables(|name| std::env::var(name).ok());
+                if let Some(variable) = proxies.unusable() {
+                    return Err(UnusableProxy::Variable(variable.to_owned()));
                 }
-                if let Some(text) = variable("HTTP_PROXY") {
-                    let proxy = reqwest::Proxy::http(names_by_proxy(&text));
-                    proxies.push(proxy.map_err(|e| UnusableProxy::Variable("HTTP_PROXY", e))?);
-                }
-                Ok(proxies.into_iter().map(|p| p.no_proxy(excepted.clone())).collect())
+                let custom = reqwest::Proxy::custom(move |url| proxies.way(url).proxy().cloned());
+                Ok(vec![custom])
             }
         }
     }
@@ -184,12 +175,4 @@ fn names_by_proxy(url: &str) -> String {
         Some(rest) => format!("socks5h://{rest}"),
         None => url.to_owned(),
     }
-}
-
-/// A variable of the environment, by its name in capitals or in small letters.
-fn variable(name: &str) -> Option<String> {
-    [name.to_owned(), name.to_ascii_lowercase()]
-        .into_iter()
-        .filter_map(|name| std::env::var(name).ok())
-        .find(|value| !value.is_empty())
 }

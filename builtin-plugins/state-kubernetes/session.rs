@@ -153,11 +153,7 @@ impl Sessions {
                 ..Tls::default()
             },
             proxy: match &access.proxy {
-                Some(proxy) => Proxy::Custom {
-                    http: Some(proxy.clone()),
-                    https: Some(proxy.clone()),
-                    except: Some(String::new()),
-                },
+                Some(proxy) => Proxy::Always(proxy.clone()),
                 None => Proxy::Environment,
             },
             retries: Retries {

@@ -232,10 +232,8 @@ fn client(config: &Config) -> Result<HttpClient> {
     let proxy = if http.is_some() || https.is_some() || config.no_proxy.known().is_some() {
         Proxy::Custom {
             // As with Terraform, a proxy for http that stands alone is for https, too.
-            https: https
-                .or_else(|| http.clone())
-                .or_else(|| env::first(&["HTTPS_PROXY", "https_proxy"])),
-            http: http.or_else(|| env::first(&["HTTP_PROXY", "http_proxy"])),
+            https: https.or_else(|| http.clone()),
+            http,
             except: config.no_proxy.known().cloned(),
         }
     } else {

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use monoform_sdk::Diagnostic;
+use proxies::Proxies;
 use reqwest::header::{
     AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
 };
 use reqwest::{Client, Method, StatusCode};
 use rustls::ClientConfig;
-use url::{Host, Url};
+use url::Url;
 
 use crate::tls::Tls;
 
@@ -69,6 +70,8 @@ pub enum Proxy {
     Environment,
     /// None.
     None,
+    /// This one, without exceptions.
+    Always(String),
     /// These; what is not said comes from the environment.
     Custom {
         /// For addresses with `http`.
@@ -175,9 +178,8 @@ impl Failure {
 pub struct HttpClient {
     tls: ClientConfig,
     settings: Settings,
-    /// For servers on this machine, and those that proxies are for. They are made when they are needed.
-    direct: OnceLock<Client>,
-    proxied: OnceLock<Client>,
+    /// It is made when it is needed.
+    client: OnceLock<Client>,
 }
 
 /// A request that is signed: method, address, headers, body.
@@ -192,8 +194,7 @@ impl HttpClient {
         Ok(HttpClient {
             tls: settings.tls.configuration()?,
             settings,
-            direct: OnceLock::new(),
-            proxied: OnceLock::new(),
+            client: OnceLock::new(),
         })
     }
 
@@ -271,7 +272,7 @@ impl HttpClient {
         let (mut method, mut url, mut headers, mut body) = (method, url, headers, body);
         for _ in 0..=REDIRECTS {
             let mut request = self
-                .client(&url)?
+                .client()?
                 .request(method.clone(), url.clone())
                 .headers(headers.clone());
             if let Some(body) = &body {
@@ -325,25 +326,18 @@ impl HttpClient {
         })
     }
 
-    fn client(&self, url: &Url) -> Result<&Client, Failure> {
-        let is_direct = match url.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        } && matches!(self.settings.proxy, Proxy::Environment);
-        let cell = if is_direct { &self.direct } else { &self.proxied };
-        if let Some(client) = cell.get() {
+    fn client(&self) -> Result<&Client, Failure> {
+        if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = self.build(is_direct).map_err(|e| Failure {
+        let client = self.build().map_err(|e| Failure {
             message: chain(&e),
             passing: false,
         })?;
-        Ok(cell.get_or_init(|| client))
+        Ok(self.client.get_or_init(|| client))
     }
 
-    fn build(&self, is_direct: bool) -> reqwest::Result<Client> {
+    fn build(&self) -> reqwest::Result<Client> {
         let mut builder = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
@@ -353,24 +347,23 @@ impl HttpClient {
         if let Some(socket) = &self.settings.unix_socket {
             builder = builder.unix_socket(socket.as_path());
         }
-        match &self.settings.proxy {
-            Proxy::Environment if !is_direct => {}
-            Proxy::Environment | Proxy::None => builder = builder.no_proxy(),
+        let environment = || Proxies::from_variables(variable);
+        let proxies = match &self.settings.proxy {
+            Proxy::None => return builder.no_proxy().build(),
+            Proxy::Always(url) => return builder.proxy(reqwest::Proxy::all(url)?).build(),
+            Proxy::Environment => environment(),
             Proxy::Custom { http, https, except } => {
-                let except = match except {
-                    Some(except) => reqwest::NoProxy::from_string(except),
-                    None => reqwest::NoProxy::from_env(),
-                };
-                if let Some(proxy) = http {
-                    builder = builder.proxy(reqwest::Proxy::http(proxy)?.no_proxy(except.clone()));
-                }
-                if let Some(proxy) = https {
-                    builder = builder.proxy(reqwest::Proxy::https(proxy)?.no_proxy(except));
-                }
+                environment().with(http.as_deref(), https.as_deref(), except.as_deref())
             }
-        }
-        builder.build()
+        };
+        let custom = reqwest::Proxy::custom(move |url| proxies.way(url).proxy().cloned());
+        builder.proxy(custom).build()
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the environment names proxies")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Text as the value of a header.

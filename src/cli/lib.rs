@@ -72,7 +72,7 @@ pub fn main(invocation: Invocation) -> ExitCode {
     // A panic on a thread that nobody waits for is one, too.
     ExitCode::from(match result {
         Ok(status) if !panics::happened() => status,
-        _ => panics::STATUS,
+        _ => panics::status(),
     })
 }
 

@@ -41,7 +41,39 @@ pub fn happened() -> bool {
     REPORTED.load(Ordering::SeqCst)
 }
 
+/// Whether the first one came from the system's refusal to start a thread.
+static NO_THREAD: AtomicBool = AtomicBool::new(false);
+
+/// The exit status after a panic: that of an error where the limit of threads is the reason.
+#[must_use]
+pub fn status() -> u8 {
+    match NO_THREAD.load(Ordering::SeqCst) {
+        true => 1,
+        false => STATUS,
+    }
+}
+
+/// Whether libraries panicked because the system does not let them start a thread.
+fn is_refused_thread(info: &PanicHookInfo<'_>) -> bool {
+    let payload = info.payload();
+    let text = payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or(payload.downcast_ref::<&'static str>().copied());
+    text.is_some_and(|text| text.contains("spawn") && text.contains("Resource temporarily unavailable"))
+}
+
 fn report(info: &PanicHookInfo<'_>) {
+    if is_refused_thread(info) && !REPORTED.swap(true, Ordering::SeqCst) {
+        NO_THREAD.store(true, Ordering::SeqCst);
+        crate::area::close();
+        let _ = writeln!(
+            io::stderr(),
+            "\nError: Cannot start threads\n\nThe limit of processes and threads for this user is reached. Raise it (\"ulimit -u\"), or end\n\
+             others. What was done so far is saved as far as possible, and the next command names what\nwas going on.\n",
+        );
+        return;
+    }
     let text = text(info, &Backtrace::force_capture());
     tracing::error!("panic\n{text}");
     // What comes after the first one usually comes from it.

@@ -240,7 +240,7 @@ impl Session {
                 "Cannot start threads",
                 format!(
                     "The system does not let this program start the threads that it needs: {why}. The limit of processes and \
-                     threads may be too low (see \"ulimit -u\"), or the machine may be overloaded."
+                     threads for this user is too low (see \"ulimit -u\"), or the machine is overloaded."
                 ),
             ))
         };

@@ -70,8 +70,8 @@ impl Manifest {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Manifest::default());
         }
-        let file: File =
-            serde_json::from_slice(bytes).map_err(|e| format!("The module manifest is not valid: {e}."))?;
+        let file: File = serde_json::from_slice(bytes)
+            .map_err(|e| format!("The module manifest is not valid: {}.", files::json_reason(e)))?;
         let mut manifest = Manifest::default();
         for Entry {
             key,

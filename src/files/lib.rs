@@ -11,7 +11,8 @@
 //!
 //! [`Environment`] holds the environment variables, for every crate that reads them.
 //!
-//! [`io_reason`] is the operating system's reason for an error, as part of a sentence.
+//! [`io_reason`] is the operating system's reason for an error, as part of a sentence; [`json_reason`] that of JSON that cannot be
+//! read.
 
 mod environment;
 pub mod mounts;
@@ -21,4 +22,4 @@ pub mod temporary;
 
 pub use environment::Environment;
 pub use output::{Output, Policy, is_replaceable, replace, sync_directory_of};
-pub use reason::{io_reason, plain};
+pub use reason::{io_reason, json_mistake, json_reason, plain};

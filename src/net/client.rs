@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use proxies::{Proxies, Way};
 use tokio::sync::OnceCell;
 use url::Url;
 
@@ -87,6 +88,7 @@ type Report = Box<dyn Fn(Notice<'_>) + Send + Sync>;
 struct Inner {
     settings: NetSettings,
     tokens: BTreeMap<Host, Token>,
+    proxies: Proxies,
     http: OnceLock<Result<reqwest::Client, Error>>,
     netrc: OnceLock<Netrc>,
     report: Option<Report>,
@@ -109,6 +111,7 @@ impl Client {
     pub fn new(settings: NetSettings) -> Client {
         Client(Arc::new(Inner {
             tokens: credentials::from_environment(&settings.environment),
+            proxies: Proxies::from_variables(|name| settings.environment.get(name).map(str::to_owned)),
             settings,
             http: OnceLock::new(),
             netrc: OnceLock::new(),
@@ -253,7 +256,9 @@ impl Client {
             agent.push(' ');
             agent.push_str(more);
         }
+        let proxies = self.0.proxies.clone();
         reqwest::Client::builder()
+            .proxy(reqwest::Proxy::custom(move |url| proxies.way(url).proxy().cloned()))
             .tls_backend_preconfigured(tls.map_err(|e| failed(&e))?)
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
@@ -263,30 +268,19 @@ impl Client {
             .map_err(|e| failed(&e))
     }
 
-    /// The proxy that the environment names for an address, without its password. Whether an exception applies is left to the
-    /// library that uses it: this is for errors only.
+    /// The way to the server of an address: by a proxy of the environment, or directly.
+    #[must_use]
+    pub fn way(&self, url: &Url) -> Way<'_> {
+        self.0.proxies.way(url)
+    }
+
+    /// The host and the port of the proxy for an address, for errors.
     pub(crate) fn proxy_for(&self, url: &Url) -> Option<String> {
-        let environment = &self.0.settings.environment;
-        let get = |name: String| {
-            let value = environment
-                .get(&name.to_lowercase())
-                .or_else(|| environment.get(&name.to_uppercase()));
-            value.filter(|value| !value.trim().is_empty())
-        };
-        let host = url.host_str().unwrap_or_default();
-        let excepted = get("no_proxy".to_owned()).is_some_and(|list| {
-            list.split(',')
-                .map(|one| one.trim().trim_start_matches(['*', '.']))
-                .any(|one| !one.is_empty() && (host == one || host.ends_with(&format!(".{one}"))) || one == "*")
-        });
-        let proxy = get(format!("{}_proxy", url.scheme())).or_else(|| get("all_proxy".to_owned()))?;
-        let parsed = Url::parse(proxy)
-            .or_else(|_| Url::parse(&format!("http://{proxy}")))
-            .ok()?;
-        let port = parsed
+        let proxy = self.way(url).proxy()?;
+        let port = proxy
             .port_or_known_default()
             .map_or_else(String::new, |port| format!(":{port}"));
-        (!excepted).then(|| format!("{}{port}", parsed.host_str().unwrap_or_default()))
+        Some(format!("{}{port}", proxy.host_str().unwrap_or_default()))
     }
 
     pub(crate) fn number(&self, variable: &str, default: u64) -> u64 {

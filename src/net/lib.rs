@@ -40,6 +40,7 @@ pub use credentials::Token;
 pub use error::{Error, shown};
 pub use hosts::{Host, HostSettings};
 pub use oci::{OciLogin, OciSettings};
+pub use proxies::Way;
 pub use reason::WITHOUT_NETWORK;
 pub use request::{Request, Response};
 pub use reqwest::Method;

@@ -81,7 +81,7 @@ pub(crate) enum PackageError {
     )]
     NoCache(PathBuf),
     /// An index of a mirror is not JSON of the expected form.
-    #[error("{} is invalid: {source}", path.display())]
+    #[error("{} is invalid: {}", path.display(), files::json_reason(source))]
     Index { path: PathBuf, source: serde_json::Error },
     /// No source has the package.
     #[error("{0}")]

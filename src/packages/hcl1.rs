@@ -63,7 +63,7 @@ fn parse_json(text: &str) -> Result<Vec<Item>, ParseError> {
     // serde_json limits nesting itself.
     let json: serde_json::Value = serde_json::from_str(text).map_err(|error| ParseError {
         line: error.line(),
-        message: error.to_string(),
+        message: files::json_mistake(error.to_string().rsplit_once(" at line ").map_or("", |(what, _)| what)),
     })?;
     match node(json) {
         Node::Object(items) => Ok(items),

@@ -60,7 +60,7 @@ impl LockFile {
 
     /// Reads a file's text.
     pub fn parse(text: &str) -> Result<(LockFile, Diagnostics), Diagnostics> {
-        let body: Body = hcl::from_str(text).map_err(|error| invalid(format!("{error}")))?;
+        let body: Body = hcl::from_str(text).map_err(|_| unreadable(text))?;
         let mut file = LockFile::default();
         let mut diagnostics = Diagnostics::new();
         for attribute in body.attributes() {
@@ -128,6 +128,35 @@ impl LockFile {
             let detail = format!("The file {FILE_NAME} could not be written: {error}. It is as it was before.");
             Diagnostic::error("Failed to update dependency lock file", detail).into()
         })
+    }
+}
+
+/// The marks that a merge leaves at the beginnings of lines where two versions of a file differ.
+const MERGE_MARKS: [&str; 3] = ["<<<<<<<", "=======", ">>>>>>>"];
+
+/// The problem of a text that is not in the configuration language.
+fn unreadable(text: &str) -> Diagnostics {
+    let marks: Vec<String> = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| MERGE_MARKS.iter().any(|mark| line.starts_with(mark)))
+        .map(|(number, _): (usize, _)| number.to_string())
+        .collect();
+    if !marks.is_empty() {
+        return invalid(format!(
+            "A merge was not finished in it: the lines {} have its marks. Remove the marks and one version of each block between them, \
+             or remove the file; then run init.",
+            marks.join(", ")
+        ));
+    }
+    // The parser of the language says more about a mistake than that of the library.
+    let (_, problems) = syntax::parse_file(FILE_NAME, text.as_bytes());
+    match problems.into_iter().find(Diagnostic::is_error) {
+        Some(mut problem) => {
+            problem.detail = format!("The file {FILE_NAME} is not valid. {}", problem.detail);
+            problem.summary = "Invalid dependency lock file".to_owned();
+            problem.into()
+        }
+        None => invalid("It is not written in the form that init writes.".to_owned()),
     }
 }
 

@@ -38,6 +38,10 @@ impl Chooser<'_> {
             let _ = writeln!(text, "{required}");
         }
         let locked = self.locked(provider, heed_lock);
+        let may_be_installed = locked.is_none() && self.settings.client.is_none();
+        if may_be_installed {
+            text.push_str("\nRun \"monoform init\" to install it.\n");
+        }
         if let Some(locked) = locked {
             let advice = match constraints.allows(&locked.version) {
                 true => "and that is not installed: run init to install it, or init -upgrade to choose another",
@@ -72,29 +76,32 @@ impl Chooser<'_> {
         }
         self.for_other_platforms(provider, &mut text);
         text.push_str(&self.about_the_pack(provider));
-        let others = self
-            .flat
-            .iter()
-            .filter(|f| f.name == *provider.ty && &*provider.namespace != "hashicorp");
-        for flat in others {
+        for flat in self.flat_of_another(provider) {
+            let mirrors = || {
+                self.dirs
+                    .iter()
+                    .filter(|dir| dir.is_mirror() && dir.applies_to(provider))
+            };
+            let base = mirrors()
+                .find(|dir| flat.path.starts_with(&dir.path))
+                .or_else(|| mirrors().next())
+                .map_or_else(|| Path::new("a plugin directory"), |dir| &dir.path);
+            let place = base
+                .join(provider.to_string())
+                .join(flat.version.to_string())
+                .join(self.platform.to_string());
             let _ = write!(
                 text,
-                "\nThe file {} does not say which namespace it belongs to and stands for hashicorp/{} only. For {name}, put it \
-                 into {}/{}/{}/{} below a plugin directory.\n",
+                "\nThe name of {} has no namespace, so that the file counts for hashicorp/{} only. For {name}, move it into this \
+                 directory:\n  {}\n",
                 flat.path.display(),
                 flat.name,
-                provider,
-                flat.version,
-                self.platform,
-                flat.path.file_name().unwrap_or_default().to_string_lossy()
+                place.display()
             );
         }
         text.push_str(&self.searched(provider));
         if let Some(hint) = self.near_name(provider) {
             let _ = writeln!(text, "\n{hint}");
-        }
-        if locked.is_none() && left_alone.is_empty() {
-            text.push_str("\nRun init to have it installed, if it can be.\n");
         }
         if !left_alone.is_empty() {
             text.truncate(text.trim_end().len());
@@ -108,6 +115,14 @@ impl Chooser<'_> {
         );
         text.truncate(text.trim_end().len());
         Diagnostic::error("Provider not available", text)
+    }
+
+    /// Executables that have the type of a provider in their names, and count for the one of the default namespace only.
+    fn flat_of_another(&self, provider: &Provider) -> impl Iterator<Item = &discovery::Flat> {
+        let is_default = *provider == Provider::default_for(provider.ty.clone());
+        self.flat
+            .iter()
+            .filter(move |flat| !is_default && flat.name == *provider.ty)
     }
 
     /// There is no such part of the language.
@@ -240,7 +255,10 @@ impl Chooser<'_> {
         );
         known.extend(self.origins.into_iter().flat_map(|o| o.keys().cloned()));
         known.extend(self.lock.providers.keys().cloned());
-        known.extend(self.flat.iter().map(|flat| Provider::default_for(flat.name.clone())));
+        // A file without a namespace says nothing about which provider is meant: it is named with the directory it belongs in.
+        let others: Vec<&str> = self.flat_of_another(provider).map(|flat| &*flat.name).collect();
+        let flat = self.flat.iter().filter(|flat| !others.contains(&&*flat.name));
+        known.extend(flat.map(|flat| Provider::default_for(flat.name.clone())));
         for dir in self.dirs.iter().filter(|d| d.is_mirror()) {
             known.extend(discovery::providers_below(&dir.path));
         }

@@ -239,6 +239,11 @@ fn explain_spawn(program: &Path, error: &io::Error) -> String {
              processor, or be damaged.",
             addrs::platform::Platform::current()
         ),
+        // The system refuses to make another process.
+        io::ErrorKind::WouldBlock => {
+            "The limit of processes and threads for this user is reached: raise it (\"ulimit -u\"), or end others."
+                .to_owned()
+        }
         _ => format!("The operating system says: {error}."),
     }
 }

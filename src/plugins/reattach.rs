@@ -43,7 +43,8 @@ pub fn parse(text: &str) -> Result<BTreeMap<Provider, Reattach>, Diagnostics> {
         )
         .into()
     };
-    let entries: BTreeMap<String, Entry> = serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?;
+    let entries: BTreeMap<String, Entry> =
+        serde_json::from_str(text).map_err(|error| invalid(files::json_reason(error)))?;
     let mut out = BTreeMap::new();
     for (name, entry) in entries {
         let provider = Provider::parse(&name).map_err(|error| invalid(format!("\"{name}\": {}", error.detail)))?;

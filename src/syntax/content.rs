@@ -273,6 +273,10 @@ fn nearest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     let length = misspelt.chars().count();
     let mut best: Option<(usize, &str, bool)> = None;
     for candidate in candidates {
+        // What has the very name is not what was meant: something else is wrong with it.
+        if candidate == misspelt {
+            continue;
+        }
         if candidate.chars().count().abs_diff(length) >= 3 {
             continue;
         }

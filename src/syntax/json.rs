@@ -121,6 +121,42 @@ impl Node {
         }
     }
 
+    /// The path to the innermost object or array that contains a byte of the file: `resource.terraform_data.a.lifecycle[0]`. It is
+    /// empty for the document itself.
+    #[must_use]
+    pub fn path_at(&self, byte: u32) -> String {
+        let contains = |node: &&Node| {
+            let nested = matches!(node.kind, Kind::Object(_) | Kind::Array(_));
+            nested && (node.range.start.byte..node.range.end.byte).contains(&byte)
+        };
+        let mut path = String::new();
+        let mut at = self;
+        loop {
+            let inner = match &at.kind {
+                Kind::Object(members) => members.iter().find(|m| contains(&&m.value)).map(|member| {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(&member.name);
+                    &member.value
+                }),
+                Kind::Array(items) => items
+                    .iter()
+                    .enumerate()
+                    .find(|(_, item)| contains(item))
+                    .map(|(i, item)| {
+                        path.push_str(&format!("[{i}]"));
+                        item
+                    }),
+                _ => None,
+            };
+            match inner {
+                Some(inner) => at = inner,
+                None => return path,
+            }
+        }
+    }
+
     /// The bracket that opens it, or the whole of what has none.
     #[must_use]
     pub fn start_range(&self) -> Range {

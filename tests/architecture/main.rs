@@ -36,7 +36,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-archive", &["files"]),
     ("monoform-pack", &["archive", "files"]),
     ("monoform-trust", &[]),
-    ("monoform-net", &["trust", "files"]),
+    ("monoform-proxies", &[]),
+    ("monoform-net", &["trust", "proxies", "files"]),
     ("monoform-oci", &["net", "files"]),
     ("monoform-tfe", &["net", "files"]),
     (
@@ -78,7 +79,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("monoform-provider-terraform", &["sdk", "lang", "syntax"]),
     // What the stores behind web servers share. Every store may use it, beside what every plugin may use.
-    ("monoform-store-client", &["sdk", "trust"]),
+    ("monoform-store-client", &["sdk", "trust", "proxies"]),
     // States behind an API that the command line uses, too; its tokens and services are those of the CLI configuration.
     (
         "monoform-state-remote",
@@ -126,6 +127,7 @@ fn crates_use_only_what_stands_below_them() {
                                     | "monoform-deflate"
                                     | "monoform-openssh"
                                     | "monoform-trust"
+                                    | "monoform-proxies"
                                     | "monoform-connection"
                             )
                 }

@@ -43,6 +43,7 @@ mod login;
 mod logs;
 mod matrix;
 mod own;
+mod reading;
 mod self_check;
 mod shown;
 mod suggestions;
@@ -103,6 +104,7 @@ fn main() -> ExitCode {
         .chain(login::TESTS)
         .chain(logs::TESTS)
         .chain(matrix::TESTS)
+        .chain(reading::TESTS)
         .chain(self_check::TESTS)
         .chain(shown::TESTS)
         .chain(suggestions::TESTS)

@@ -148,7 +148,7 @@ impl Record {
             }
             Err(e) => return Err(failed(files::io_reason(&e))),
         };
-        let json: Json = serde_json::from_slice(&text).map_err(|e| failed(format!("it is not valid JSON ({e})")))?;
+        let json: Json = serde_json::from_slice(&text).map_err(|e| failed(files::json_reason(e)))?;
         if json.get("version").and_then(Json::as_u64).is_none() {
             return Err(failed("it has no version".into()));
         }

@@ -245,14 +245,14 @@ pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
         entries.insert(name, content);
     }
     let document = entries.get(DOCUMENT).map(Vec::as_slice).unwrap_or_default();
-    let head: Head = serde_json::from_slice(document).map_err(|e| failed(&e.to_string()))?;
+    let head: Head = serde_json::from_slice(document).map_err(|e| failed(&files::json_reason(e)))?;
     if head.format != FORMAT || head.tool_version != tool_version {
         return Err(failed(&format!(
             "it was saved by version {} of Monoform, and only that can apply it; this is {tool_version}",
             head.tool_version
         )));
     }
-    let document: Document = serde_json::from_slice(document).map_err(|e| failed(&e.to_string()))?;
+    let document: Document = serde_json::from_slice(document).map_err(|e| failed(&files::json_reason(e)))?;
     load(&document, entries).map_err(|e| failed(&e))
 }
 

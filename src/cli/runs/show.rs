@@ -23,7 +23,10 @@ pub(super) fn document(text: &[u8]) -> Result<Json, Diagnostic> {
     serde_json::from_slice(text).map_err(|e| {
         Diagnostic::error(
             "Failed to decode JSON plan",
-            format!("What the server says the plan is cannot be read: {e}."),
+            format!(
+                "What the server says the plan is cannot be read: {}.",
+                files::json_reason(e)
+            ),
         )
     })
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use syntax::ast::Block;
+use syntax::json::Node;
 use syntax::{Diagnostic, Range, SourceMap};
 
 /// The lines of a diagnostic's place, and what of them is meant.
@@ -79,34 +80,64 @@ fn floor(text: &str, offset: usize) -> usize {
     offset
 }
 
-/// The header of the top-level block that contains the place, unless the place is the block's own beginning.
+/// The header of the top-level block that contains the place, unless the place is the block's own beginning. In JSON, the path to the
+/// object around it.
 fn context(subject: &Range, text: &Arc<str>) -> Option<String> {
-    if subject.file.ends_with(".json") {
-        return None;
-    }
-    let before = subject.start.byte.checked_sub(1)?;
     LAST_READ.with_borrow_mut(|last| {
         if !last.as_ref().is_some_and(|read| Arc::ptr_eq(&read.text, text)) {
-            *last = Some(Headers::read(&subject.file, text));
+            *last = Some(Read {
+                text: text.clone(),
+                structure: Structure::of(&subject.file, text),
+            });
         }
-        last.as_ref().and_then(|read| read.around(before)).map(str::to_owned)
+        last.as_ref()?.structure.around(subject.start.byte)
     })
 }
 
 thread_local! {
     /// Problems come sorted by place, and there may be thousands in a file: it is parsed once for all of them.
-    static LAST_READ: RefCell<Option<Headers>> = const { RefCell::new(None) };
+    static LAST_READ: RefCell<Option<Read>> = const { RefCell::new(None) };
+}
+
+/// The file that was parsed last.
+struct Read {
+    text: Arc<str>,
+    structure: Structure,
+}
+
+enum Structure {
+    Native(Headers),
+    /// `None` if it cannot be parsed.
+    Json(Option<Node>),
+}
+
+impl Structure {
+    fn of(file: &str, text: &str) -> Structure {
+        match file.ends_with(".json") {
+            true => Structure::Json(syntax::json::parse(file, text.as_bytes()).ok()),
+            false => Structure::Native(Headers::read(file, text)),
+        }
+    }
+
+    fn around(&self, start: u32) -> Option<String> {
+        match self {
+            Structure::Native(headers) => headers.around(start.checked_sub(1)?).map(str::to_owned),
+            Structure::Json(root) => {
+                let path = root.as_ref()?.path_at(start);
+                (!path.is_empty()).then_some(path)
+            }
+        }
+    }
 }
 
 /// The headers of a file's top-level blocks.
 struct Headers {
-    text: Arc<str>,
     /// Where each block begins and ends, and its header, in the order of the file.
     blocks: Vec<(u32, u32, String)>,
 }
 
 impl Headers {
-    fn read(file: &str, text: &Arc<str>) -> Headers {
+    fn read(file: &str, text: &str) -> Headers {
         let (body, _) = syntax::parse_file(file, text.as_bytes());
         let header = |block: &Block| {
             let mut out = block.ty.to_string();
@@ -118,10 +149,7 @@ impl Headers {
         };
         let mut blocks: Vec<_> = body.blocks.iter().map(header).collect();
         blocks.sort_by_key(|block| block.0);
-        Headers {
-            text: text.clone(),
-            blocks,
-        }
+        Headers { blocks }
     }
 
     /// The header of the block that contains the byte.
@@ -142,6 +170,23 @@ mod tests {
         let mut map = SourceMap::default();
         map.insert("main.tf", text);
         map
+    }
+
+    #[test]
+    fn json_has_the_path_to_the_object_around_the_place() {
+        let text = r#"[{"resource": {"t": {"q": {"lifecycle": {"x": 1}, "p": [{"when": "never"}]}}}}, {"output": {"z": {}}, "a": 1}]"#;
+        let structure = Structure::of("main.tf.json", text);
+        for (place, path) in [
+            ("1}", "[0].resource.t.q.lifecycle"),
+            ("never", "[0].resource.t.q.p[0]"),
+            ("{}}", "[1].output.z"),
+            ("1}]", "[1]"),
+        ] {
+            let start = u32::try_from(text.find(place).unwrap()).unwrap();
+            assert_eq!(structure.around(start).as_deref(), Some(path), "{place}");
+        }
+        assert_eq!(structure.around(0), None);
+        assert_eq!(Structure::of("main.tf.json", "{").around(0), None);
     }
 
     fn at(text: &str, start: usize, end: usize) -> Range {

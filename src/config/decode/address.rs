@@ -9,14 +9,18 @@ use crate::decode::parts;
 /// The text of a traversal, as addresses are read from the command line.
 pub(crate) fn text(traversal: &Traversal) -> Result<String, Diagnostic> {
     let mut out = traversal.root.to_string();
+    // The name before the last one says what the last one is of.
+    let (mut before, mut last) = ("", &*traversal.root);
     for step in &traversal.steps {
         match step {
             TraversalStep::Attribute { name, .. } => {
                 out.push('.');
                 out.push_str(name);
+                (before, last) = (last, name);
             }
             TraversalStep::Index { key, range } => {
-                out.push_str(&lang::refs::instance_key(key, range, "resource")?.to_string());
+                let what = if before == "module" { "module" } else { "resource" };
+                out.push_str(&lang::refs::instance_key(key, range, what)?.to_string());
             }
             TraversalStep::Splat { range } => {
                 return Err(Diagnostic::error("Invalid address", "An address cannot contain a splat.").at(range));

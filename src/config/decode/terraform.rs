@@ -211,7 +211,6 @@ impl Decoder<'_> {
                         )
                         .at(item.key.range()),
                     );
-                    break;
                 }
             }
         }

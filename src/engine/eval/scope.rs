@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use addrs::{ModuleInstance, Referenceable, Resource};
-use config::ModuleNode;
+use config::{Module, ModuleNode};
 use cty::{Marks, Value};
 use lang::functions::CallError;
 use lang::functions::provider::Signature;
 use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope, Witness};
 use syntax::ast::TraversalStep;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::content::{hint, near};
+use syntax::{Diagnostic, Diagnostics, Range};
 
 use super::objects::ReferencedResource;
 use super::{Evaluator, Expansion, Repetition, Reported};
@@ -37,6 +38,38 @@ fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Dia
 /// The error of a reference to a value that failed to evaluate: empty, because the failure has been reported.
 fn already_reported(_: Reported) -> Diagnostics {
     Diagnostics::new()
+}
+
+/// How many output values an error names.
+const OUTPUTS: usize = 12;
+
+/// Checks that a module has an output value. The object that its calls are has the outputs that are referred to only, and cannot name
+/// the others.
+fn declares_output(call: &str, module: &Module, output: &str, range: &Range) -> Result<(), Diagnostic> {
+    if module.outputs.contains_key(output) || module.losses.may_declare(output) {
+        return Ok(());
+    }
+    let names = module.outputs.keys().map(|name| &**name);
+    let near = near(output, names.clone());
+    let mut listed: Vec<String> = names.take(OUTPUTS).map(|name| format!("\"{name}\"")).collect();
+    let more = module.outputs.len().saturating_sub(listed.len());
+    if more > 0 {
+        listed.push(format!("{more} more"));
+    }
+    let there = match listed.split_last() {
+        None => "It has no output values.".to_owned(),
+        Some((only, [])) => format!("Its only output value is {only}."),
+        Some((last, others)) => format!("Its output values are {} and {last}.", others.join(", ")),
+    };
+    Err(Diagnostic::error(
+        "Unsupported attribute",
+        format!(
+            "The module \"{call}\" has no output value \"{output}\".{} {there}",
+            hint(near.as_ref())
+        ),
+    )
+    .at(range)
+    .misspelt(output, range, near.as_ref()))
 }
 
 impl ModuleScope<'_> {
@@ -143,10 +176,23 @@ impl ModuleScope<'_> {
         let expansion = evaluator.call_expansion(&self.module, name).map_err(already_reported)?;
         self.check_key(reference, &expansion, "module")?;
         let only = match (reference.remaining.as_slice(), &*expansion) {
-            ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => Some(name),
-            ([TraversalStep::Index { .. }, TraversalStep::Attribute { name, .. }, ..], _) => Some(name),
+            ([TraversalStep::Attribute { name, range }, ..], Expansion::Single | Expansion::Unknown { .. }) => {
+                Some((name, range))
+            }
+            (
+                [
+                    TraversalStep::Index { .. },
+                    TraversalStep::Attribute { name, range },
+                    ..,
+                ],
+                _,
+            ) => Some((name, range)),
             _ => None,
         };
+        if let (Some((output, range)), Some(child)) = (only, self.node.children.get(name)) {
+            declares_output(name, &child.module, output, range)?;
+        }
+        let only = only.map(|(name, _)| name);
         evaluator
             .module_value(&self.module, self.node, name, only)
             .map_err(already_reported)

@@ -175,12 +175,14 @@ fn content(place: impl Into<String>, message: impl Into<String>) -> FormatError 
 
 fn output_value(output: &OutputV4) -> Result<Value, String> {
     let ty = output.ty.ok_or("it has no type")?;
-    let ty: serde_json::Value = serde_json::from_str(ty.get()).map_err(|e| format!("its type is not valid: {e}"))?;
+    let ty: serde_json::Value =
+        serde_json::from_str(ty.get()).map_err(|e| format!("its type is not valid: {}", files::json_reason(e)))?;
     let ty = cty::json::type_from_json(&ty).map_err(|e| format!("its type is not valid: {e}"))?;
     let Some(value) = output.value else {
         return Ok(Value::null(ty));
     };
-    let value = serde_json::from_str(value.get()).map_err(|e| format!("its value is not valid: {e}"))?;
+    let value =
+        serde_json::from_str(value.get()).map_err(|e| format!("its value is not valid: {}", files::json_reason(e)))?;
     cty::json::from_json(&value, &ty).map_err(|e| format!("its value does not have its type: {e}"))
 }
 
@@ -266,7 +268,7 @@ fn add_object<'a>(read: InstanceV4<'a>, slot: &mut InstanceState, shared: &mut S
 
 /// Reads the objects of one instance from their list.
 pub(crate) fn read_objects(text: &str) -> Result<InstanceState, String> {
-    let list: Vec<InstanceV4> = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    let list: Vec<InstanceV4> = serde_json::from_str(text).map_err(files::json_reason)?;
     let (mut instance, mut shared) = (InstanceState::default(), Shared::default());
     for object in list {
         add_object(object, &mut instance, &mut shared)?;
@@ -370,11 +372,11 @@ fn step(step: &StepV4) -> Result<Step, String> {
     let bad = |e: String| format!("a path to a sensitive attribute is not valid: {e}");
     match &*step.kind {
         "get_attr" => {
-            let name: Cow<str> = serde_json::from_str(step.value.get()).map_err(|e| bad(e.to_string()))?;
+            let name: Cow<str> = serde_json::from_str(step.value.get()).map_err(|e| bad(files::json_reason(e)))?;
             Ok(Step::Attribute(name.into()))
         }
         "index" => {
-            let json = serde_json::from_str(step.value.get()).map_err(|e| bad(e.to_string()))?;
+            let json = serde_json::from_str(step.value.get()).map_err(|e| bad(files::json_reason(e)))?;
             let key = cty::json::from_json(&json, &Type::Dynamic).map_err(|e| bad(e.to_string()))?;
             Ok(Step::Index(key))
         }

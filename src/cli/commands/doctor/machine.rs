@@ -168,6 +168,7 @@ fn proxies(session: &Session, found: &mut Findings) {
     let mut any = false;
     for name in ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"] {
         let lower = name.to_ascii_lowercase();
+        // Upper case counts before lower case.
         let values = [session.env.get(name), session.env.get(&lower)];
         let Some(value) = values.iter().flatten().find(|value| !value.is_empty()) else {
             continue;
@@ -193,13 +194,22 @@ fn proxies(session: &Session, found: &mut Findings) {
             _ => found.ok(SUBJECT, format!("{name} is {}", hidden(value))),
         }
     }
+    for name in ["ALL_PROXY", "all_proxy"] {
+        if session.env.get(name).is_some() {
+            found.note(
+                SUBJECT,
+                format!("{name} has no effect: neither Terraform nor this program reads it."),
+                "Set HTTPS_PROXY and HTTP_PROXY.",
+            );
+        }
+    }
     if !any {
         found.ok(SUBJECT, "None is set; connections are direct");
     }
 }
 
 /// A URL without user and password.
-fn hidden(url: &str) -> String {
+pub(super) fn hidden(url: &str) -> String {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), url),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use net::Host;
+use net::{Host, Way};
 use packages::cli_config::Source;
 
 use super::Findings;
@@ -25,7 +25,7 @@ pub(super) fn check(session: &Session, mut hosts: BTreeSet<String>, found: &mut 
     let client = session.net();
     for name in hosts {
         let Some(host) = Host::parse(&name) else { continue };
-        resolve(session, &runtime, &name, found);
+        resolve(&client, &runtime, &name, found);
         match runtime.block_on(client.service(&host, "providers.v1")) {
             Ok(_) => found.ok("registry", format!("{name} answers")),
             Err(error) => found.problem(
@@ -42,14 +42,14 @@ pub(super) fn check(session: &Session, mut hosts: BTreeSet<String>, found: &mut 
                 let rest = url.split_once("://").map_or(&**url, |(_, rest)| rest);
                 let authority = rest.split('/').next().unwrap_or(rest);
                 let host = authority.rsplit('@').next().unwrap_or(authority);
-                resolve(session, &runtime, host, found);
+                resolve(&client, &runtime, host, found);
             }
             Source::OciMirror(template) => {
                 // A host that depends on the provider is not known here.
                 let text = template.to_string();
                 let host = text.split('/').next().filter(|host| !host.contains('$'));
                 if let Some(host) = host {
-                    resolve(session, &runtime, host, found);
+                    resolve(&client, &runtime, host, found);
                 }
             }
             Source::FilesystemMirror(_) | Source::Direct => {}
@@ -57,8 +57,13 @@ pub(super) fn check(session: &Session, mut hosts: BTreeSet<String>, found: &mut 
     }
 }
 
-/// Asks for the address of a host. Behind a proxy it is the proxy that has to know it.
-fn resolve(session: &Session, runtime: &tokio::runtime::Runtime, name: &str, found: &mut Findings) {
+/// Reports the way to a host, and asks for its address. Behind a proxy it is the proxy that has to know it.
+fn resolve(client: &net::Client, runtime: &tokio::runtime::Runtime, name: &str, found: &mut Findings) {
+    let Ok(url) = net::Url::parse(&format!("https://{name}/")) else {
+        return;
+    };
+    let way = client.way(&url);
+    way_to(name, &way, found);
     let with_port = if name.contains(':') {
         name.to_owned()
     } else {
@@ -67,12 +72,9 @@ fn resolve(session: &Session, runtime: &tokio::runtime::Runtime, name: &str, fou
     let looked_up = runtime
         .block_on(tokio::net::lookup_host(with_port))
         .map(Iterator::count);
-    let proxied = ["HTTPS_PROXY", "https_proxy"]
-        .iter()
-        .any(|name| session.env.get(name).is_some());
     match looked_up {
         Ok(addresses) if addresses > 0 => found.ok("DNS", format!("{name} has an address")),
-        _ if proxied => found.note(
+        _ if way.proxy().is_some() => found.note(
             "DNS",
             format!("{name} is not known here; the proxy has to know it."),
             "",
@@ -82,5 +84,28 @@ fn resolve(session: &Session, runtime: &tokio::runtime::Runtime, name: &str, fou
             format!("The name {name} has no address."),
             "Check the name, and the name servers of this machine.",
         ),
+    }
+}
+
+/// Which proxy requests to a host go by, or why they go by none.
+fn way_to(name: &str, way: &Way<'_>, found: &mut Findings) {
+    const SUBJECT: &str = "proxy";
+    match way {
+        Way::Proxy(url, variable) => {
+            let shown = super::machine::hidden(url.as_str());
+            let shown = shown.trim_end_matches('/');
+            found.ok(SUBJECT, format!("{name} is reached by {shown}, which {variable} names"));
+        }
+        Way::Excepted(entry) => found.ok(
+            SUBJECT,
+            format!("{name} is reached directly, because of the entry \"{entry}\" of NO_PROXY"),
+        ),
+        Way::Unusable(variable) => found.problem(
+            SUBJECT,
+            format!("{name} is reached directly, because {variable} is not the address of a proxy."),
+            format!("Set {variable} to http://HOST:PORT, or unset it."),
+        ),
+        Way::Local => found.ok(SUBJECT, format!("{name} is this machine, which is reached directly")),
+        Way::Direct => found.ok(SUBJECT, format!("{name} is reached directly: HTTPS_PROXY is not set")),
     }
 }

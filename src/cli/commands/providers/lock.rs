@@ -132,7 +132,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             return Ok(1);
         }
     };
-    for provider in asked.built_in.iter().filter(|p| !p.is_builtin()) {
+    for provider in asked.built_in.keys().filter(|p| !p.is_builtin()) {
         session.ui.line(format!(
             "- Leaving out {}, which is built in to {}: name it to lock it for other programs",
             provider.for_display(),

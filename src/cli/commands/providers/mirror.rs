@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use addrs::Provider;
+use addrs::platform::Platform;
 use packages::cross_platform::{Request, Step};
 use packages::lock_file::LockFile;
 use packages::sources::PackageSource;
@@ -26,7 +27,7 @@ pub const COMMAND: Command = Command {
     positional: "DIR",
     details: "Puts the packages of the providers that the configuration needs into a directory, which can then be a filesystem \
       mirror, or be served as a network mirror. What is built in needs no mirror, and is left out unless the lock file \
-      has it. \"modules mirror\" does the same for modules, and \"init -mirror=DIR\" installs from both.",
+      has it, or a platform is named for which this program does not exist. \"modules mirror\" does the same for modules, and \"init -mirror=DIR\" installs from both.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -91,28 +92,54 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             return Ok(1);
         }
     };
-    for provider in &asked.built_in {
-        session.ui.line(format!(
-            "- Skipping {} because it is built in to {}",
-            provider.for_display(),
-            program::tool()
-        ));
+    // Where this executable does not exist, other programs install from the mirror.
+    let foreign: Vec<Platform> = platforms.iter().filter(|p| !has_executable(p)).cloned().collect();
+    for provider in asked.built_in.keys() {
+        if foreign.len() < platforms.len() || provider.is_builtin() {
+            session.ui.line(format!(
+                "- Skipping {} because it is built in to {}",
+                provider.for_display(),
+                program::tool()
+            ));
+        }
     }
+    let elsewhere: BTreeMap<Provider, Constraints> = match foreign.is_empty() {
+        true => BTreeMap::new(),
+        false => (asked.built_in.iter().filter(|(provider, _)| !provider.is_builtin()))
+            .map(|(provider, constraints)| (provider.clone(), constraints.clone()))
+            .collect(),
+    };
     let client = session.net();
-    let request = Request {
+    let origins = origins(&project.config, &state::State::default());
+    let request = |requirements, platforms| Request {
         client: &client,
-        requirements: &asked.wanted,
-        origins: &origins(&project.config, &state::State::default()),
-        platforms: &platforms,
+        requirements,
+        origins: &origins,
+        platforms,
         source: PackageSource::Direct,
         cache: None,
     };
     let mirrored = fetching(session, async || {
-        request
-            .mirror(Path::new(dir), &lock, &mut |step| tell(session, &step))
-            .await
+        let mut tell = |step: Step<'_>| tell(session, &step);
+        let dir = Path::new(dir);
+        request(&asked.wanted, &platforms[..])
+            .mirror(dir, &lock, &mut tell)
+            .await?;
+        if !elsewhere.is_empty() {
+            let nothing = LockFile::default();
+            request(&elsewhere, &foreign[..])
+                .mirror(dir, &nothing, &mut tell)
+                .await?;
+        }
+        Ok(())
     });
     Ok(mirrored.map_or_else(|status| status, |()| 0))
+}
+
+/// Whether this program is released for a platform.
+fn has_executable(platform: &Platform) -> bool {
+    const RELEASED: [&str; 2] = ["linux_amd64", "linux_arm64"];
+    *platform == Platform::current() || RELEASED.contains(&&*platform.to_string())
 }
 
 /// Checks the lock file against the requirements of the configuration. Otherwise the mirror would get versions that no `init` has

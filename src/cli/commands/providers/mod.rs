@@ -234,7 +234,7 @@ pub(super) fn requested_platforms(session: &Session, flags: &[String]) -> Result
 /// What is asked for: the providers that packages are to be got of, and those that are left out because they are built in.
 pub(super) struct Asked {
     pub(super) wanted: BTreeMap<Provider, Constraints>,
-    built_in: Vec<Provider>,
+    built_in: BTreeMap<Provider, Constraints>,
 }
 
 /// The required providers, without those that are part of the executable. A built-in one counts all the same if
@@ -262,7 +262,7 @@ pub(super) fn asked(
     let (locked, _) = packages::lock_file::LockFile::load(&session.working_dir)?;
     let mut asked = Asked {
         wanted: BTreeMap::new(),
-        built_in: Vec::new(),
+        built_in: BTreeMap::new(),
     };
     for (provider, constraints) in required {
         if !names.is_empty() && !names.contains(&provider) {
@@ -270,7 +270,7 @@ pub(super) fn asked(
         }
         let others_use_it = names.contains(&provider) || locked.providers.contains_key(&provider);
         if provider.is_builtin() || (!others_use_it && catalog.is_built_in(&provider, &constraints)) {
-            asked.built_in.push(provider);
+            asked.built_in.insert(provider, constraints);
         } else {
             asked.wanted.insert(provider, constraints);
         }

@@ -39,7 +39,7 @@ pub(super) fn read(session: &Session) -> Result<BTreeSet<String>, Diagnostic> {
     };
     match std::fs::read(&path) {
         Ok(text) => {
-            let record: Record = serde_json::from_slice(&text).map_err(|e| failed(e.to_string()))?;
+            let record: Record = serde_json::from_slice(&text).map_err(|e| failed(files::json_reason(e)))?;
             Ok(record.files)
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeSet::new()),
