@@ -46,6 +46,11 @@ pub trait Scope: Sync {
     /// a module object that holds only the referenced output.
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics>;
 
+    /// Explains why the value of a reference's subject cannot be followed further, in the place of what the value tells.
+    fn explain(&self, _reference: &Reference, problem: Diagnostic) -> Diagnostic {
+        problem
+    }
+
     /// Checks a reference in the content of a dynamic block, before the content is evaluated: that what it names is declared.
     /// References elsewhere are checked before anything is evaluated.
     fn check(&self, _reference: &Reference) -> Result<(), Diagnostic> {

@@ -38,8 +38,11 @@ impl Chooser<'_> {
             let _ = writeln!(text, "{required}");
         }
         let locked = self.locked(provider, heed_lock);
-        let may_be_installed = locked.is_none() && self.settings.client.is_none();
-        if may_be_installed {
+        let (candidates, left_alone): (Vec<Found>, Vec<Found>) = self
+            .candidates(provider)
+            .into_iter()
+            .partition(|found| self.may_run(provider, found) || !constraints.allows(&found.version));
+        if locked.is_none() && self.settings.client.is_none() && left_alone.is_empty() {
             text.push_str("\nRun \"monoform init\" to install it.\n");
         }
         if let Some(locked) = locked {
@@ -54,10 +57,6 @@ impl Chooser<'_> {
             );
         }
         text.push_str(&self.about_the_builtin(provider, constraints));
-        let (candidates, left_alone): (Vec<Found>, Vec<Found>) = self
-            .candidates(provider)
-            .into_iter()
-            .partition(|found| self.may_run(provider, found) || !constraints.allows(&found.version));
         if !left_alone.is_empty() {
             text.push_str(
                 "\nThese are in the directory of the configuration. They do not run, because init has not recorded them in the \
@@ -66,7 +65,7 @@ impl Chooser<'_> {
             for found in &left_alone {
                 let _ = writeln!(text, "  - {} ({})", found.version, found.executable.display());
             }
-            let _ = writeln!(text, "{LOCAL_PLUGIN_ADVICE}");
+            let _ = writeln!(text, "\n{LOCAL_PLUGIN_ADVICE}");
         }
         if !candidates.is_empty() {
             text.push_str("\nThese versions are on this machine, but cannot be used:\n");

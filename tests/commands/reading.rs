@@ -153,11 +153,11 @@ fn expected_providers() {
 
 /// Of each command whose standard output scripts capture, it is the same with and without a warning.
 fn captured() {
-    const MAIN: &str = "terraform {\n  required_providers {\n    null = { source = \"hashicorp/null\" }\n  }\n}\n\
+    const MAIN: &str = "terraform {\n  required_providers {\n    null = { source = \"hashicorp/null\" }\n\n  }\n}\n\
                         resource \"null_resource\" \"a\" {}\noutput \"o\" {\n  value = 1\n}\nmodule \"m\" {\n  source = \"./sub\"\n  v = 1\n}\n";
     // A second name for one provider is warned about wherever the configuration is loaded.
     let doubled = MAIN.replace(
-        "    null = { source = \"hashicorp/null\" }\n",
+        "    null = { source = \"hashicorp/null\" }\n\n",
         "    null = { source = \"hashicorp/null\" }\n    zero = { source = \"hashicorp/null\" }\n",
     );
     let w = workspace(MAIN);

@@ -113,11 +113,17 @@ fn addresses() {
         ),
         (&["taint", "terraform_data.server"], "terraform_data.server[0]"),
         (&["untaint", "terraform_data.servre[0]"], "terraform_data.server[0]"),
-        (&["plan", "-target=terraform_data.servr"], "terraform_data.server"),
-        (&["plan", "-target=module.netwrk"], "module.network"),
+        (
+            &["plan", "-strict-addresses", "-target=terraform_data.servr"],
+            "terraform_data.server",
+        ),
+        (
+            &["plan", "-strict-addresses", "-target=module.netwrk"],
+            "module.network",
+        ),
         (&["plan", "-exclude=terraform_data.servr"], "terraform_data.server"),
         (
-            &["plan", "-replace=terraform_data.server[1]"],
+            &["plan", "-strict-addresses", "-replace=terraform_data.server[1]"],
             "terraform_data.server[0]",
         ),
         (&["import", "terraform_data.servr", "x"], "terraform_data.server"),

@@ -1,7 +1,9 @@
 //! Packages for other machines: `providers lock`, `providers mirror`, and what is installed from such a mirror.
 
 use crate::{requiring, serve, workspace};
+use support::Workspace;
 use support::registry::{Registry, platform};
+use support::server::Server;
 
 const OTHER: &str = "-platform=plan9_mips";
 
@@ -88,13 +90,15 @@ fn locked_for_several_platforms() {
 fn a_mirror_is_enough_to_install_from() {
     let registry = Registry::new()
         .with("acme/anvil", "1.2.0", "one")
-        .with("acme/rocket", "0.1.0", "fuel");
+        .with("acme/rocket", "0.1.0", "fuel")
+        .with("hashicorp/null", "3.2.3", "null");
     let server = serve(registry);
     let host = server.host();
     let (anvil, rocket) = (format!("{host}/acme/anvil"), format!("{host}/acme/rocket"));
     let mut configuration = requiring(&server, &[("acme/anvil", "~> 1.0"), ("acme/rocket", "")]);
     configuration.push_str("resource \"null_resource\" \"built_in\" {}\n");
     let w = workspace(&server, &configuration);
+    public_registry_at(&w, &server);
     w.write("file", "");
     w.run(&["providers", "mirror", "file/mirror"])
         .fails_with(&["Cannot use the output directory", "not a directory"]);
@@ -113,12 +117,17 @@ fn a_mirror_is_enough_to_install_from() {
             "- Mirroring {anvil}...\n  - Selected v1.2.0 to meet constraints ~> 1.0\n  - Downloading package for {here}...\n"
         ),
         format!("- Mirroring {rocket}...\n  - Selected v0.1.0 with no constraints\n"),
+        // There is no executable of ours for that platform.
+        "- Mirroring hashicorp/null...\n  - Selected v3.2.3 with no constraints\n  - Downloading package for plan9_mips...\n".to_owned(),
         "  - Downloading package for plan9_mips...\n  - Package authenticated: self-signed".to_owned(),
     ] {
         assert!(mirror.stdout.contains(&line), "{line}\n{}", mirror.all());
     }
     let index: serde_json::Value = serde_json::from_str(&w.read(&format!("../mirror/{anvil}/index.json"))).unwrap();
     assert_eq!(index, serde_json::json!({"versions": {"1.2.0": {}}}));
+    let null = "../mirror/registry.terraform.io/hashicorp/null";
+    assert!(w.exists(&format!("{null}/terraform-provider-null_3.2.3_plan9_mips.zip")));
+    assert!(!w.exists(&format!("{null}/terraform-provider-null_3.2.3_{here}.zip")));
     let archives: serde_json::Value = serde_json::from_str(&w.read(&format!("../mirror/{anvil}/1.2.0.json"))).unwrap();
     assert_eq!(
         archives["archives"]["plan9_mips"]["url"],
@@ -165,6 +174,60 @@ fn a_mirror_is_enough_to_install_from() {
              provider[registry.terraform.io/hashicorp/null]\n\n"
         )
     );
+}
+
+/// Has this server answer for the registry of the public.
+fn public_registry_at(w: &Workspace, server: &Server) {
+    let services = format!(
+        "services = {{ \"providers.v1\" = \"https://{}/v1/providers/\" }}",
+        server.host()
+    );
+    w.write(
+        "../home/.terraformrc",
+        &format!("host \"registry.terraform.io\" {{\n  {services}\n}}\n"),
+    );
+}
+
+#[test]
+fn a_built_in_provider_that_cannot_be_fetched_for_another_platform_is_an_error() {
+    let server = serve(Registry::new());
+    let w = workspace(&server, "resource \"null_resource\" \"built_in\" {}\n");
+    public_registry_at(&w, &server);
+    w.run(&["providers", "mirror", "../mirror"])
+        .ok()
+        .shows(&["- Skipping hashicorp/null"]);
+    w.run(&["providers", "mirror", OTHER, "../mirror"])
+        .fails_with(&["hashicorp/null"]);
+}
+
+#[test]
+fn a_lock_file_for_one_platform_is_warned_about() {
+    let w = Workspace::with(&[(
+        "main.tf",
+        "terraform {\n  required_providers {\n    x = { source = \"example.com/acme/x\" }\n  }\n}\n",
+    )]);
+    let package =
+        |os_arch: &str| format!("../home/.terraform.d/plugins/example.com/acme/x/1.0.0/{os_arch}/terraform-provider-x");
+    w.write(&package(&platform()), "x");
+    let init = w.run(&["init", "-no-color"]).ok();
+    let said = support::words(&init.stdout);
+    let warning = format!(
+        "Warning: Incomplete lock file information for providers The dependency lock file has a checksum for {} only",
+        platform()
+    );
+    assert!(
+        said.contains(&warning) && said.contains("- example.com/acme/x"),
+        "{}",
+        init.all()
+    );
+    // Nothing is new the second time.
+    let again = w.run(&["init", "-no-color"]).ok();
+    assert!(!again.stdout.contains("Incomplete lock file"), "{}", again.all());
+    // What a registry has signed is for all platforms.
+    let server = serve(Registry::new().with("acme/anvil", "1.2.0", "one"));
+    let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
+    let init = w.run(&["init", "-no-color"]).ok();
+    assert!(!init.stdout.contains("Incomplete lock file"), "{}", init.all());
 }
 
 #[test]

@@ -192,12 +192,17 @@ const CASES: &[Case] = &[
         w.write("terraform.d/plugins/terraform-provider-x_v1.4.0", "changed");
         w
     }),
+    case("in the directory of the configuration, and not recorded", PLAN, |w| {
+        w.write("main.tf", &requiring("hashicorp/x", ""));
+        plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
+        w
+    }),
     case("one that ends at once", PLAN, |w| {
         w.write(
             "main.tf",
             &format!("{}\nresource \"x_y\" \"z\" {{}}\n", requiring("hashicorp/x", "")),
         );
-        plugin(&w, "terraform.d/plugins/terraform-provider-x_v1.4.0");
+        plugin(&w, "../home/.terraform.d/plugins/terraform-provider-x_v1.4.0");
         w
     }),
     case("one that runs nowhere", PLAN, |w| {

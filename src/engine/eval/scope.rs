@@ -43,12 +43,9 @@ fn already_reported(_: Reported) -> Diagnostics {
 /// How many output values an error names.
 const OUTPUTS: usize = 12;
 
-/// Checks that a module has an output value. The object that its calls are has the outputs that are referred to only, and cannot name
-/// the others.
-fn declares_output(call: &str, module: &Module, output: &str, range: &Range) -> Result<(), Diagnostic> {
-    if module.outputs.contains_key(output) || module.losses.may_declare(output) {
-        return Ok(());
-    }
+/// The error about an output value that a module does not have. The object of a module has only the outputs that are referred to, so
+/// that it cannot name the others.
+fn no_output(call: &str, module: &Module, output: &str, range: &Range) -> Diagnostic {
     let names = module.outputs.keys().map(|name| &**name);
     let near = near(output, names.clone());
     let mut listed: Vec<String> = names.take(OUTPUTS).map(|name| format!("\"{name}\"")).collect();
@@ -61,7 +58,7 @@ fn declares_output(call: &str, module: &Module, output: &str, range: &Range) -> 
         Some((only, [])) => format!("Its only output value is {only}."),
         Some((last, others)) => format!("Its output values are {} and {last}.", others.join(", ")),
     };
-    Err(Diagnostic::error(
+    Diagnostic::error(
         "Unsupported attribute",
         format!(
             "The module \"{call}\" has no output value \"{output}\".{} {there}",
@@ -69,7 +66,7 @@ fn declares_output(call: &str, module: &Module, output: &str, range: &Range) -> 
         ),
     )
     .at(range)
-    .misspelt(output, range, near.as_ref()))
+    .misspelt(output, range, near.as_ref())
 }
 
 impl ModuleScope<'_> {
@@ -176,23 +173,10 @@ impl ModuleScope<'_> {
         let expansion = evaluator.call_expansion(&self.module, name).map_err(already_reported)?;
         self.check_key(reference, &expansion, "module")?;
         let only = match (reference.remaining.as_slice(), &*expansion) {
-            ([TraversalStep::Attribute { name, range }, ..], Expansion::Single | Expansion::Unknown { .. }) => {
-                Some((name, range))
-            }
-            (
-                [
-                    TraversalStep::Index { .. },
-                    TraversalStep::Attribute { name, range },
-                    ..,
-                ],
-                _,
-            ) => Some((name, range)),
+            ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => Some(name),
+            ([TraversalStep::Index { .. }, TraversalStep::Attribute { name, .. }, ..], _) => Some(name),
             _ => None,
         };
-        if let (Some((output, range)), Some(child)) = (only, self.node.children.get(name)) {
-            declares_output(name, &child.module, output, range)?;
-        }
-        let only = only.map(|(name, _)| name);
         evaluator
             .module_value(&self.module, self.node, name, only)
             .map_err(already_reported)
@@ -280,6 +264,27 @@ impl<'e> ModuleScope<'e> {
 }
 
 impl Scope for ModuleScope<'_> {
+    fn explain(&self, reference: &Reference, problem: Diagnostic) -> Diagnostic {
+        let Referenceable::Module(call) = &reference.subject else {
+            return problem;
+        };
+        let (output, range) = match reference.remaining.as_slice() {
+            [TraversalStep::Attribute { name, range }, ..]
+            | [
+                TraversalStep::Index { .. },
+                TraversalStep::Attribute { name, range },
+                ..,
+            ] => (name, range),
+            _ => return problem,
+        };
+        match self.node.children.get(call) {
+            Some(child) if problem.subject.as_ref() == Some(range) && !child.module.outputs.contains_key(output) => {
+                no_output(call, &child.module, output, range)
+            }
+            _ => problem,
+        }
+    }
+
     fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
         let evaluator = self.evaluator;
         match &reference.subject {

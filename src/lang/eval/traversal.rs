@@ -35,7 +35,14 @@ impl Evaluator {
             }
         };
         match context.scope.lookup(&reference) {
-            Ok(value) => self.steps(value, &reference.remaining, expr, context),
+            Ok(value) => match apply_steps(value, &reference.remaining) {
+                Ok(value) => value,
+                Err(problem) => {
+                    let problem = context.scope.explain(&reference, problem);
+                    self.report(problem, expr, context);
+                    Value::dynamic()
+                }
+            },
             Err(problems) => {
                 self.fixed.extend(problems);
                 Value::dynamic()

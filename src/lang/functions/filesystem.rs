@@ -200,7 +200,7 @@ fn os_message(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::IsADirectory => "is a directory".into(),
         ErrorKind::PermissionDenied => "permission denied".into(),
-        _ => error.to_string(),
+        _ => files::io_reason(error),
     }
 }
 
