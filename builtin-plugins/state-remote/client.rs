@@ -21,8 +21,8 @@ const PRODUCT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
 fn net(caller: &Caller) -> net::Client {
     let environment = caller.environment.clone();
     // Problems with the configuration have been shown by whoever started this process.
-    let own = std::env::current_exe().map_or(Carried::Nothing, |path| Carried::by(&path));
-    let (config, _) = CliConfig::load_with(&environment, &own.if_trusted(&environment));
+    let own = std::env::current_exe().map_or(Carried::Nothing, |path| Carried::by(&path, &environment));
+    let (config, _) = CliConfig::load_with(&environment, &own);
     let platform = addrs::platform::Platform::current().to_string();
     let plugins = environment
         .home()

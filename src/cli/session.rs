@@ -156,13 +156,22 @@ impl Session {
         let executable = self.builtins.executable.clone();
         let mut settings = HostSettings::from_environment(executable, TERRAFORM_VERSION, |name| self.env.get(name))?;
         // A relative path is meant from where the command was called; plugins run where -chdir leads.
-        for name in ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", packages::packed::TRUST] {
+        for name in ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", pack::TRUST] {
             if let Some(path) = self.env.get(name).filter(|path| Path::new(path).is_relative()) {
                 let absolute = self.original_dir.join(path).into_os_string();
                 settings.environment.insert(name.to_owned(), absolute);
             }
         }
         Ok(Host::new(settings))
+    }
+
+    /// The conditions under which packs are opened.
+    pub fn pack_conditions(&self) -> pack::Conditions {
+        let mut conditions = pack::Conditions::from_environment(&self.env);
+        if let pack::Trust::Environment(file) = &mut conditions.trust {
+            *file = self.original_dir.join(&*file);
+        }
+        conditions
     }
 
     /// The plugins that are available to the working directory.
