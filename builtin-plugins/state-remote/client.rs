@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
+use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport, report_waiting};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
 use net::NetSettings;
 use packages::cli_config::CliConfig;
@@ -27,12 +27,17 @@ fn net(caller: &Caller) -> net::Client {
     let plugins = environment
         .home()
         .map(|home: PathBuf| home.join(".terraform.d/plugins"));
-    net::Client::new(NetSettings {
+    let client = net::Client::new(NetSettings {
         environment,
         hosts: config.hosts,
         helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
         terraform_version: caller.version.to_owned(),
         product: PRODUCT.to_owned(),
+    });
+    client.reporting(|notice| {
+        if let net::Notice::Waiting(host) = notice {
+            report_waiting(host);
+        }
     })
 }
 

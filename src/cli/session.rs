@@ -9,7 +9,7 @@ use config::values::VariableFlag;
 use files::mounts::Mounts;
 use packages::cli_config::CliConfig;
 use packages::{Catalog, Settings, builtin::Builtins};
-use plugins::{Host, HostSettings};
+use plugins::{Host, HostSettings, ReportWaiting};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
@@ -162,6 +162,15 @@ impl Session {
                 settings.environment.insert(name.to_owned(), absolute);
             }
         }
+        let (ui, stream) = (self.ui.clone(), self.stream.clone());
+        settings.waiting = Some(ReportWaiting(Arc::new(move |host| {
+            let text = format!("Waiting for {host} to answer...");
+            match &stream {
+                Some(stream) => stream.log(&text),
+                // Standard output may be read by a script, as that of "output -raw" is.
+                None => ui.err(format!("- {text}\n")),
+            }
+        })));
         Ok(Host::new(settings))
     }
 
@@ -199,10 +208,7 @@ impl Session {
     /// What makes requests to registries and other places. It costs nothing before the first one.
     #[must_use]
     pub fn net(&self) -> net::Client {
-        let plugins = self
-            .env
-            .get("HOME")
-            .map(|home| PathBuf::from(home).join(".terraform.d/plugins"));
+        let plugins = self.env.home().map(|home| home.join(".terraform.d/plugins"));
         let platform = addrs::platform::Platform::current().to_string();
         let (ui, stream) = (self.ui.clone(), self.stream.clone());
         let client = net::Client::new(net::NetSettings {
@@ -222,6 +228,7 @@ impl Session {
                     retry.of
                 ),
                 net::Notice::Waiting(host) => format!("Waiting for {host} to answer..."),
+                net::Notice::NoToken(error) => format!("Warning: {error}; going on without a token"),
             };
             match &stream {
                 Some(stream) => stream.log(&text),

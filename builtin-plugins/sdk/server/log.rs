@@ -89,6 +89,13 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
+/// Writes the line by which the host learns that a server is waited for, whatever is logged.
+pub(crate) fn waiting(host: &str) {
+    let line = serde_json::json!({ "@level": "info", "@module": proto::WAITING, "@message": host });
+    // There is no other place to report this to.
+    drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
+}
+
 fn line(event: &Event<'_>, time: &str) -> String {
     let mut fields = Fields(Map::new());
     event.record(&mut fields);
