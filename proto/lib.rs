@@ -64,6 +64,10 @@ pub const STATE_LOCK_HOLDER: &str = "monoform-state-lock-holder-bin";
 /// called `default`; one is there without a state, too, and writing nothing makes it.
 pub const STATE_WORKSPACES: &str = "monoform-state-workspaces";
 
+/// `@module` of a line in the log that a plugin of ours writes at any level of logging: a server has not answered for a while. The
+/// message is the server's host, which the command tells its user.
+pub const WAITING: &str = "monoform.waiting";
+
 #[cfg(test)]
 mod tests {
     use prost::Message;

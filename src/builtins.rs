@@ -389,7 +389,8 @@ pub fn table() -> Builtins {
         });
     let executable = own_executable();
     Builtins {
-        carried: Carried::by(&executable),
+        // The command line looks for it when it knows its environment.
+        carried: Carried::Nothing,
         executable,
         providers: providers.collect(),
         provisioners: PLUGINS

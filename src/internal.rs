@@ -162,8 +162,10 @@ fn list() -> String {
 }
 
 /// The providers that this executable carries beside the built-in plugins.
+#[expect(clippy::disallowed_methods, reason = "no command line has read the environment here")]
 fn carried() -> String {
-    match Carried::by(&own_executable()) {
+    let environment = cli::Environment::read(std::env::vars_os());
+    match Carried::by(&own_executable(), &environment) {
         Carried::Nothing => String::new(),
         Carried::Damaged(why) => format!("\nNothing that this executable carries can be used: {why}.\n"),
         Carried::Pack(pack) => {

@@ -8,15 +8,13 @@ use crate::builtins::own_executable;
 pub fn run(address: &str, version: &str) -> String {
     use std::os::unix::ffi::OsStringExt as _;
     let run = || -> Result<std::convert::Infallible, String> {
-        let pack = pack::Pack::open(&own_executable()).map_err(|error| error.to_string())?;
         #[expect(
             clippy::disallowed_methods,
             reason = "the provider gets the environment of this process"
         )]
         let environment: Vec<_> = std::env::vars_os().collect();
-        let trusted = environment.iter().find(|(name, _)| name == packages::packed::TRUST);
-        let trusted = trusted.map(|(_, file)| std::path::Path::new(file));
-        packages::packed::check_trust(&pack, trusted).map_err(|error| error.to_string())?;
+        let options = pack::Conditions::from_environment(&cli::Environment::read(environment.clone()));
+        let pack = pack::Pack::open(&own_executable(), &options).map_err(|error| error.to_string())?;
         let platform = addrs::platform::Platform::current();
         let provider = (pack.index().providers.iter()).find(|provider| {
             provider.platform == platform

@@ -65,7 +65,7 @@ impl Content {
                 let length = file.metadata()?.len();
                 Ok((Source::File(file), length))
             };
-            open().map_err(|error: io::Error| Error::fatal(format!("open {}: {error}", path.display())))
+            open().map_err(|error: io::Error| Error::fatal(format!("open {}: {}", path.display(), reason(&error))))
         })
         .await
     }
@@ -98,6 +98,17 @@ impl Reading {
     }
 }
 
+/// The reason of an error of the operating system, in words, without its number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error ").next().unwrap_or_default();
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => format!("{}{}", first.to_lowercase(), letters.as_str()),
+        None => "unknown error".to_owned(),
+    }
+}
+
 /// Runs a blocking function on a thread for such functions.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
@@ -126,7 +137,14 @@ pub(crate) async fn tree(directory: &Path) -> Result<Vec<Entry>> {
 }
 
 fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
-    let at = |path: &Path, error: io::Error| Error::fatal(format!("{}: {error}", path.display()));
+    let at = |path: &Path, error: io::Error| match path.read_link() {
+        Ok(target) if error.kind() == io::ErrorKind::NotFound => Error::fatal(format!(
+            "{} is a link to {}, which does not exist: remove the link, or create what it leads to",
+            path.display(),
+            target.display()
+        )),
+        _ => Error::fatal(format!("{}: {}", path.display(), reason(&error))),
+    };
     let real = directory.canonicalize().map_err(|e| at(directory, e))?;
     if above.contains(&real) {
         return Err(Error::fatal(format!(
@@ -228,6 +246,16 @@ mod tests {
         symlink("..", path.join("a/up")).unwrap();
         let error = tree(path).await.map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("no end"), "{error}");
+        std::fs::remove_file(path.join("a/up")).unwrap();
+        symlink("nowhere", path.join("a/lost")).unwrap();
+        let error = tree(path).await.map(|_| ()).unwrap_err().to_string();
+        assert!(
+            error.contains("/lost is a link to nowhere, which does not exist"),
+            "{error}"
+        );
+        assert!(!error.contains("os error"), "{error}");
+        let error = tree(&path.join("missing")).await.map(|_| ()).unwrap_err().to_string();
+        assert!(error.ends_with("missing: no such file or directory"), "{error}");
     }
 
     #[test]

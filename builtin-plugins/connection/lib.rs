@@ -30,6 +30,7 @@ mod retry;
 mod settings;
 mod ssh;
 mod winrm;
+mod words;
 
 use std::path::Path;
 
@@ -78,6 +79,19 @@ impl Connection {
         }
     }
 
+    /// Runs a script that [`upload_script`](Connection::upload_script) has written to this path. The path is one word, whatever it
+    /// contains; a tilde at its beginning means the home directory.
+    ///
+    /// # Errors
+    ///
+    /// As for [`run`](Connection::run).
+    pub async fn run_script(&mut self, path: &str, output: &Output, stop: &mut Stop) -> Result<()> {
+        match &mut self.0 {
+            Inner::Ssh(ssh) => ssh.run_script(path, output, stop).await,
+            Inner::Winrm(winrm) => winrm.run_script(path, output, stop).await,
+        }
+    }
+
     /// Writes a file. Over SSH a new one can be read by all and written by its owner, as far as the account's mask allows.
     ///
     /// # Errors
@@ -90,7 +104,7 @@ impl Connection {
         }
     }
 
-    /// Writes a script so that [`run`](Connection::run) can run it by its path: over SSH with a first line that names the shell
+    /// Writes a script so that [`run_script`](Connection::run_script) can run it: over SSH with a first line that names the shell
     /// unless it has one, and with permissions for everybody.
     ///
     /// # Errors

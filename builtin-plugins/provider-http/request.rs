@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use ::trust::http::stays_behind;
 use monoform_sdk::{Attr, Diagnostic};
 use proxies::Proxies;
 use reqwest::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue,
-    LOCATION, PROXY_AUTHORIZATION, RANGE, REFERER, TRAILER, TRANSFER_ENCODING, USER_AGENT, WWW_AUTHENTICATE,
+    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, RANGE, REFERER,
+    TRAILER, TRANSFER_ENCODING, USER_AGENT,
 };
 use reqwest::{Client, Method, Response};
 use rustls::ClientConfig;
@@ -227,8 +228,13 @@ impl Request {
                 body = None;
                 headers.remove(CONTENT_TYPE);
             }
+            // A header like X-Vault-Token identifies the person as much as Authorization does.
             if !is_at_or_below(&next, &self.url) {
-                for name in [AUTHORIZATION, WWW_AUTHENTICATE, COOKIE, PROXY_AUTHORIZATION] {
+                let secret = headers
+                    .iter()
+                    .filter(|(name, value)| stays_behind(name.as_str(), value.is_sensitive()));
+                let secret: Vec<HeaderName> = secret.map(|(name, _)| name.clone()).collect();
+                for name in secret {
                     headers.remove(name);
                 }
             }

@@ -12,6 +12,8 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Response, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
+use ::trust::http::asked_pause as bounded;
+
 use crate::failure::{Failure, Kind};
 
 /// How long, and how often.
@@ -67,10 +69,10 @@ pub(crate) fn asked_pause(response: &Response) -> Option<Duration> {
     }
     let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
+        return Some(bounded(Duration::from_secs(seconds)));
     }
     let moment = httpdate::parse_http_date(text).ok()?;
-    Some(moment.duration_since(SystemTime::now()).unwrap_or_default())
+    Some(bounded(moment.duration_since(SystemTime::now()).unwrap_or_default()))
 }
 
 /// The error of a request that took longer than its limit.

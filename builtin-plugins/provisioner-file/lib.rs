@@ -152,10 +152,11 @@ fn expand(path: &str) -> connection::Result<String> {
     reason = "the one place where this crate reads the environment"
 )]
 fn home() -> connection::Result<String> {
-    std::env::var("HOME")
-        .ok()
-        .filter(|home| !home.is_empty())
-        .ok_or_else(|| Error::fatal("the ~ in source cannot be expanded: HOME is not in the environment"))
+    // Without HOME, the system knows the directory.
+    std::env::home_dir()
+        .filter(|home| !home.as_os_str().is_empty())
+        .and_then(|home| home.into_os_string().into_string().ok())
+        .ok_or_else(|| Error::fatal("the ~ in source cannot be expanded: this user has no home directory"))
 }
 
 #[cfg(test)]

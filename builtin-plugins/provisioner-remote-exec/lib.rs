@@ -71,7 +71,7 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
             () = stop.requested() => Err(Error::fatal("interrupted")),
         };
         result = match uploaded {
-            Ok(()) => machine.run(&path, output, stop).await,
+            Ok(()) => machine.run_script(&path, output, stop).await,
             Err(error) => Err(error.context("Failed to upload script")),
         };
         if result.is_err() {

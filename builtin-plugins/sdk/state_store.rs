@@ -74,6 +74,12 @@ use crate::model::Model;
 use crate::schema::Schema;
 use crate::{Diagnostics, Result};
 
+/// Tells the user that a server has not answered for a while: "Waiting for HOST to answer...". Other programs than Monoform find it in
+/// their log. A store that waits in silence looks like one that hangs.
+pub fn report_waiting(host: &str) {
+    crate::server::log::waiting(host);
+}
+
 /// The workspace that is selected where none is named.
 pub const DEFAULT: &str = "default";
 

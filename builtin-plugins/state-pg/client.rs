@@ -5,22 +5,35 @@ use std::sync::Arc;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Result, async_trait};
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
+use store_client::waiting;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio_postgres::Client as Connection;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use crate::Tables;
 use crate::session::{connect, problem};
 use crate::settings::Settings;
 
-/// The lock for creating a workspace.
-const CREATION: i64 = -1;
+/// The number that Terraform locks while it creates a workspace, in whichever schema of the database.
+const TERRAFORM_CREATION: i64 = -1;
+
+/// How long another program may take to create the row of a workspace. Ours and OpenTofu's are the matter of an instant; Terraform
+/// holds its lock for the whole of a first apply.
+const CREATION_TIMEOUT: &str = "2s";
+
+/// The content of a row that exists in order to be locked: a state without anything in it. It is a state, and not empty, because
+/// Terraform refuses to read an empty one; a program that was killed may leave it behind.
+const UNWRITTEN: &str =
+    "{\"version\":4,\"terraform_version\":\"1.0.0\",\"serial\":0,\"lineage\":\"\",\"outputs\":{},\"resources\":[]}";
 
 /// A table of states.
 pub(crate) struct Client {
     settings: Settings,
     /// The table with its schema, as it stands in statements.
     table: String,
+    /// The number that is locked while a workspace is created in this schema.
+    creation: i64,
     session: Mutex<Session>,
 }
 
@@ -38,6 +51,22 @@ struct Held {
     number: i64,
     /// Whether it was lost with the connection, and taken anew: another program may have had it for a time.
     is_interrupted: bool,
+    /// The row was made for this lock; it goes with it unless a state was written.
+    is_new: bool,
+}
+
+/// The number of the creation lock of a schema, which is the one that OpenTofu uses: the FNV-1 hash of the names of schema and table,
+/// negative, so that it is no id of a row.
+fn creation_of(schema: &str) -> i64 {
+    let hash = format!("{schema}\0states").bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        hash.wrapping_mul(0x0100_0193) ^ u32::from(byte)
+    });
+    -i64::from(hash)
+}
+
+/// Text as a literal in a statement.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.split('\0').next().unwrap_or_default().replace('\'', "''"))
 }
 
 const READ: &str = "Error reading the state";
@@ -82,6 +111,7 @@ impl Client {
         }
         Ok(Client {
             table,
+            creation: creation_of(&tables.schema),
             session: Mutex::new(Session {
                 connection: Arc::new(connection),
                 held: None,
@@ -122,46 +152,129 @@ impl Client {
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<tokio_postgres::Row>> {
         let connection = self.session().await?.connection.clone();
-        let rows = connection.query(text, values).await;
+        let rows = waiting(&self.settings.host, connection.query(text, values)).await;
         rows.map_err(|e| self.problem(summary, &e))
     }
 
-    async fn try_lock(&self, session: &mut Session, workspace: &str) -> std::result::Result<i64, Refusal> {
+    /// Locks the row of a workspace, which is created if there is none: the creation lock is exchanged for the row's at once, so that
+    /// nobody waits for the first apply of another state.
+    async fn try_lock(&self, session: &mut Session, workspace: &str) -> std::result::Result<Lock, Refusal> {
         let table = &self.table;
-        let connection = &session.connection;
-        let both = format!(
-            "SELECT id, pg_try_advisory_lock(id), pg_try_advisory_lock({CREATION}) FROM {table} WHERE name = $1"
-        );
-        let row = connection.query_opt(&both, &[&workspace]).await?;
-        let release = async |number: i64| {
-            let unlock = format!("SELECT pg_advisory_unlock({number})");
-            connection.query_one(&unlock, &[]).await.map(drop)
-        };
-        let Some(row) = row else {
-            // The workspace is being created.
-            let query = format!("SELECT pg_try_advisory_lock({CREATION})");
-            return match connection.query_one(&query, &[]).await?.get(0) {
-                true => Ok(CREATION),
-                false => Err(Refusal::Held(format!(
-                    "Already locked for workspace creation: {workspace}"
-                ))),
+        let connection = session.connection.clone();
+        let mut is_new = false;
+        // A row can go between the two statements, with the lock of the program that made it.
+        for _ in 0..10 {
+            let find = format!("SELECT id, pg_try_advisory_lock(id) FROM {table} WHERE name = $1");
+            let Some(row) = connection.query_opt(&find, &[&workspace]).await? else {
+                if self.create(&connection, workspace).await? {
+                    is_new = true;
+                    continue;
+                }
+                // Who may only read can plan: without a row there is the creation lock alone, as with Terraform.
+                let query = format!("SELECT pg_try_advisory_lock({TERRAFORM_CREATION})");
+                return match connection.query_one(&query, &[]).await?.get(0) {
+                    true => Ok(Lock {
+                        number: TERRAFORM_CREATION,
+                        is_new: false,
+                    }),
+                    false => Err(Refusal::Held(format!(
+                        "Already locked for workspace creation: {workspace}"
+                    ))),
+                };
             };
-        };
-        let (id, locked, creation): (i64, bool, bool) = (row.get(0), row.get(1), row.get(2));
-        if creation {
-            release(CREATION).await?;
-        }
-        match (locked, creation) {
-            (true, true) => Ok(id),
-            (false, _) => Err(Refusal::Held(format!("Workspace is already locked: {workspace}"))),
-            (true, false) => {
-                release(id).await?;
-                Err(Refusal::Held(format!(
-                    "Cannot lock workspace; already locked for workspace creation: {workspace}"
-                )))
+            let (id, locked): (i64, bool) = (row.get(0), row.get(1));
+            if !locked {
+                return Err(Refusal::Held(format!("Workspace is already locked: {workspace}")));
+            }
+            let release = async || {
+                let unlock = format!("SELECT pg_advisory_unlock({id})");
+                connection.query_one(&unlock, &[]).await.map(drop)
+            };
+            // Terraform holds its creation lock, and none on the row, while it applies for the first time.
+            let refused = self.in_turn(&connection, "_shared", "").await.err();
+            let still = format!("SELECT data = $2 FROM {table} WHERE name = $1 AND id = {id}");
+            let still = connection.query_opt(&still, &[&workspace, &UNWRITTEN]).await?;
+            if let Some(error) = refused {
+                if still.is_some() && is_new {
+                    self.remove_unwritten(&connection, workspace).await?;
+                }
+                release().await?;
+                return Err(self.refusal(
+                    error,
+                    format!("Cannot lock workspace; already locked for workspace creation: {workspace}"),
+                ));
+            }
+            match still {
+                Some(row) => {
+                    let is_unwritten = row.get::<_, Option<bool>>(0).unwrap_or_default();
+                    return Ok(Lock {
+                        number: id,
+                        is_new: is_new && is_unwritten,
+                    });
+                }
+                None => release().await?,
             }
         }
+        Err(Refusal::Held(format!("Workspace is already locked: {workspace}")))
     }
+
+    /// Carries out a statement while no program creates a workspace in this schema, nor Terraform in any other.
+    async fn in_turn(
+        &self,
+        connection: &Connection,
+        shared: &str,
+        statement: &str,
+    ) -> std::result::Result<(), tokio_postgres::Error> {
+        let text = format!(
+            "BEGIN; SET LOCAL lock_timeout = '{CREATION_TIMEOUT}'; SELECT pg_advisory_xact_lock{shared}({}); SELECT \
+             pg_advisory_xact_lock{shared}({TERRAFORM_CREATION}); {statement} COMMIT",
+            self.creation,
+        );
+        let result = connection.batch_execute(&text).await;
+        if result.is_err() {
+            // The connection may be gone, and then so is the transaction.
+            drop(connection.batch_execute("ROLLBACK").await);
+        }
+        result
+    }
+
+    fn refusal(&self, error: tokio_postgres::Error, held: String) -> Refusal {
+        match error.code() {
+            Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => Refusal::Held(held),
+            _ => Refusal::Failed(error),
+        }
+    }
+
+    /// Creates the row of a workspace, unless another program has just done so. False if that is not allowed.
+    async fn create(&self, connection: &Connection, workspace: &str) -> std::result::Result<bool, Refusal> {
+        let insert = format!(
+            "INSERT INTO {} (name, data) VALUES ({}, {}) ON CONFLICT (name) DO NOTHING;",
+            self.table,
+            literal(workspace),
+            literal(UNWRITTEN)
+        );
+        match self.in_turn(connection, "", &insert).await {
+            Ok(()) => Ok(true),
+            Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(false),
+            Err(error) => Err(self.refusal(error, format!("Already locked for workspace creation: {workspace}"))),
+        }
+    }
+
+    /// Removes a row that was only made to be locked.
+    async fn remove_unwritten(
+        &self,
+        connection: &Connection,
+        workspace: &str,
+    ) -> std::result::Result<(), tokio_postgres::Error> {
+        let text = format!("DELETE FROM {} WHERE name = $1 AND data = $2", self.table);
+        connection.execute(&text, &[&workspace, &UNWRITTEN]).await.map(drop)
+    }
+}
+
+/// A lock that was taken.
+struct Lock {
+    number: i64,
+    is_new: bool,
 }
 
 /// Why there is no lock.
@@ -193,7 +306,8 @@ impl LockedStore for Client {
         let text = format!("SELECT data FROM {} WHERE name = $1", self.table);
         let rows = self.query(READ, &text, &[&workspace]).await?;
         let data = rows.first().and_then(|row| row.get::<_, Option<String>>(0));
-        Ok(data.filter(|data| !data.is_empty()).map(String::into_bytes).into())
+        let written = data.filter(|data| !data.is_empty() && data != UNWRITTEN);
+        Ok(written.map(String::into_bytes).into())
     }
 
     /// The lock of the session is the condition.
@@ -220,12 +334,14 @@ impl LockedStore for Client {
 
     async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
         let mut session = self.session().await?;
-        match self.try_lock(&mut session, workspace).await {
-            Ok(number) => {
+        let taken = waiting(&self.settings.host, self.try_lock(&mut session, workspace)).await;
+        match taken {
+            Ok(lock) => {
                 session.held = Some(Held {
                     id: info.id.clone(),
-                    number,
+                    number: lock.number,
                     is_interrupted: false,
+                    is_new: lock.is_new,
                 });
                 Ok(info.id)
             }
@@ -241,20 +357,28 @@ impl LockedStore for Client {
         }
     }
 
-    async fn unlock(&self, _workspace: &str, _id: &str) -> Result<()> {
+    async fn unlock(&self, workspace: &str, _id: &str) -> Result<()> {
         let mut session = self.session.lock().await;
         // A lock of another session ends with that session; nobody else can release it.
-        let Some(Held { number, .. }) = session.held.take() else {
+        let Some(Held { number, is_new, .. }) = session.held.take() else {
             return Ok(());
         };
         if session.connection.is_closed() {
             return Ok(());
         }
+        let released = |e: tokio_postgres::Error| self.problem("Cannot release the state lock", &e);
+        if is_new {
+            self.remove_unwritten(&session.connection, workspace)
+                .await
+                .map_err(released)?;
+        }
         let text = format!("SELECT pg_advisory_unlock({number})");
-        let result = session.connection.query_one(&text, &[]).await;
-        result
+        session
+            .connection
+            .query_one(&text, &[])
+            .await
             .map(drop)
-            .map_err(|e| self.problem("Cannot release the state lock", &e))
+            .map_err(released)
     }
 
     async fn holder(&self, _workspace: &str, own: &str) -> Result<Holder> {
@@ -265,5 +389,18 @@ impl LockedStore for Client {
             Some(held) if held.id == own => Holder::Unknown,
             _ => Holder::Free,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn creation_locks_are_those_of_a_schema() {
+        // The numbers that OpenTofu 1.12 locks.
+        assert_eq!(creation_of("terraform_remote_state"), -3_797_183_428);
+        assert_ne!(creation_of("a"), creation_of("b"));
+        assert_eq!(literal("it's"), "'it''s'");
     }
 }

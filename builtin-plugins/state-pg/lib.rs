@@ -2,8 +2,11 @@
 //!
 //! A row of the table `states` is a workspace: `id`, `name`, `data`. The lock of a workspace is an advisory lock on the id of its
 //! row, which PostgreSQL releases when the session ends that took it; so the whole of a run is one session. Ids come from one
-//! sequence for all schemas of a database, since advisory locks are per database, too. A workspace that has no row yet is locked
-//! by the number -1, which is also tried for with every other lock: while somebody creates a workspace nobody locks one.
+//! sequence for all schemas of a database, since advisory locks are per database, too.
+//!
+//! A workspace without a row gets one when it is locked, with a state that has nothing in it; if nothing was written it goes with the
+//! lock. The row is made under the creation locks of Terraform (-1, for the whole database) and OpenTofu (a number for each schema),
+//! which are held for that statement only: holding them as long as Terraform does would keep all other first applies waiting.
 //!
 //! [`settings`] is where to connect to, and as whom: the connection string, and the environment. [`session`] is the connection,
 //! and [`client`] the statements.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
+use store_client::waiting;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 
@@ -14,7 +15,9 @@ pub(crate) async fn connect(settings: &Settings) -> Result<Client> {
     let failed = |e: tokio_postgres::Error| problem("Error connecting to PostgreSQL", &settings.title, &e);
     let encrypted = settings.config.get_ssl_mode() != tokio_postgres::config::SslMode::Disable;
     if !encrypted {
-        let (client, connection) = settings.config.connect(NoTls).await.map_err(failed)?;
+        let (client, connection) = waiting(&settings.host, settings.config.connect(NoTls))
+            .await
+            .map_err(failed)?;
         tokio::spawn(async move { drop(connection.await) });
         return Ok(client);
     }
@@ -26,9 +29,7 @@ pub(crate) async fn connect(settings: &Settings) -> Result<Client> {
     })?;
     // The protocol inside is not negotiated.
     tls.alpn_protocols.clear();
-    let (client, connection) = settings
-        .config
-        .connect(Encryption(Arc::new(tls)))
+    let (client, connection) = waiting(&settings.host, settings.config.connect(Encryption(Arc::new(tls))))
         .await
         .map_err(failed)?;
     tokio::spawn(async move { drop(connection.await) });

@@ -12,6 +12,8 @@ use tokio_postgres::config::SslMode;
 
 /// How to connect.
 pub(crate) struct Settings {
+    /// The servers, as the connection string names them.
+    pub host: String,
     pub config: Config,
     pub tls: Tls,
     /// For messages.
@@ -147,6 +149,7 @@ impl Settings {
         Ok(Settings {
             config,
             tls,
+            host: host.clone(),
             title: format!("the database \"{database}\" on {host}:{port} as the user \"{user}\""),
         })
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
+use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport, report_waiting};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, StateClient, async_trait};
 use net::NetSettings;
 use packages::cli_config::CliConfig;
@@ -21,18 +21,23 @@ const PRODUCT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
 fn net(caller: &Caller) -> net::Client {
     let environment = caller.environment.clone();
     // Problems with the configuration have been shown by whoever started this process.
-    let own = std::env::current_exe().map_or(Carried::Nothing, |path| Carried::by(&path));
-    let (config, _) = CliConfig::load_with(&environment, &own.if_trusted(&environment));
+    let own = std::env::current_exe().map_or(Carried::Nothing, |path| Carried::by(&path, &environment));
+    let (config, _) = CliConfig::load_with(&environment, &own);
     let platform = addrs::platform::Platform::current().to_string();
     let plugins = environment
         .home()
         .map(|home: PathBuf| home.join(".terraform.d/plugins"));
-    net::Client::new(NetSettings {
+    let client = net::Client::new(NetSettings {
         environment,
         hosts: config.hosts,
         helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
         terraform_version: caller.version.to_owned(),
         product: PRODUCT.to_owned(),
+    });
+    client.reporting(|notice| {
+        if let net::Notice::Waiting(host) = notice {
+            report_waiting(host);
+        }
     })
 }
 

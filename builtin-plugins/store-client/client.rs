@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use monoform_sdk::Diagnostic;
+use monoform_sdk::state_store::report_waiting;
 use proxies::Proxies;
-use reqwest::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
-};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Method, StatusCode};
 use rustls::ClientConfig;
+use trust::http::{LARGEST_STATE, PATIENCE, SILENCE, asked_pause, first_byte_after, stays_behind};
 use url::Url;
 
 use crate::tls::Tls;
@@ -45,6 +45,8 @@ pub struct Settings {
     pub user_agent: Option<String>,
     /// The socket of this machine that all requests go to, whatever their addresses.
     pub unix_socket: Option<PathBuf>,
+    /// The largest answer that is read, in bytes.
+    pub largest: usize,
 }
 
 impl Default for Settings {
@@ -58,6 +60,7 @@ impl Default for Settings {
             follow_redirects: true,
             user_agent: None,
             unix_socket: None,
+            largest: LARGEST_STATE,
         }
     }
 }
@@ -94,6 +97,16 @@ pub struct Retries {
     pub wait_max: Duration,
     /// Whether an answer is worth another request.
     pub again: fn(&Answer) -> bool,
+}
+
+impl Retries {
+    /// The pause after so many repetitions: the one that a server asks for, as far as that is acceptable.
+    fn pause(&self, attempt: u32, asked: Option<Duration>) -> Duration {
+        let doubled = self
+            .wait_min
+            .saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX));
+        asked.map_or(doubled.min(self.wait_max), asked_pause)
+    }
 }
 
 impl Default for Retries {
@@ -259,10 +272,7 @@ impl HttpClient {
                     }),
                 };
             }
-            let doubled = retries
-                .wait_min
-                .saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX));
-            tokio::time::sleep(wait.unwrap_or(doubled.min(retries.wait_max))).await;
+            tokio::time::sleep(retries.pause(attempt, wait)).await;
             attempt += 1;
         }
     }
@@ -285,13 +295,14 @@ impl HttpClient {
             if let Some(timeout) = self.settings.timeout {
                 request = request.timeout(timeout);
             }
-            let response = request.send().await.map_err(|e| failure(&e, &url))?;
+            let length = body.as_ref().map_or(0, Bytes::len);
+            let mut response = first_byte(&url, length, request).await?;
             let (status, response_headers) = (response.status(), response.headers().clone());
             let location = response_headers
                 .get(LOCATION)
                 .filter(|_| self.settings.follow_redirects && matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308));
             let Some(location) = location else {
-                let body = response.bytes().await.map_err(|e| failure(&e, &url))?.into();
+                let body = self.whole(&mut response, &url).await?;
                 return Ok(Answer {
                     status,
                     headers: response_headers,
@@ -314,9 +325,23 @@ impl HttpClient {
                 headers.remove(CONTENT_TYPE);
                 headers.remove(CONTENT_LENGTH);
             }
-            if (next.host_str(), next.port_or_known_default()) != (url.host_str(), url.port_or_known_default()) {
-                headers.remove(AUTHORIZATION);
-                headers.remove(COOKIE);
+            if !matches!(next.scheme(), "http" | "https") {
+                return Err(Failure {
+                    message: format!(
+                        "{} redirects to an address that is not of a web server",
+                        without_secrets(&url)
+                    ),
+                    passing: false,
+                });
+            }
+            if next.origin() != url.origin() {
+                let secret = headers
+                    .iter()
+                    .filter(|(name, value)| stays_behind(name.as_str(), value.is_sensitive()));
+                let secret: Vec<HeaderName> = secret.map(|(name, _)| name.clone()).collect();
+                for name in secret {
+                    headers.remove(name);
+                }
             }
             url = next;
         }
@@ -324,6 +349,32 @@ impl HttpClient {
             message: format!("stopped after {REDIRECTS} redirects"),
             passing: false,
         })
+    }
+
+    /// Reads an answer to its end, as long as it goes on and does not become too large.
+    async fn whole(&self, response: &mut reqwest::Response, url: &Url) -> Result<Vec<u8>, Failure> {
+        let largest = self.settings.largest;
+        let too_large = || Failure {
+            message: format!(
+                "the answer of {} is larger than the {largest} bytes that are accepted",
+                without_secrets(url)
+            ),
+            passing: false,
+        };
+        if response.content_length().is_some_and(|length| length > largest as u64) {
+            return Err(too_large());
+        }
+        let mut body = Vec::new();
+        loop {
+            let Ok(part) = tokio::time::timeout(SILENCE, response.chunk()).await else {
+                return Err(late(url, SILENCE, "sent nothing more for"));
+            };
+            match part.map_err(|e| failure(&e, url))? {
+                Some(part) if body.len() + part.len() > largest => return Err(too_large()),
+                Some(part) => body.extend_from_slice(&part),
+                None => return Ok(body),
+            }
+        }
     }
 
     fn client(&self) -> Result<&Client, Failure> {
@@ -364,6 +415,40 @@ impl HttpClient {
 #[expect(clippy::disallowed_methods, reason = "the environment names proxies")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+/// Sends a request with a body of this length, and waits for the head of the answer. After a while a user is told for whom.
+async fn first_byte(url: &Url, body: usize, request: reqwest::RequestBuilder) -> Result<reqwest::Response, Failure> {
+    let sent = waiting(url.host_str().unwrap_or_default(), request.send());
+    let limit = first_byte_after(body);
+    match tokio::time::timeout(limit, sent).await {
+        Ok(sent) => sent.map_err(|e| failure(&e, url)),
+        Err(_) => Err(late(url, limit, "did not begin to answer within")),
+    }
+}
+
+/// Waits for work of a server, and tells the user of the host if that takes long.
+pub async fn waiting<T>(host: &str, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    match tokio::time::timeout(PATIENCE, &mut work).await {
+        Ok(done) => done,
+        Err(_) => {
+            report_waiting(host);
+            work.await
+        }
+    }
+}
+
+fn late(url: &Url, limit: Duration, what: &str) -> Failure {
+    Failure {
+        message: format!(
+            "{} {what} {} seconds.{}",
+            url.origin().ascii_serialization(),
+            limit.as_secs(),
+            hint("", true)
+        ),
+        passing: true,
+    }
 }
 
 /// Text as the value of a header.
@@ -480,6 +565,22 @@ fn chain(error: &reqwest::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_cannot_ask_for_a_long_pause() {
+        let retries = Retries::default();
+        let pause = |attempt, seconds: Option<u64>| retries.pause(attempt, seconds.map(Duration::from_secs)).as_secs();
+        assert_eq!(
+            [
+                pause(0, None),
+                pause(3, None),
+                pause(40, None),
+                pause(0, Some(2)),
+                pause(0, Some(3600))
+            ],
+            [1, 8, 30, 2, trust::http::LONGEST_PAUSE.as_secs()]
+        );
+    }
 
     #[test]
     fn each_way_to_get_no_answer_has_its_advice() {

@@ -19,6 +19,8 @@
 //!
 //! Begin with [`client`].
 
+#[cfg(all(test, feature = "testing"))]
+mod bounds_tests;
 pub mod client;
 pub mod consistent;
 pub mod credential;
@@ -35,7 +37,7 @@ mod tls;
 pub mod xml;
 
 pub use bytes::Bytes;
-pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings, header_value};
+pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings, header_value, waiting};
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Method, StatusCode};
 pub use tls::Tls;

@@ -44,7 +44,7 @@ mod workdir;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-pub use files::io_reason;
+pub use files::{Environment, io_reason};
 
 /// The version of Terraform we answer as: of the language, the state, the plans and the JSON.
 pub const TERRAFORM_VERSION: &str = "1.16.0";

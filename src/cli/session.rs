@@ -8,7 +8,7 @@ use config::values::VariableFlag;
 use files::mounts::Mounts;
 use packages::cli_config::CliConfig;
 use packages::{Catalog, Settings, builtin::Builtins};
-use plugins::{Host, HostSettings};
+use plugins::{Host, HostSettings, ReportWaiting};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::TERRAFORM_VERSION;
@@ -149,13 +149,31 @@ impl Session {
         let executable = self.builtins.executable.clone();
         let mut settings = HostSettings::from_environment(executable, TERRAFORM_VERSION, |name| self.env.get(name))?;
         // A relative path is meant from where the command was called; plugins run where -chdir leads.
-        for name in ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", packages::packed::TRUST] {
+        for name in ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", pack::TRUST] {
             if let Some(path) = self.env.get(name).filter(|path| Path::new(path).is_relative()) {
                 let absolute = self.original_dir.join(path).into_os_string();
                 settings.environment.insert(name.to_owned(), absolute);
             }
         }
+        let (ui, stream) = (self.ui.clone(), self.stream.clone());
+        settings.waiting = Some(ReportWaiting(Arc::new(move |host| {
+            let text = format!("Waiting for {host} to answer...");
+            match &stream {
+                Some(stream) => stream.log(&text),
+                // Standard output may be read by a script, as that of "output -raw" is.
+                None => ui.err(format!("- {text}\n")),
+            }
+        })));
         Ok(Host::new(settings))
+    }
+
+    /// The conditions under which packs are opened.
+    pub fn pack_conditions(&self) -> pack::Conditions {
+        let mut conditions = pack::Conditions::from_environment(&self.env);
+        if let pack::Trust::Environment(file) = &mut conditions.trust {
+            *file = self.original_dir.join(&*file);
+        }
+        conditions
     }
 
     /// The plugins that are available to the working directory.
@@ -183,10 +201,7 @@ impl Session {
     /// What makes requests to registries and other places. It costs nothing before the first one.
     #[must_use]
     pub fn net(&self) -> net::Client {
-        let plugins = self
-            .env
-            .get("HOME")
-            .map(|home| PathBuf::from(home).join(".terraform.d/plugins"));
+        let plugins = self.env.home().map(|home| home.join(".terraform.d/plugins"));
         let platform = addrs::platform::Platform::current().to_string();
         let (ui, stream, beside) = (self.ui.clone(), self.stream.clone(), self.result_on_stdout);
         let client = net::Client::new(net::NetSettings {

@@ -15,9 +15,17 @@ impl<M: Into<BTreeMap<String, String>>> From<M> for Environment {
 }
 
 impl Environment {
-    /// From the variables of the process. Those that are not Unicode are left out.
+    /// From the variables of the process. Those that are not Unicode are left out, but for our own settings: one that is ignored could
+    /// switch off a check, while a damaged value is an error where it is used.
     pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Environment {
-        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        let text = |(name, value): (OsString, OsString)| {
+            let name = name.into_string().ok()?;
+            let value = match value.into_string() {
+                Err(value) if name.starts_with("MONOFORM_") => value.to_string_lossy().into_owned(),
+                value => value.ok()?,
+            };
+            Some((name, value))
+        };
         Environment(variables.into_iter().filter_map(text).collect())
     }
 

@@ -21,5 +21,5 @@ mod reason;
 pub mod temporary;
 
 pub use environment::Environment;
-pub use output::{Output, Policy, is_replaceable, replace, sync_directory_of};
+pub use output::{Output, Policy, is_replaceable, replace, replace_here, sync_directory_of};
 pub use reason::{io_reason, json_mistake, json_reason, plain};

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Cursor, Read as _, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -162,6 +162,35 @@ pub fn replace(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
     output.commit()
 }
 
+/// Writes a whole file in the place of what has its name, a link included: links are not followed.
+///
+/// # Errors
+/// As with [`Output`]; a link stays as it is if it cannot be replaced.
+pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
+    let old = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
+    let written = begin(path, policy, old.as_ref()).and_then(|mut new| {
+        new.write_all(contents)?;
+        if policy.durable {
+            new.as_file().sync_all()?;
+        }
+        new.persist(path).map(drop).map_err(|e| e.error)
+    });
+    match written {
+        Ok(()) => {
+            if policy.durable {
+                sync_directory(directory(path));
+            }
+            Ok(())
+        }
+        Err(e) if keeps_names(&e) && old.is_some() => {
+            let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+            let file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;
+            write_into_file(file, contents)
+        }
+        Err(e) => Err(e),
+    }
+}
+
 /// Whether a rename may put a file at this path: there is a regular file of its own, or nothing.
 #[must_use]
 pub fn is_replaceable(path: &Path) -> bool {
@@ -213,7 +242,10 @@ fn followed(path: &Path) -> PathBuf {
 }
 
 fn write_into(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
+    write_into_file(OpenOptions::new().write(true).open(path)?, contents)
+}
+
+fn write_into_file(mut file: File, contents: &[u8]) -> io::Result<()> {
     let regular = file.metadata()?.is_file();
     if regular {
         file.set_len(0)?;
@@ -306,6 +338,21 @@ mod tests {
             }
         }
         assert_eq!(names(&dir.path().join("sub")), ["real", "second"]);
+    }
+
+    #[test]
+    fn a_link_can_be_replaced_and_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("target"), dir.path().join("link"));
+        fs::write(&target, "kept").unwrap();
+        symlink("target", &link).unwrap();
+        for text in ["one", "two"] {
+            replace_here(&link, text.as_bytes(), Policy::STATE).unwrap();
+            assert_eq!(fs::read_to_string(&link).unwrap(), text);
+            assert!(fs::symlink_metadata(&link).unwrap().is_file());
+        }
+        assert_eq!(fs::read_to_string(&target).unwrap(), "kept");
+        assert_eq!(names(dir.path()), ["link", "target"]);
     }
 
     #[test]

@@ -191,7 +191,7 @@ impl Registries {
             summary: "Invalid registry host",
             detail: format!("\"{}\" is not the name of a host.", module.host),
         })?;
-        let token = self.client.token(&host).await;
+        let token = self.client.token(&host).await.map_err(|e| unreachable(module, &e))?;
         Ok((host, token))
     }
 

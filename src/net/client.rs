@@ -18,7 +18,7 @@ use crate::services::Services;
 use files::plain;
 
 use crate::reason::chain;
-use crate::timeouts::{CONNECT_TIMEOUT, SILENCE};
+use crate::timeouts::CONNECT_TIMEOUT;
 use crate::tls;
 
 /// What a client must know.
@@ -75,8 +75,16 @@ pub enum Notice<'n> {
     NoCredentials(&'n Error),
 }
 
-/// How long nothing is said about a host that does not answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// A token that can be sent in a header. One that cannot would be left out, and the request be refused for a reason that nobody sees.
+fn sendable(token: &Token, host: &Host, source: &str) -> Result<Token, Error> {
+    match crate::request::unsendable(token.expose()) {
+        None => Ok(token.clone()),
+        Some(character) => Err(Error::Header {
+            what: format!("the token for {host} in the {source}"),
+            character,
+        }),
+    }
+}
 
 /// Makes requests. Cheap to clone; nothing is prepared before the first request.
 #[derive(Clone, Debug)]
@@ -182,32 +190,45 @@ impl Client {
         all.entry(host.clone()).or_default().clone()
     }
 
-    /// The token for a host, if there is one. A credentials helper that fails is reported, and the host is asked without a token:
-    /// it may need none.
-    pub async fn token(&self, host: &Host) -> Option<Token> {
+    /// The token for a host, if there is one. A helper that fails is reported, and there is no token then: most of what a command
+    /// requests needs none.
+    ///
+    /// # Errors
+    /// The token has a character that cannot be sent.
+    pub async fn token(&self, host: &Host) -> Result<Option<Token>, Error> {
         let settings = &self.0.settings;
-        if let Some(token) = self.0.tokens.get(host).or_else(|| settings.hosts.tokens.get(host)) {
-            return Some(token.clone());
+        for (tokens, source) in [
+            (&self.0.tokens, "environment"),
+            (&settings.hosts.tokens, "CLI configuration"),
+        ] {
+            if let Some(token) = tokens.get(host) {
+                return sendable(token, host, source).map(Some);
+            }
         }
-        let helper = settings.hosts.helper.as_ref()?;
+        let Some(helper) = &settings.hosts.helper else {
+            return Ok(None);
+        };
         let cell = {
             let mut all = self.0.helped.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(host.clone()).or_default().clone()
         };
-        let ask = async || {
-            let program = self.helper_program(helper, host)?;
-            credentials::ask_helper(helper, &program, host).await
-        };
-        let token = cell.get_or_init(async || {
-            ask().await.unwrap_or_else(|error| {
-                tracing::warn!(%host, %error, "no credentials");
+        let asked = cell.get_or_init(async || {
+            let answer = match self.helper_program(helper, host) {
+                Ok(program) => credentials::ask_helper(helper, &program, host).await,
+                Err(error) => Err(error),
+            };
+            answer.unwrap_or_else(|error| {
+                tracing::warn!(%error, "no token");
                 if let Some(report) = &self.0.report {
                     report(Notice::NoCredentials(&error));
                 }
                 None
             })
         });
-        token.await.clone()
+        match asked.await {
+            Some(token) => sendable(token, host, "answer of the credentials helper").map(Some),
+            None => Ok(None),
+        }
     }
 
     fn helper_program(&self, helper: &CredentialsHelper, host: &Host) -> Result<PathBuf, Error> {
@@ -262,7 +283,6 @@ impl Client {
             .tls_backend_preconfigured(tls.map_err(|e| failed(&e))?)
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(SILENCE)
             .user_agent(agent.trim())
             .build()
             .map_err(|e| failed(&e))

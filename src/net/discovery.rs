@@ -134,7 +134,7 @@ impl Client {
     }
 
     async fn ask(&self, host: &Host, url: Url) -> Result<Services, Error> {
-        let token = self.token(host).await;
+        let token = self.token(host).await?;
         let request = self.get(url).token(token.as_ref()).header("accept", "application/json");
         let mut response = request
             .to_registry()

@@ -86,6 +86,14 @@ pub enum Error {
     /// The machine does not let us make connections.
     #[error("connections cannot be prepared: {0}")]
     NoClient(String),
+    /// A value cannot be sent in a header.
+    #[error("{what} cannot be sent: it contains {character}")]
+    Header {
+        /// What it is and where it comes from.
+        what: String,
+        /// The character that no header can have.
+        character: &'static str,
+    },
     /// A credentials helper failed.
     #[error("the credentials helper \"{helper}\" has no answer for {host}: {what}")]
     Helper {

@@ -20,6 +20,7 @@
 //!
 //! Where to begin: [`client`].
 
+pub mod absent;
 pub mod client;
 pub mod credentials;
 pub mod credentials_file;

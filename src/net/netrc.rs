@@ -28,8 +28,8 @@ impl Netrc {
         let path = match environment.get("NETRC") {
             Some(path) => Some(PathBuf::from(path)),
             None => environment
-                .get("HOME")
-                .map(|home| PathBuf::from(home).join(if cfg!(windows) { "_netrc" } else { ".netrc" })),
+                .home()
+                .map(|home| home.join(if cfg!(windows) { "_netrc" } else { ".netrc" })),
         };
         path.and_then(|p| std::fs::read_to_string(p).ok())
             .map(|text| Netrc::parse(&text))

@@ -4,17 +4,16 @@ use std::time::{Duration, Instant};
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
+use trust::http::{LONGEST_PAUSE, PATIENCE, asked_pause, first_byte_after, stays_behind};
 use url::Url;
 
-use crate::client::{Client, PATIENCE, Retry};
+use crate::client::{Client, Retry};
 use crate::credentials::Token;
 use crate::error::{Error, connection, shown};
-use crate::timeouts::FIRST_BYTE;
+use crate::timeouts::SILENCE;
 
 /// How many redirects are followed where nothing else is said.
 const REDIRECTS: usize = 10;
-/// The longest pause before a request is tried again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 impl Client {
     /// A request for what is at an address.
@@ -30,6 +29,7 @@ impl Client {
             retries: 1,
             timeout: None,
             to_registry: false,
+            invalid: None,
         }
     }
 
@@ -73,6 +73,8 @@ pub struct Request<'c> {
     retries: u64,
     timeout: Option<Duration>,
     to_registry: bool,
+    /// A header that cannot be sent. The request ends with it: without a secret it would be another request.
+    invalid: Option<Error>,
 }
 
 /// An answer, of which the head has been read.
@@ -100,13 +102,13 @@ impl<'c> Request<'c> {
         self.header("content-type", content_type)
     }
 
-    /// With a header. A value that cannot be sent is left out.
+    /// With a header. One that cannot be sent is the error of the request.
     pub fn header(mut self, name: &'static str, value: impl AsRef<str>) -> Request<'c> {
         match HeaderValue::from_str(value.as_ref()) {
             Ok(value) => {
                 self.headers.insert(HeaderName::from_static(name), value);
             }
-            Err(_) => tracing::warn!(header = name, "a value that cannot be sent in a header"),
+            Err(_) => self.refuse(format!("the value of the header {name}"), value.as_ref()),
         }
         self
     }
@@ -118,9 +120,14 @@ impl<'c> Request<'c> {
                 value.set_sensitive(true);
                 self.headers.insert(HeaderName::from_static(name), value);
             }
-            Err(_) => tracing::warn!(header = name, "a secret that cannot be sent in a header"),
+            Err(_) => self.refuse(format!("the secret in the header {name}"), value.as_ref()),
         }
         self
+    }
+
+    fn refuse(&mut self, what: String, value: &str) {
+        let character = unsendable(value).unwrap_or("a character that is not allowed there");
+        self.invalid.get_or_insert(Error::Header { what, character });
     }
 
     /// With the name and the password that `.netrc` has for the host, unless the address or a header has its own.
@@ -230,6 +237,9 @@ impl<'c> Request<'c> {
 
     /// One try, with its redirects.
     async fn once(&self) -> Result<Response, Error> {
+        if let Some(error) = &self.invalid {
+            return Err(error.clone());
+        }
         let http = self.client.http()?;
         let mut url = self.url.clone();
         let mut headers = self.headers.clone();
@@ -259,7 +269,7 @@ impl<'c> Request<'c> {
                 at_home = false;
                 let secret: Vec<HeaderName> = headers
                     .iter()
-                    .filter(|(_, value)| value.is_sensitive())
+                    .filter(|(name, value)| stays_behind(name.as_str(), value.is_sensitive()))
                     .map(|(name, _)| name.clone())
                     .collect();
                 for name in secret {
@@ -293,10 +303,11 @@ impl<'c> Request<'c> {
                 }
             }
         };
-        let Ok(sent) = tokio::time::timeout(FIRST_BYTE, sent).await else {
+        let limit = first_byte_after(self.body.as_ref().map_or(0, Vec::len));
+        let Ok(sent) = tokio::time::timeout(limit, sent).await else {
             return Err(Error::Timeout {
                 url: shown(url),
-                seconds: FIRST_BYTE.as_secs(),
+                seconds: limit.as_secs(),
                 connecting: false,
             });
         };
@@ -313,6 +324,15 @@ impl<'c> Request<'c> {
             inner,
         })
     }
+}
+
+/// The character of a value that a header cannot have, in words.
+pub(crate) fn unsendable(value: &str) -> Option<&'static str> {
+    let found = value.chars().find(|c| c.is_control() && *c != '\t')?;
+    Some(match found {
+        '\n' | '\r' => "a line end",
+        _ => "a control character",
+    })
 }
 
 /// The address that a redirect leads to.
@@ -371,28 +391,34 @@ impl Response {
 
     /// The next part of the body; `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, Error> {
-        self.inner
-            .chunk()
-            .await
-            .map_err(|e| connection(&self.url, &e, self.proxy.as_deref()))
+        self.next().await
+    }
+
+    /// The next part of the body. The limit of silence is not left to the library, where it would count from the request on and end
+    /// the sending of a large body.
+    async fn next(&mut self) -> Result<Option<bytes::Bytes>, Error> {
+        match tokio::time::timeout(SILENCE, self.inner.chunk()).await {
+            Ok(part) => part.map_err(|e| connection(&self.url, &e, self.proxy.as_deref())),
+            Err(_) => Err(Error::Timeout {
+                url: shown(&self.url),
+                seconds: SILENCE.as_secs(),
+                connecting: false,
+            }),
+        }
     }
 
     /// The whole body, unless it is larger than this.
     pub async fn bytes(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
+        let url = shown(&self.url);
         let too_large = || Error::TooLarge {
-            url: shown(&self.url),
+            url: url.clone(),
             limit,
         };
         if self.announced_size().is_some_and(|size| size > limit) {
             return Err(too_large());
         }
         let mut body = Vec::new();
-        while let Some(chunk) = self
-            .inner
-            .chunk()
-            .await
-            .map_err(|e| connection(&self.url, &e, self.proxy.as_deref()))?
-        {
+        while let Some(chunk) = self.next().await? {
             if (body.len() + chunk.len()) as u64 > limit {
                 return Err(too_large());
             }
@@ -408,7 +434,7 @@ impl Response {
             .get(RETRY_AFTER)
             .and_then(|v| v.to_str().ok()?.trim().parse().ok())
             .map(Duration::from_secs);
-        asked.map_or_else(|| pause(tries), |asked| asked.min(LONGEST_PAUSE))
+        asked.map_or_else(|| pause(tries), asked_pause)
     }
 }
 
@@ -479,6 +505,37 @@ mod tests {
             Err(Error::TooManyRedirects { limit: 10, .. })
         ));
         assert!(matches!(read("/file").await, Err(Error::BadRedirect { .. })));
+    }
+
+    #[tokio::test]
+    async fn no_secret_follows_a_redirect_to_another_origin() {
+        let names = |request: &Received| {
+            let named = ["authorization", "x-api-key", "x-marked", "x-plain"];
+            named
+                .into_iter()
+                .filter(|name| !request.header(name).is_empty())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let other = Server::http(move |request| Reply::ok(names(request)));
+        let target = other.url("/there");
+        let server = Server::http(move |request| match request.path() {
+            "/away" => Reply::redirect(&target),
+            "/here" => Reply::redirect("stay"),
+            _ => Reply::ok(names(request)),
+        });
+        let client = client();
+        let read = async |path: &str| {
+            let request = client
+                .get(server.url(path).parse().unwrap())
+                .secret("authorization", "a")
+                .secret("x-marked", "b")
+                .header("x-api-key", "c")
+                .header("x-plain", "d");
+            String::from_utf8(request.read(100).await.unwrap().1).unwrap()
+        };
+        assert_eq!(read("/here").await, "authorization x-api-key x-marked x-plain");
+        assert_eq!(read("/away").await, "x-plain");
     }
 
     #[tokio::test]

@@ -15,10 +15,10 @@ use crate::login::Credentials;
 /// The credentials of one file.
 #[derive(Debug, Default, Deserialize)]
 pub struct DockerFile {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::or_default")]
     auths: BTreeMap<String, Auth>,
     /// The helpers of single hosts.
-    #[serde(default, rename = "credHelpers")]
+    #[serde(default, deserialize_with = "net::absent::or_default", rename = "credHelpers")]
     helpers: BTreeMap<String, String>,
     /// The helper of all other hosts.
     #[serde(default, rename = "credsStore")]
@@ -28,15 +28,15 @@ pub struct DockerFile {
 /// The credentials for a host or for a part of its repositories. With a helper, Docker writes an empty object.
 #[derive(Debug, Default, Deserialize)]
 struct Auth {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::or_default")]
     auth: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::or_default")]
     username: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::or_default")]
     password: String,
-    #[serde(default, rename = "identitytoken")]
+    #[serde(default, deserialize_with = "net::absent::or_default", rename = "identitytoken")]
     identity: String,
-    #[serde(default, rename = "registrytoken")]
+    #[serde(default, deserialize_with = "net::absent::or_default", rename = "registrytoken")]
     registry: String,
 }
 

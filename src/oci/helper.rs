@@ -22,9 +22,9 @@ const NOT_FOUND: &str = "credentials not found";
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Answer {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::or_default")]
     username: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::or_default")]
     secret: String,
 }
 

@@ -20,10 +20,10 @@ pub struct Manifest {
     #[serde(default)]
     pub artifact_type: Option<String>,
     /// Of an index.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::list")]
     pub manifests: Vec<Descriptor>,
     /// Of an artifact.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::list")]
     pub layers: Vec<Descriptor>,
 }
 
@@ -43,9 +43,9 @@ pub struct Descriptor {
 /// The platform of an entry of an index.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PlatformOf {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::or_default")]
     pub os: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::or_default")]
     pub architecture: String,
 }
 
@@ -80,4 +80,28 @@ impl Descriptor {
 /// A digest that cannot be verified, as a clause.
 pub fn unknown_digest(text: &str) -> String {
     format!("the digest \"{text}\" is neither a SHA-256 nor a SHA-512")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn absent_null_and_empty_are_one_thing() {
+        for manifest in [
+            json!({}),
+            json!({"mediaType": null, "artifactType": null, "manifests": null, "layers": null, "config": null, "annotations": null}),
+            json!({"manifests": [], "layers": []}),
+            json!({"manifests": [null], "layers": [null]}),
+        ] {
+            let read: Manifest = serde_json::from_value(manifest).unwrap();
+            assert!(read.manifests.is_empty() && read.layers.is_empty());
+        }
+        let entry = json!({"mediaType": "m", "digest": "d", "size": 1, "artifactType": null, "platform": null, "annotations": null});
+        assert!(serde_json::from_value::<Descriptor>(entry).unwrap().platform.is_none());
+        for platform in [json!({}), json!({"os": null, "architecture": null, "variant": null})] {
+            assert_eq!(serde_json::from_value::<PlatformOf>(platform).unwrap().os, "");
+        }
+    }
 }

@@ -55,8 +55,8 @@ pub struct Registry<'c> {
 #[derive(Deserialize)]
 struct Tags {
     // A repository without tags has null here.
-    #[serde(default)]
-    tags: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "net::absent::list")]
+    tags: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -111,7 +111,7 @@ impl<'c> Registry<'c> {
             let absent = || "does not exist".to_owned();
             let body = self.body(&mut response, absent).await?;
             let page: Tags = serde_json::from_slice(&body).map_err(|error| unusable(&url, error.to_string()))?;
-            all.extend(page.tags.unwrap_or_default());
+            all.extend(page.tags);
             let next = response.headers("link").find_map(next_page).map(str::to_owned);
             let Some(next) = next else {
                 return Ok(all);

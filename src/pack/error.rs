@@ -77,6 +77,17 @@ pub enum PackError {
         /// The reason, as a clause.
         reason: String,
     },
+    /// What a pack carries exceeds a limit.
+    #[error("what the pack {} carries is too large: {reason}", path.display())]
+    TooLarge {
+        /// The pack.
+        path: PathBuf,
+        /// The limit, as a clause.
+        reason: String,
+    },
+    /// An environment variable with a limit is invalid.
+    #[error(transparent)]
+    Limit(archive::InvalidLimit),
     /// A difference does not belong to a pack.
     #[error("the difference {} does not fit {}: {reason}", difference.display(), to.display())]
     OtherPack {

@@ -1,4 +1,7 @@
 //! Executables of this program: what a pack begins with.
+//!
+//! `scripts/seal` appends a checksum of its own to a distributed executable: a line of text of [`SEAL`] bytes, with the SHA-256 of all
+//! bytes before it. In a pack the line is a part of the executable.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,8 +10,10 @@ use std::path::{Path, PathBuf};
 use addrs::platform::Platform;
 use memchr::memmem;
 
+use crate::counted::digest;
 use crate::error::{PackError, read_error};
 use crate::read::Pack;
+use crate::trust::Conditions;
 
 /// By this and the version behind it, an executable of this program is recognized: it stands among its constants.
 #[used]
@@ -16,6 +21,23 @@ static MARK: &[u8] = concat!("monoform-executable ", env!("CARGO_PKG_VERSION"), 
 
 /// How long the fixed part of the mark is.
 const FIXED: usize = "monoform-executable ".len();
+
+/// The beginning of the line with an executable's checksum.
+const SEAL_PREFIX: &[u8] = b"\nmonoform-sha256 ";
+
+/// The length of that line: the prefix, 64 hexadecimal digits, and the end of the line.
+const SEAL: u64 = SEAL_PREFIX.len() as u64 + 64 + 1;
+
+/// The result of comparing an executable with its own checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// The bytes are those that were built.
+    Matches,
+    /// The bytes were changed.
+    Differs,
+    /// The executable has no checksum of its own.
+    Missing,
+}
 
 /// An executable of this program, without a pack behind it.
 #[derive(Clone, Debug)]
@@ -34,9 +56,10 @@ impl Executable {
     /// The executable in a file. Of a pack, the part before what it carries, where that is allowed.
     ///
     /// # Errors
-    /// The file cannot be read, is not an executable of this program, or is a pack where that is not allowed.
-    pub fn open(path: &Path, of_a_pack: bool) -> Result<Executable, PackError> {
-        if let Some(pack) = Pack::find(path)? {
+    /// The file cannot be read, is not an executable of this program, or is a pack where that is not allowed, or one that is not
+    /// trusted.
+    pub fn open(path: &Path, of_a_pack: bool, conditions: &Conditions) -> Result<Executable, PackError> {
+        if let Some(pack) = Pack::find(path, conditions)? {
             if !of_a_pack {
                 return Err(PackError::PackOfPacks(path.to_owned()));
             }
@@ -62,6 +85,31 @@ impl Executable {
             }),
             _ => Err(PackError::NotMonoform(path.to_owned())),
         }
+    }
+}
+
+impl Executable {
+    /// Compares the executable with its own checksum.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn checksum(&self) -> io::Result<Checksum> {
+        let mut file = File::open(&self.path)?;
+        let Some(content) = self.size.checked_sub(SEAL) else {
+            return Ok(Checksum::Missing);
+        };
+        let mut seal = [0; SEAL as usize];
+        file.seek(SeekFrom::Start(content))?;
+        file.read_exact(&mut seal)?;
+        let Some(recorded) = seal.strip_prefix(SEAL_PREFIX) else {
+            return Ok(Checksum::Missing);
+        };
+        file.seek(SeekFrom::Start(0))?;
+        let (sum, _) = digest(file.take(content))?;
+        Ok(match recorded == format!("{sum}\n").as_bytes() {
+            true => Checksum::Matches,
+            false => Checksum::Differs,
+        })
     }
 }
 
@@ -119,7 +167,20 @@ impl Linking {
 pub fn is_cut_off(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
-    Ok(own_length(&mut file)?.is_some_and(|length| length > size))
+    Ok(own_length(&mut file)?.is_some_and(|length| length > size || is_in_seal(&mut file, length, size)))
+}
+
+/// Returns true if a file ends inside the line with its checksum.
+fn is_in_seal(file: &mut File, own: u64, size: u64) -> bool {
+    if !(own + 1..own + SEAL).contains(&size) {
+        return false;
+    }
+    let mut rest = Vec::new();
+    let read = file
+        .seek(SeekFrom::Start(own))
+        .and_then(|_| file.read_to_end(&mut rest));
+    let common = rest.len().min(SEAL_PREFIX.len());
+    read.is_ok() && rest.get(..common) == SEAL_PREFIX.get(..common)
 }
 
 /// A number of some bytes, the smallest first.
@@ -210,8 +271,19 @@ fn version(file: &mut File) -> io::Result<Option<String>> {
     }
 }
 
-/// The length of an ELF executable by its header; `None` for other files. Bytes behind that were appended.
-pub(crate) fn own_length(file: &mut File) -> io::Result<Option<u64>> {
+/// The length of an ELF executable with its own checksum, if it has one; `None` for other files. Bytes behind that are those of a
+/// pack.
+pub(crate) fn sealed_length(file: &mut File) -> io::Result<Option<u64>> {
+    let Some(own) = own_length(file)? else { return Ok(None) };
+    let mut seal = Vec::new();
+    file.seek(SeekFrom::Start(own))?;
+    file.take(SEAL).read_to_end(&mut seal)?;
+    let sealed = seal.len() as u64 == SEAL && seal.starts_with(SEAL_PREFIX);
+    Ok(Some(if sealed { own + SEAL } else { own }))
+}
+
+/// The length of an ELF executable by its header; `None` for other files.
+fn own_length(file: &mut File) -> io::Result<Option<u64>> {
     let mut head = [0; 64];
     let head = head_of(file, &mut head)?;
     if !head.starts_with(b"\x7fELF\x02\x01") || head.len() < 64 {

@@ -227,32 +227,33 @@ impl Index {
     }
 
     fn problem_of_files(&self, files: &[PackedFile], links: &[PackedLink]) -> Option<String> {
-        let mut paths = BTreeSet::new();
         for link in links {
             if !is_plain(&link.path) || !stays_inside(&link.path, &link.target) {
                 return Some(format!("the link \"{}\" leads elsewhere", link.path));
-            }
-            if !paths.insert(link.path.as_str()) {
-                return Some(format!("there are two links {}", link.path));
             }
         }
         for file in files {
             if !is_plain(&file.path) {
                 return Some(format!("the path \"{}\" leads elsewhere", file.path));
             }
-            if !paths.insert(file.path.as_str()) {
-                return Some(format!("there are two files {}", file.path));
-            }
             if file.blob >= self.blobs.len() {
                 return Some(format!("the content of {} is missing", file.path));
             }
         }
-        // The path of a file must not be the directory of another file.
-        let over = paths.iter().find(|path| {
-            let mut ancestors = Path::new(path).ancestors().skip(1);
-            ancestors.any(|dir| dir.to_str().is_some_and(|dir| paths.contains(dir)))
-        });
-        over.map(|path| format!("{path} lies below a file"))
+        let links = links.iter().map(|link| link.path.as_str());
+        let mut paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).chain(links).collect();
+        // With a slash before all other bytes, a path comes right before those below it. Writers sort paths, so there is little to
+        // do: every command checks the index.
+        let byte = |byte: u8| if byte == b'/' { 0 } else { byte };
+        paths.sort_by(|a, b| a.bytes().map(byte).cmp(b.bytes().map(byte)));
+        paths.windows(2).find_map(|pair| {
+            let [first, second] = pair else { return None };
+            match second.strip_prefix(first)? {
+                "" => Some(format!("there are two files {first}")),
+                rest if rest.starts_with('/') => Some(format!("{second} lies below a file")),
+                _ => None,
+            }
+        })
     }
 
     /// The content of a file.

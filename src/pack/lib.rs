@@ -3,7 +3,7 @@
 //! Operating systems ignore bytes behind the last section of an executable, so a pack runs like the executable in it. The layout:
 //!
 //! ```text
-//! the executable, unchanged
+//! the executable, unchanged: with its own checksum, if it has one ([`executable`])
 //! blobs        the content of each file, a Zstandard frame each; equal contents are there once
 //! index        JSON: the list of contents, with the checksum of every part ([`index`])
 //! signature    if there is one: an Ed25519 public key and the signature ([`signature`])
@@ -16,6 +16,8 @@
 //!
 //! This crate knows nothing of where providers and modules come from, nor of how they are selected: see the crates `packages` and
 //! `modules`.
+//!
+//! Every pack is opened by [`Pack::find`], which looks at [`Conditions`] before it reads an index.
 //!
 //! Where to begin: [`index`], then [`read`].
 
@@ -30,6 +32,7 @@ pub mod index;
 mod read;
 pub mod signature;
 mod text;
+mod trust;
 pub mod write;
 
 #[cfg(test)]
@@ -38,3 +41,4 @@ mod tests;
 pub use error::PackError;
 pub use executable::Executable;
 pub use read::{CopyError, Pack, Verified, is_made_by_pack};
+pub use trust::{Conditions, TRUST, Trust};

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use archive::Limits;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
@@ -13,10 +14,14 @@ use crate::error::{PackError, damaged, read_error, write_error};
 use crate::format::{TRAILER, Trailer};
 use crate::index::{Blob, FORMAT, FORMAT_WITH_MODULES, Index, PackedFile, PackedLink};
 use crate::signature::{self, PublicKey, Signature};
+use crate::trust::Conditions;
 use crate::{difference, executable, format};
 
-/// The maximum length of an index in bytes. A longer one is reported as damage.
-const LONGEST_INDEX: u64 = 1 << 28;
+/// The maximum length of an index in bytes: about 200,000 files. Every command reads it, so a longer one would slow them all.
+const LONGEST_INDEX: u64 = 1 << 26;
+
+/// A pack as a whole may unpack to this many times its own size, or to the limit of one package, whichever is more.
+const MOST_EXPANSION: u64 = 16;
 
 /// An open pack. Reads do not move a common position, so that threads can share it.
 #[derive(Debug)]
@@ -26,6 +31,7 @@ pub struct Pack {
     trailer: Trailer,
     index: Index,
     signature: Option<Signature>,
+    limits: Limits,
 }
 
 /// The result of a verification.
@@ -38,19 +44,22 @@ pub struct Verified {
 }
 
 impl Pack {
-    /// The pack in a file.
+    /// Opens the pack in a file.
     ///
     /// # Errors
-    /// The file cannot be read, carries no pack, or one that is damaged.
-    pub fn open(path: &Path) -> Result<Pack, PackError> {
-        Pack::find(path)?.ok_or_else(|| PackError::NoPack(path.to_owned()))
+    /// The file cannot be read, carries no pack, one that is damaged, or one that is not trusted.
+    pub fn open(path: &Path, conditions: &Conditions) -> Result<Pack, PackError> {
+        Pack::find(path, conditions)?.ok_or_else(|| PackError::NoPack(path.to_owned()))
     }
 
-    /// The pack in a file, if it carries one. Costs one small read where it carries none.
+    /// Opens the pack in a file, if it carries one. Costs one small read where it carries none.
+    ///
+    /// The index is parsed after the signature was verified and its key compared with the one that is trusted: whoever can change a
+    /// file in transit can write any index.
     ///
     /// # Errors
-    /// The file cannot be read, or the pack in it is damaged.
-    pub fn find(path: &Path) -> Result<Option<Pack>, PackError> {
+    /// The file cannot be read, or the pack in it is damaged or not trusted.
+    pub fn find(path: &Path, conditions: &Conditions) -> Result<Option<Pack>, PackError> {
         let (failed, wrong) = (read_error(path), damaged(path));
         let mut file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
@@ -64,7 +73,7 @@ impl Pack {
         };
         let Some(trailer) = trailer else {
             // Of a pack that was cut off, the executable is left, and more than the executable says that it has.
-            let own = executable::own_length(&mut file).map_err(failed)?;
+            let own = executable::sealed_length(&mut file).map_err(failed)?;
             return match own.filter(|own| looks_packed(&file, *own, length)) {
                 Some(_) => Err(wrong("its end is missing".to_owned())),
                 None => Ok(None),
@@ -73,6 +82,8 @@ impl Pack {
         if trailer.file_length() != Some(length) || trailer.index_length > LONGEST_INDEX {
             return Err(wrong("its last bytes do not fit its length".to_owned()));
         }
+        let trusted = conditions.trust.key()?;
+        let limits = conditions.limits.clone().map_err(PackError::Limit)?;
         let mut index = vec![0; usize::try_from(trailer.index_length).unwrap_or_default()];
         file.read_exact_at(&mut index, trailer.index_offset).map_err(failed)?;
         if Sha256::digest(&index)[..] != trailer.index_sum {
@@ -82,6 +93,10 @@ impl Pack {
             Ok(error) => failed(error),
             Err(text) => wrong(text),
         })?;
+        if let Some(trusted) = &trusted {
+            check(path, signature.as_ref().map(|signature| &signature.key), trusted)
+                .map_err(|error| conditions.trust.explain(error))?;
+        }
         let format = serde_json::from_slice::<FormatOnly>(&index).map_or(FORMAT, |only| only.format);
         if !(FORMAT..=FORMAT_WITH_MODULES).contains(&format) {
             return Err(PackError::Format {
@@ -99,6 +114,7 @@ impl Pack {
             trailer,
             index,
             signature,
+            limits,
         }))
     }
 
@@ -200,6 +216,7 @@ impl Pack {
     /// # Errors
     /// A file is damaged, or cannot be read or written.
     pub fn unpack(&self, files: &[PackedFile], dir: &Path) -> Result<(), PackError> {
+        self.check_limits(files)?;
         for file in files {
             let path = dir.join(&file.path);
             let failed = write_error(&path);
@@ -250,11 +267,11 @@ impl Pack {
         Ok(Some(text))
     }
 
-    /// Compares every byte with its checksum, and the signature with the key that is trusted, if one is given.
+    /// Compares every byte with its checksum.
     ///
     /// # Errors
-    /// A part is damaged, cannot be read, or the pack is not signed with the trusted key.
-    pub fn verify(&self, trusted: Option<&PublicKey>) -> Result<Verified, PackError> {
+    /// A part is damaged or cannot be read.
+    pub fn verify(&self) -> Result<Verified, PackError> {
         let (failed, wrong) = (read_error(&self.path), damaged(&self.path));
         let executable = &self.index.executable;
         if self.sum(0, executable.size).map_err(failed)? != executable.sha256 {
@@ -265,9 +282,6 @@ impl Pack {
                 return Err(self.broken(blob));
             }
             self.copy(blob, &mut io::sink()).map_err(|error| error.at(&self.path))?;
-        }
-        if let Some(trusted) = trusted {
-            self.trusts(trusted)?;
         }
         Ok(Verified {
             bytes: self.trailer.file_length().unwrap_or_default(),
@@ -280,25 +294,79 @@ impl Pack {
     /// # Errors
     /// It is not.
     pub fn trusts(&self, trusted: &PublicKey) -> Result<(), PackError> {
-        let reason = match self.signed_by() {
-            Some(key) if key == trusted => return Ok(()),
-            Some(key) => format!(
-                "it is signed with the key {}, not with {}",
-                key.fingerprint(),
-                trusted.fingerprint()
-            ),
-            None => "it is not signed".to_owned(),
-        };
-        Err(PackError::NotTrusted {
+        check(&self.path, self.signed_by(), trusted)
+    }
+
+    /// Checks the files of one package against the limits of packages.
+    ///
+    /// # Errors
+    /// They are too many, or too large together.
+    pub fn check_limits(&self, files: &[PackedFile]) -> Result<(), PackError> {
+        if files.len() > self.limits.entries {
+            return Err(self.over_limit(self.limits.too_many()));
+        }
+        match self.unpacked_size(files) > self.limits.bytes {
+            true => Err(self.over_limit(self.limits.too_large())),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks all that it carries against the limits, before it is unpacked as a whole. Contents are stored once and can be
+    /// used by any number of files, so a small pack can name very much.
+    ///
+    /// # Errors
+    /// A package is too large, or all of them together are.
+    pub fn check_all_limits(&self) -> Result<(), PackError> {
+        let index = &self.index;
+        let providers = index.providers.iter().map(|one| &one.files);
+        let modules = index.modules.iter().map(|one| &one.files);
+        let configurations = index.configurations.iter().map(|one| &one.files);
+        let mut all = 0u64;
+        for files in providers.chain(modules).chain(configurations) {
+            self.check_limits(files)?;
+            all = all.saturating_add(self.unpacked_size(files));
+        }
+        let own = self.trailer.file_length().unwrap_or_default();
+        let most = self.limits.bytes.max(own.saturating_mul(MOST_EXPANSION));
+        match all > most {
+            true => Err(self.over_limit(self.limits.too_large())),
+            false => Ok(()),
+        }
+    }
+
+    fn unpacked_size(&self, files: &[PackedFile]) -> u64 {
+        let blobs = files.iter().filter_map(|file| self.index.blob_of(file));
+        blobs.fold(0, |sum, blob| sum.saturating_add(blob.size))
+    }
+
+    fn over_limit(&self, reason: String) -> PackError {
+        PackError::TooLarge {
             path: self.path.clone(),
             reason,
-        })
+        }
     }
 
     /// The SHA-256 of a part of the file, which is shorter if the file is.
     fn sum(&self, offset: u64, length: u64) -> io::Result<String> {
         digest(self.section(offset, length)).map(|(sum, _)| sum)
     }
+}
+
+/// Compares the key that has signed a pack with the one that is trusted.
+fn check(path: &Path, signed_by: Option<&PublicKey>, trusted: &PublicKey) -> Result<(), PackError> {
+    let reason = match signed_by {
+        Some(key) if key == trusted => return Ok(()),
+        Some(key) => format!(
+            "it is signed with the key {}, not with {}",
+            key.fingerprint(),
+            trusted.fingerprint()
+        ),
+        None => "it is not signed".to_owned(),
+    };
+    Err(PackError::NotTrusted {
+        path: path.to_owned(),
+        reason,
+    })
 }
 
 /// Whether a file ends as a pack or a difference does. It may be damaged all the same.

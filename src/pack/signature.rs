@@ -5,9 +5,10 @@ use std::path::Path;
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use data_encoding::{BASE64, HEXLOWER};
+use files::io_reason;
 use sha2::{Digest, Sha256};
 
-use crate::error::{PackError, read_error};
+use crate::error::PackError;
 
 /// How many bytes a public key has.
 const KEY: usize = 32;
@@ -41,11 +42,11 @@ fn message(index: &[u8]) -> Vec<u8> {
 
 /// The one block of a PEM file with this label, in DER.
 fn block(path: &Path, label: &str, what: &str) -> Result<Vec<u8>, PackError> {
-    let text = std::fs::read(path).map_err(read_error(path))?;
     let invalid = |reason: String| PackError::Key {
         path: path.to_owned(),
         reason,
     };
+    let text = std::fs::read(path).map_err(|error| invalid(io_reason(&error)))?;
     let blocks = pem::parse_many(&text).map_err(|_| invalid("it is not in PEM form".to_owned()))?;
     let found = blocks.into_iter().find(|block| block.tag() == label);
     found

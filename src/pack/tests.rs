@@ -12,7 +12,7 @@ use versions::Version;
 
 use crate::signature::{PublicKey, SigningKey};
 use crate::write::{ConfigurationContents, Contents, ModuleContents, Options, ProviderContents, entries};
-use crate::{Executable, Pack, PackError, difference, index, write};
+use crate::{Conditions, Executable, Pack, PackError, TRUST, difference, index, write};
 
 /// A directory with an executable and what is packed with it.
 struct Site {
@@ -23,6 +23,23 @@ const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v
 /// Of the same key: RFC 8032, section 7.1, the first test.
 const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n";
 const OTHER: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=\n-----END PUBLIC KEY-----\n";
+
+/// The conditions that these variables set.
+fn conditions(variables: &[(&str, String)]) -> Conditions {
+    let variables = variables
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()));
+    Conditions::from_environment(&variables.collect::<BTreeMap<_, _>>().into())
+}
+
+/// Opens a pack, whoever has signed it.
+fn open(path: &Path) -> Result<Pack, PackError> {
+    Pack::open(path, &conditions(&[]))
+}
+
+fn find(path: &Path) -> Result<Option<Pack>, PackError> {
+    Pack::find(path, &conditions(&[]))
+}
 
 fn platform() -> Platform {
     "linux_amd64".parse().unwrap()
@@ -75,7 +92,7 @@ impl Site {
         let mut out = std::fs::File::create(&path).unwrap();
         let options = Options { level: 3, signing: key };
         write::write(&mut out, &path, &self.executable(), contents, &options).unwrap();
-        Pack::open(&path).unwrap()
+        open(&path).unwrap()
     }
 
     /// A pack with all kinds of contents.
@@ -118,7 +135,7 @@ fn what_is_packed_is_unpacked_the_same() {
             .unwrap()
             .starts_with(b"the executable's bytes")
     );
-    assert_eq!(pack.verify(None).unwrap().signed_by, None);
+    assert_eq!(pack.verify().unwrap().signed_by, None);
     // What is there stays.
     let error = pack.unpack(&provider.files, &to).unwrap_err();
     assert!(matches!(error, PackError::Write { .. }), "{error}");
@@ -142,13 +159,13 @@ fn the_same_contents_give_the_same_bytes() {
 #[test]
 fn a_file_without_a_pack_is_told_apart() {
     let site = Site::new();
-    assert!(Pack::find(&site.path("executable")).unwrap().is_none());
+    assert!(find(&site.path("executable")).unwrap().is_none());
     site.write("empty", "");
-    assert!(Pack::find(&site.path("empty")).unwrap().is_none());
-    assert!(matches!(Pack::open(&site.path("empty")), Err(PackError::NoPack(_))));
+    assert!(find(&site.path("empty")).unwrap().is_none());
+    assert!(matches!(open(&site.path("empty")), Err(PackError::NoPack(_))));
     // This test is an executable that ends where its header says.
     let own = std::env::current_exe().unwrap();
-    assert!(Pack::find(&own).unwrap().is_none());
+    assert!(find(&own).unwrap().is_none());
     // Behind it, a pack that was cut off.
     let pack = site.full("pack", None);
     let mut bytes = std::fs::read(&own).unwrap();
@@ -156,7 +173,7 @@ fn a_file_without_a_pack_is_told_apart() {
     let executable = usize::try_from(pack.index().executable.size).unwrap();
     bytes.extend(&packed[executable..packed.len() - 10]);
     site.write("cut", bytes);
-    let error = Pack::find(&site.path("cut")).unwrap_err();
+    let error = find(&site.path("cut")).unwrap_err();
     assert!(error.to_string().contains("its end is missing"), "{error}");
 }
 
@@ -170,12 +187,12 @@ fn each_byte_counts() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x10;
         site.write("changed", bytes);
-        let found = Pack::open(&site.path("changed")).and_then(|pack| pack.verify(None));
+        let found = open(&site.path("changed")).and_then(|pack| pack.verify());
         assert!(found.is_err(), "byte {at} of {}", whole.len());
     }
     for length in [0, 1, 60, 100, whole.len() / 2, whole.len() - 1] {
         site.write("changed", &whole[..length]);
-        assert!(Pack::open(&site.path("changed")).is_err(), "{length} bytes");
+        assert!(open(&site.path("changed")).is_err(), "{length} bytes");
     }
 }
 
@@ -189,7 +206,7 @@ fn content_that_is_damaged_is_not_used() {
     let middle = usize::try_from(blob.offset + blob.length / 2).unwrap();
     bytes[middle] ^= 1;
     site.write("changed", bytes);
-    let changed = Pack::open(&site.path("changed")).unwrap();
+    let changed = open(&site.path("changed")).unwrap();
     let to = site.path("out");
     std::fs::create_dir(&to).unwrap();
     let error = changed.unpack(&provider.files, &to).unwrap_err().to_string();
@@ -204,24 +221,44 @@ fn signatures() {
     let site = Site::new();
     let key = SigningKey::read(&site.path("private.pem")).unwrap();
     let public = PublicKey::read(&site.path("public.pem")).unwrap();
-    let other = PublicKey::read(&site.path("other.pem")).unwrap();
     assert_eq!(key.public(), public);
     let signed = site.full("signed", Some(&key));
-    assert_eq!(signed.verify(Some(&public)).unwrap().signed_by, Some(public.clone()));
-    let error = signed.verify(Some(&other)).unwrap_err().to_string();
-    assert!(error.contains("not with"), "{error}");
-    let error = site
-        .full("unsigned", None)
-        .verify(Some(&public))
-        .unwrap_err()
-        .to_string();
+    assert_eq!(signed.verify().unwrap().signed_by, Some(public));
+    site.full("unsigned", None);
+    let trusting = |key: &str| conditions(&[(TRUST, site.path(key).display().to_string())]);
+    let refused = |pack: &str, key: &str| Pack::open(&site.path(pack), &trusting(key)).unwrap_err().to_string();
+    Pack::open(&site.path("signed"), &trusting("public.pem")).unwrap();
+    for (pack, key, reason) in [
+        ("signed", "other.pem", "not with"),
+        ("unsigned", "public.pem", "it is not signed"),
+        ("signed", "missing.pem", "missing.pem cannot be used"),
+        ("signed", "private.pem", "private.pem cannot be used"),
+    ] {
+        let error = refused(pack, key);
+        assert!(error.contains(reason) && error.contains(TRUST), "{error}");
+    }
+    // An option has precedence over the environment.
+    let other = trusting("public.pem").with_key(Some(&site.path("other.pem")));
+    let error = Pack::open(&site.path("signed"), &other).unwrap_err().to_string();
+    assert!(error.contains("not with") && !error.contains(TRUST), "{error}");
+    // An index that is not trusted is not even parsed: its mistakes are not told.
+    let mut bytes = std::fs::read(site.path("unsigned")).unwrap();
+    let length = bytes.len();
+    let index = usize::try_from(u64::from_le_bytes(bytes[length - 64..length - 56].try_into().unwrap())).unwrap();
+    bytes[index] = b'x';
+    let sum = <sha2::Sha256 as sha2::Digest>::digest(&bytes[index..length - 64]);
+    bytes[length - 40..length - 8].copy_from_slice(&sum);
+    site.write("no-index", bytes);
+    let error = open(&site.path("no-index")).unwrap_err().to_string();
+    assert!(error.contains("its index is not valid"), "{error}");
+    let error = refused("no-index", "public.pem");
     assert!(error.contains("it is not signed"), "{error}");
     // A signature of another index.
     let mut bytes = std::fs::read(site.path("signed")).unwrap();
     let at = bytes.len() - 64 - 10;
     bytes[at] ^= 1;
     site.write("changed", bytes);
-    let error = Pack::open(&site.path("changed")).unwrap_err().to_string();
+    let error = open(&site.path("changed")).unwrap_err().to_string();
     assert!(
         error.contains("its signature is not the signature of its index"),
         "{error}"
@@ -278,13 +315,13 @@ fn what_cannot_be_packed_is_named() {
     std::os::unix::fs::symlink("/etc", site.path("links/elsewhere")).unwrap();
     let error = entries(&site.path("links")).unwrap_err().to_string();
     assert!(error.contains("leads out"), "{error}");
-    let error = Executable::open(&site.path("executable"), true).unwrap_err();
+    let error = Executable::open(&site.path("executable"), true, &conditions(&[])).unwrap_err();
     assert!(matches!(error, PackError::NotMonoform(_)), "{error}");
     site.full("pack", None);
-    let error = Executable::open(&site.path("pack"), false).unwrap_err();
+    let error = Executable::open(&site.path("pack"), false, &conditions(&[])).unwrap_err();
     assert!(matches!(error, PackError::PackOfPacks(_)), "{error}");
     // This test has the mark inside, since the crate is.
-    let own = Executable::open(&std::env::current_exe().unwrap(), false).unwrap();
+    let own = Executable::open(&std::env::current_exe().unwrap(), false, &conditions(&[])).unwrap();
     assert_eq!(own.version, env!("CARGO_PKG_VERSION"));
     assert_eq!(own.platform, Platform::current());
 }
@@ -368,7 +405,7 @@ impl Site {
 fn modules_and_configurations_are_unpacked_the_same_with_their_links() {
     let site = Site::new();
     let pack = site.with_modules("pack");
-    pack.verify(None).unwrap();
+    pack.verify().unwrap();
     let index = pack.index();
     assert_eq!(index.format, index::FORMAT_WITH_MODULES);
     assert_eq!(index.blobs.len(), 4, "equal contents are there once: {:?}", index.blobs);
@@ -421,7 +458,7 @@ proptest! {
             bytes.extend(b"MONOPACK");
         }
         std::fs::write(&path, bytes).unwrap();
-        prop_assert!(!matches!(Pack::find(&path), Ok(Some(_))));
+        prop_assert!(!matches!(find(&path), Ok(Some(_))));
     }
 
     /// Files of any content come out as they went in.
@@ -433,10 +470,63 @@ proptest! {
         }
         let contents = Contents { providers: vec![site.provider("1.0.0")], ..Contents::default() };
         let pack = site.pack("pack", contents, None);
-        pack.verify(None).unwrap();
+        pack.verify().unwrap();
         let to = site.path("out");
         std::fs::create_dir(&to).unwrap();
         pack.unpack(&pack.index().providers[0].files, &to).unwrap();
         prop_assert_eq!(tree(&to), files);
     }
+}
+
+#[test]
+fn contents_are_unpacked_within_limits() {
+    let site = Site::new();
+    site.full("pack", None);
+    let limited =
+        |name: &str, value: &str| Pack::open(&site.path("pack"), &conditions(&[(name, value.to_owned())])).unwrap();
+    let unpacked = |pack: &Pack, dir: &str| {
+        std::fs::create_dir(site.path(dir)).unwrap();
+        pack.unpack(&pack.index().providers[0].files, &site.path(dir))
+    };
+    unpacked(&limited("MONOFORM_MAX_UNPACKED_SIZE", "1M"), "enough").unwrap();
+    for (name, value) in [
+        ("MONOFORM_MAX_UNPACKED_SIZE", "10"),
+        ("MONOFORM_MAX_UNPACKED_FILES", "1"),
+    ] {
+        let pack = limited(name, value);
+        let error = unpacked(&pack, name).unwrap_err().to_string();
+        assert!(error.contains("is too large") && error.contains(name), "{error}");
+        assert_eq!(
+            std::fs::read_dir(site.path(name)).unwrap().count(),
+            0,
+            "nothing is written"
+        );
+        assert!(pack.check_all_limits().is_err());
+    }
+    // One small content, used by many packages, each of which is small enough.
+    site.write("provider-2.0.0/terraform-provider-demo_v2.0.0", "0".repeat(100_000));
+    let mut contents = Contents::default();
+    for patch in 0..20 {
+        let version = Version::parse(&format!("2.0.{patch}")).unwrap();
+        contents.providers.push(ProviderContents {
+            version,
+            ..site.provider("2.0.0")
+        });
+    }
+    site.pack("bomb", contents, None);
+    let pack = Pack::open(
+        &site.path("bomb"),
+        &conditions(&[("MONOFORM_MAX_UNPACKED_SIZE", "200000".to_owned())]),
+    )
+    .unwrap();
+    let files = &pack.index().providers[0].files;
+    pack.check_limits(files).unwrap();
+    let error = pack.check_all_limits().unwrap_err().to_string();
+    assert!(error.contains("MONOFORM_MAX_UNPACKED_SIZE"), "{error}");
+    let invalid = Pack::open(
+        &site.path("pack"),
+        &conditions(&[("MONOFORM_MAX_UNPACKED_SIZE", "much".to_owned())]),
+    );
+    let error = invalid.unwrap_err().to_string();
+    assert!(error.contains("must be a size"), "{error}");
 }

@@ -183,8 +183,8 @@ impl Catalog {
         if locked.is_some_and(|locked| locked.hashes.is_disjoint(&packed.hashes())) {
             return Err(not_available::packed_mismatch(provider, &packed).into());
         }
-        let (environment, thorough) = (self.settings.environment.clone(), locked.is_some());
-        let ready = tokio::task::spawn_blocking(move || packed.ready(&environment, thorough).map(|()| packed));
+        let environment = self.settings.environment.clone();
+        let ready = tokio::task::spawn_blocking(move || packed.ready(&environment).map(|()| packed));
         let packed = ready.await.unwrap_or_else(|_| {
             let detail = "The work was interrupted.";
             Err(Diagnostic::error("Failed to unpack provider", detail))

@@ -18,6 +18,7 @@ const REDIRECTS: usize = 5;
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Index {
     /// The versions.
+    #[serde(default, deserialize_with = "net::absent::names")]
     pub versions: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
 }
 
@@ -25,6 +26,7 @@ pub struct Index {
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Archives {
     /// By platform.
+    #[serde(default, deserialize_with = "net::absent::map")]
     pub archives: BTreeMap<String, Archive>,
 }
 
@@ -32,7 +34,11 @@ pub struct Archives {
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Archive {
     /// Its checksums, of which any must fit.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "net::absent::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub hashes: Vec<String>,
     /// Where it is, seen from this document.
     pub url: String,
@@ -113,7 +119,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
         (None, _) => None,
     };
     let token = match &host {
-        Some(host) => client.token(host).await,
+        Some(host) => client.token(host).await.map_err(request_failed)?,
         None => None,
     };
     let request = client
@@ -140,4 +146,40 @@ async fn document<T: for<'d> Deserialize<'d>>(
     let parsed = serde_json::from_slice(&body);
     let parsed = parsed.map_err(|e| failed(format!("the answer of {} cannot be used: {e}", net::shown(&at))))?;
     Ok((at, parsed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn absent_null_and_empty_are_one_thing() {
+        for index in [json!({}), json!({"versions": null}), json!({"versions": {}})] {
+            assert!(serde_json::from_value::<Index>(index).unwrap().versions.is_empty());
+        }
+        let index: Index = serde_json::from_value(json!({"versions": {"1.0.0": null, "1.1.0": {}}})).unwrap();
+        assert_eq!(index.versions.len(), 2, "the names count");
+        for archives in [
+            json!({}),
+            json!({"archives": null}),
+            json!({"archives": {}}),
+            json!({"archives": {"linux_amd64": null}}),
+        ] {
+            assert!(
+                serde_json::from_value::<Archives>(archives)
+                    .unwrap()
+                    .archives
+                    .is_empty()
+            );
+        }
+        for archive in [
+            json!({"url": "a.zip"}),
+            json!({"url": "a.zip", "hashes": null}),
+            json!({"url": "a.zip", "hashes": []}),
+            json!({"url": "a.zip", "hashes": [null]}),
+        ] {
+            assert!(serde_json::from_value::<Archive>(archive).unwrap().hashes.is_empty());
+        }
+    }
 }

@@ -14,8 +14,7 @@ use addrs::platform::Platform;
 use data_encoding::HEXLOWER;
 use files::{Environment, io_reason};
 use pack::index::{Index, PackedProvider};
-use pack::signature::PublicKey;
-use pack::{Pack, PackError};
+use pack::{Conditions, Pack, PackError};
 use sha2::{Digest as _, Sha256};
 use syntax::Diagnostic;
 use versions::Version;
@@ -24,21 +23,6 @@ use crate::hash;
 
 /// The environment variable with the directory that packed providers are unpacked into; `none` to run them from memory.
 pub const UNPACK_DIR: &str = "MONOFORM_UNPACK_DIR";
-
-/// The environment variable with a key file: what our own executable carries is used only if it is signed with this key.
-pub const TRUST: &str = "MONOFORM_PACK_TRUST";
-
-/// Checks that a pack is signed with the key in the file that [`TRUST`] names, if it names one. Its contents are compared with the
-/// checksums that are signed when they are used.
-///
-/// # Errors
-/// It is not, or the key cannot be read.
-pub fn check_trust(pack: &Pack, key_file: Option<&Path>) -> Result<(), PackError> {
-    match key_file.filter(|file| !file.as_os_str().is_empty()) {
-        Some(file) => pack.trusts(&PublicKey::read(file)?),
-        None => Ok(()),
-    }
-}
 
 /// What our own executable carries.
 #[derive(Clone, Debug, Default)]
@@ -53,25 +37,14 @@ pub enum Carried {
 }
 
 impl Carried {
-    /// What the executable at this path carries.
+    /// What the executable at this path carries; it is used only if it is signed with the key that the environment names, if it names
+    /// one.
     #[must_use]
-    pub fn by(executable: &Path) -> Carried {
-        match Pack::find(executable) {
+    pub fn by(executable: &Path, environment: &Environment) -> Carried {
+        match Pack::find(executable, &Conditions::from_environment(environment)) {
             Ok(Some(pack)) => Carried::Pack(Arc::new(pack)),
             Ok(None) | Err(PackError::Read { .. }) => Carried::Nothing,
             Err(error) => Carried::Damaged(error.to_string()),
-        }
-    }
-
-    /// The same, if it is signed with the key that the environment asks for; otherwise it cannot be used.
-    #[must_use]
-    pub fn if_trusted(self, environment: &Environment) -> Carried {
-        match &self {
-            Carried::Pack(pack) => match check_trust(pack, environment.get(TRUST).map(Path::new)) {
-                Ok(()) => self,
-                Err(error) => Carried::Damaged(format!("{error} (the environment variable {TRUST} names the key)")),
-            },
-            Carried::Nothing | Carried::Damaged(_) => self,
         }
     }
 
@@ -164,12 +137,12 @@ impl Packed {
         hashes
     }
 
-    /// Makes its executable ready to be started: unpacked, or to be run from memory. With `thorough`, the checksums of files that
-    /// were unpacked earlier are compared as well as their sizes.
+    /// Makes its executable ready to be started: unpacked, or to be run from memory. Files that were unpacked earlier are compared with
+    /// their checksums.
     ///
     /// # Errors
     /// The package has no executable, or is damaged.
-    pub fn ready(&mut self, environment: &Environment, thorough: bool) -> Result<(), Diagnostic> {
+    pub fn ready(&mut self, environment: &Environment) -> Result<(), Diagnostic> {
         let invalid = |why: String| {
             let provider = self.address.for_display();
             let detail = format!(
@@ -191,7 +164,7 @@ impl Packed {
             tracing::debug!(provider = %provider.address, "no place to unpack into; it runs from memory");
             return Ok(());
         };
-        match unpacked(&self.pack, provider, &base, thorough) {
+        match unpacked(&self.pack, provider, &base) {
             Ok(dir) => self.executable = Some(dir.join(&executable.path)),
             // A full disk and the like do not keep it from running.
             Err(PackError::Write { path, source }) => {
@@ -253,7 +226,7 @@ fn can_run(_dir: &Path) -> bool {
 
 /// The directory with the unpacked files of a package. It appears as a whole, by a rename; of many processes that want it, one
 /// unpacks, and the others wait.
-fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path, thorough: bool) -> Result<PathBuf, PackError> {
+fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathBuf, PackError> {
     let write = |path: &Path| {
         let path = path.to_owned();
         move |source: io::Error| PackError::Write { path, source }
@@ -268,7 +241,7 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path, thorough: bool)
         .collect();
     let name = format!("{}_{}_{sum}", provider.address.ty, provider.version);
     let dir = base.join(&name);
-    if intact(pack.index(), provider, &dir, thorough) {
+    if intact(pack.index(), provider, &dir) {
         return Ok(dir);
     }
     let lock = base.join(format!(".{name}.lock"));
@@ -279,7 +252,7 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path, thorough: bool)
         .map_err(write(&lock))?;
     // Where files cannot be locked, each unpacks, and the last rename fails harmlessly.
     let locked = turn.lock().is_ok();
-    if intact(pack.index(), provider, &dir, thorough) {
+    if intact(pack.index(), provider, &dir) {
         return Ok(dir);
     }
     // What was killed in the middle has left this.
@@ -298,7 +271,7 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path, thorough: bool)
     });
     if let Err(error) = result {
         let _ = remove(&staging);
-        return match intact(pack.index(), provider, &dir, thorough) {
+        return match intact(pack.index(), provider, &dir) {
             true => Ok(dir),
             false => Err(error),
         };
@@ -313,8 +286,9 @@ fn remove(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a directory has exactly the files of a package, by their sizes, and with `thorough` by their checksum.
-fn intact(index: &Index, provider: &PackedProvider, dir: &Path, thorough: bool) -> bool {
+/// Returns true if a directory has exactly the files of a package, with their content. Sizes alone would let another program of the
+/// same length run; they are compared first because they are there without reading.
+fn intact(index: &Index, provider: &PackedProvider, dir: &Path) -> bool {
     let sizes = provider.files.iter().all(|file| {
         let size = index.blob_of(file).map(|blob| blob.size);
         let meta = fs::symlink_metadata(dir.join(&file.path))
@@ -329,7 +303,7 @@ fn intact(index: &Index, provider: &PackedProvider, dir: &Path, thorough: bool) 
             false
         }
     };
-    sizes && (!thorough || same(hash::directory(dir)))
+    sizes && same(hash::directory(dir))
 }
 
 #[cfg(test)]

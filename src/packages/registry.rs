@@ -19,15 +19,15 @@ const DOCUMENT_LIMIT: u64 = 4 << 20;
 
 #[derive(Deserialize)]
 struct Versions {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::list")]
     versions: Vec<OneVersion>,
 }
 
 #[derive(Deserialize)]
 struct OneVersion {
     version: String,
-    #[serde(default)]
-    platforms: Option<Vec<OnePlatform>>,
+    #[serde(default, deserialize_with = "net::absent::list")]
+    platforms: Vec<OnePlatform>,
 }
 
 #[derive(Deserialize)]
@@ -38,22 +38,22 @@ struct OnePlatform {
 
 #[derive(Deserialize)]
 struct PackageAnswer {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::list")]
     protocols: Vec<String>,
     filename: String,
     download_url: String,
     shasum: String,
     shasums_url: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::or_default")]
     shasums_signature_url: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "net::absent::or_default")]
     signing_keys: Keys,
 }
 
 #[derive(Default, Deserialize)]
 struct Keys {
-    #[serde(default)]
-    gpg_public_keys: Option<Vec<Key>>,
+    #[serde(default, deserialize_with = "net::absent::list")]
+    gpg_public_keys: Vec<Key>,
 }
 
 #[derive(Deserialize)]
@@ -87,9 +87,13 @@ pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Availa
         match Version::parse(&one.version) {
             Ok(version) => out.push(AvailableVersion {
                 version,
-                platforms: one
-                    .platforms
-                    .map(|all| all.into_iter().map(|p| format!("{}_{}", p.os, p.arch)).collect()),
+                // A registry that lists no platform does not say that there is none.
+                platforms: (!one.platforms.is_empty()).then(|| {
+                    one.platforms
+                        .into_iter()
+                        .map(|p| format!("{}_{}", p.os, p.arch))
+                        .collect()
+                }),
             }),
             Err(_) => tracing::warn!(%provider, version = one.version, "a version of a registry that is none"),
         }
@@ -143,7 +147,6 @@ pub async fn metadata(
     let keys: Vec<Named> = answer
         .signing_keys
         .gpg_public_keys
-        .unwrap_or_default()
         .into_iter()
         .map(|key| Named {
             armored: key.ascii_armor,
@@ -256,6 +259,61 @@ async fn endpoint(client: &Client, provider: &Provider, more: &[&str]) -> Result
             .extend([&*provider.namespace, &*provider.ty])
             .extend(more);
     }
-    let token = client.token(&host).await;
+    let token = client
+        .token(&host)
+        .await
+        .map_err(|e| SourceError::Failed(e.to_string()))?;
     Ok((url, token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value as Json, json};
+
+    /// A document without a member, and with this member null and empty.
+    fn forms(whole: &Json, place: &str, member: &str, empty: &Json) -> [Json; 3] {
+        let mut forms = [whole.clone(), whole.clone(), whole.clone()];
+        for (form, value) in forms.iter_mut().zip([None, Some(Json::Null), Some(empty.clone())]) {
+            let object = form.pointer_mut(place).and_then(Json::as_object_mut).unwrap();
+            object.remove(member);
+            object.extend(value.map(|value| (member.to_owned(), value)));
+        }
+        forms
+    }
+
+    #[test]
+    fn absent_null_and_empty_are_one_thing() {
+        let versions = json!({"versions": [
+            {"version": "1.0.0", "protocols": ["5.0"], "platforms": [{"os": "linux", "arch": "amd64"}]},
+        ]});
+        for form in forms(&versions, "", "versions", &json!([])) {
+            assert!(serde_json::from_value::<Versions>(form).unwrap().versions.is_empty());
+        }
+        for member in ["platforms", "protocols"] {
+            for form in forms(&versions, "/versions/0", member, &json!([])) {
+                let read: Versions = serde_json::from_value(form).unwrap();
+                assert_eq!(read.versions.len(), 1, "{member}");
+            }
+        }
+        let package = json!({
+            "protocols": ["5.0"], "os": "linux", "arch": "amd64", "filename": "f", "download_url": "d",
+            "shasums_url": "s", "shasums_signature_url": "g", "shasum": "x",
+            "signing_keys": {"gpg_public_keys": [{"key_id": "k", "ascii_armor": "a", "trust_signature": "t", "source": "", "source_url": null}]},
+        });
+        for (place, member, empty) in [
+            ("", "protocols", json!([])),
+            ("", "shasums_signature_url", json!("")),
+            ("", "signing_keys", json!({})),
+            ("/signing_keys", "gpg_public_keys", json!([])),
+            ("/signing_keys/gpg_public_keys/0", "trust_signature", json!("")),
+            ("/signing_keys/gpg_public_keys/0", "key_id", json!("")),
+        ] {
+            for form in forms(&package, place, member, &empty) {
+                let read = serde_json::from_value::<PackageAnswer>(form);
+                assert!(read.is_ok(), "{place}/{member}: {:?}", read.err());
+            }
+        }
+        assert!(speakable(&[]).is_ok());
+    }
 }

@@ -15,7 +15,7 @@ use crate::grpc::Methods;
 use crate::grpc_provider::{GrpcProvider, SharedSchema};
 use crate::grpc_provisioner::GrpcProvisioner;
 use crate::grpc_state_store::GrpcStateStore;
-use crate::launch::{self, Launch};
+use crate::launch::{self, Launch, ReportWaiting};
 use crate::reattach::{self, Reattach};
 
 /// How many seconds a plugin may take to say where it can be reached: `5`, `0.5`. Anything that is not a positive number
@@ -37,6 +37,8 @@ pub struct HostSettings {
     pub reattached: BTreeMap<Address, Reattach>,
     /// Environment variables that built-in plugins get in place of those of this process.
     pub environment: BTreeMap<String, OsString>,
+    /// Called when a built-in plugin waits for a server.
+    pub waiting: Option<ReportWaiting>,
 }
 
 impl HostSettings {
@@ -65,6 +67,7 @@ impl HostSettings {
             tls: get("TF_DISABLE_PLUGIN_TLS").is_none(),
             reattached,
             environment: BTreeMap::new(),
+            waiting: None,
         })
     }
 }
@@ -243,6 +246,7 @@ impl Host {
             args,
             own: true,
             environment: self.settings.environment.clone(),
+            waiting: self.settings.waiting.clone(),
             ..self.executable(title, self.settings.executable.clone(), protocols)
         }
     }
@@ -266,6 +270,7 @@ impl Host {
             timeout: self.settings.start_timeout,
             own: false,
             environment: BTreeMap::new(),
+            waiting: None,
         }
     }
 }

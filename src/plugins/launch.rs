@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use files::temporary::PrivateDirectory;
@@ -46,6 +47,18 @@ pub struct Launch {
     pub own: bool,
     /// Environment variables that differ from those of this process.
     pub environment: BTreeMap<String, OsString>,
+    /// Called when it says that it waits for a server; of use for plugins of ours only.
+    pub waiting: Option<ReportWaiting>,
+}
+
+/// Tells a user which host a plugin waits for.
+#[derive(Clone)]
+pub struct ReportWaiting(pub Arc<dyn Fn(&str) + Send + Sync>);
+
+impl std::fmt::Debug for ReportWaiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ReportWaiting")
+    }
 }
 
 /// A plugin that is ready.
@@ -78,7 +91,8 @@ impl Launch {
             None => Ok(Ok(None)),
         };
         // From here on the process is watched: whatever goes wrong below ends it.
-        let process = Process::watch(child, &self.title, self.program.clone(), stdout, socket_dir);
+        let waiting = self.waiting.clone().filter(|_| self.own);
+        let process = Process::watch(child, &self.title, self.program.clone(), stdout, socket_dir, waiting);
         let line = match line {
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => {

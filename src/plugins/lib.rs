@@ -50,3 +50,4 @@ mod tls;
 mod tests;
 
 pub use host::{Host, HostSettings, Program};
+pub use launch::ReportWaiting;

@@ -114,6 +114,16 @@ impl<'l> Entry<'l> {
     }
 }
 
+/// The host that a plugin of ours says it waits for, if the line says that.
+#[must_use]
+pub fn waiting_for(line: &str) -> Option<String> {
+    if !line.contains(proto::WAITING) {
+        return None;
+    }
+    let entry = Entry::read(line);
+    (entry.module == proto::WAITING).then(|| files::plain(&entry.message))
+}
+
 fn level(name: &str) -> Option<Level> {
     Some(match name.to_ascii_lowercase().as_str() {
         "trace" => Level::TRACE,

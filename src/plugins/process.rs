@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, BufReader};
 use tokio::process::Child;
 use tokio::sync::watch;
 
+use crate::launch::ReportWaiting;
 use crate::logs::{self, Tail};
 
 /// How long to wait for the last words of a process that seems to be gone.
@@ -44,6 +45,7 @@ impl Process {
         program: PathBuf,
         stdout: Option<impl AsyncRead + Send + Unpin + 'static>,
         socket_dir: Option<PrivateDirectory>,
+        waiting: Option<ReportWaiting>,
     ) -> Process {
         let tail = Arc::new(Tail::default());
         let (stderr_sender, stderr_open) = watch::channel(true);
@@ -52,6 +54,11 @@ impl Process {
             tokio::spawn(async move {
                 let mut reader = BufReader::new(stderr);
                 while let Ok(Some(line)) = logs::read_line(&mut reader).await {
+                    if let Some(report) = &waiting
+                        && let Some(host) = logs::waiting_for(&line)
+                    {
+                        report.0(&host);
+                    }
                     tail.push(&line);
                     logs::relay(&title, &line);
                 }

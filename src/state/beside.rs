@@ -1,6 +1,7 @@
 //! Files beside a state: their names, and how they are written.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use files::Policy;
@@ -37,8 +38,48 @@ pub(crate) fn replace_passing_file(path: &Path, text: &[u8]) -> Result<(), State
     replace_with(path, text, policy)
 }
 
+/// Returns true if a file belongs to another user.
+pub(crate) fn is_of_others(found: &fs::Metadata) -> bool {
+    found.uid() != rustix::process::geteuid().as_raw()
+}
+
 fn replace_with(path: &Path, text: &[u8], policy: Policy) -> Result<(), StateError> {
     let dir = directory(path);
     fs::create_dir_all(dir).map_err(|e| StateError::io("cannot create the directory", dir, e))?;
-    files::replace(path, text, policy).map_err(|e| StateError::io("cannot write", path, e))
+    // In a directory that others can write, a link of theirs would have us overwrite a file that they cannot. Our own link is meant.
+    let follows = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => !is_of_others(&found),
+        Ok(found) => !found.is_file(),
+        Err(_) => false,
+    };
+    let replace = if follows { files::replace } else { files::replace_here };
+    replace(path, text, policy).map_err(|e| StateError::io("cannot write", path, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{lchown, symlink};
+
+    #[test]
+    fn links_of_others_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("target"), dir.path().join("s.tfstate.backup"));
+        let text = || fs::read_to_string(&target).unwrap();
+        symlink("target", &link).unwrap();
+        replace_file(&link, b"own").unwrap();
+        assert_eq!(text(), "own", "a link of this user");
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        for write in [replace_file, replace_passing_file] {
+            fs::remove_file(&link).unwrap();
+            symlink("target", &link).unwrap();
+            lchown(&link, Some(65534), Some(65534)).unwrap();
+            write(&link, b"others").unwrap();
+            assert_eq!(text(), "own");
+            assert_eq!(fs::read_to_string(&link).unwrap(), "others");
+            assert!(fs::symlink_metadata(&link).unwrap().is_file());
+        }
+    }
 }

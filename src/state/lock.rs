@@ -27,6 +27,7 @@ use nix::libc;
 use serde::{Deserialize, Serialize};
 
 use crate::StateError;
+use crate::beside::is_of_others;
 
 /// Who holds a lock, and what for: the contents of the file beside a locked state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,7 +158,7 @@ impl FileLock {
         let begin = Instant::now();
         let mut delay = Duration::from_millis(125);
         loop {
-            if let Some((file, created)) = attempt(path)? {
+            if let Some((file, created)) = attempt(path, &|file| file.metadata())? {
                 let info = LockInfo {
                     path: path.display().to_string(),
                     ..info.clone()
@@ -221,7 +222,7 @@ impl FileLock {
 
     fn write_info(&self) -> Result<(), StateError> {
         let path = info_path(&self.path);
-        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
             let why = io::Error::other("it is not a regular file; remove it, and run the command again");
             return Err(StateError::io("cannot write the lock information to", path, why));
         }
@@ -254,9 +255,13 @@ fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
     }
 }
 
-/// Tries once; gives the locked file, and whether it was created.
-fn attempt(path: &Path) -> Result<Option<(File, bool)>, StateError> {
-    loop {
+/// How often a file is opened again that was replaced between opening and locking.
+const REOPENED: usize = 100;
+
+/// Tries once; gives the locked file, and whether it was created. A file that is replaced again and again counts as locked, so that
+/// the caller's timeout and cancellation hold.
+fn attempt(path: &Path, stat: &dyn Fn(&File) -> io::Result<fs::Metadata>) -> Result<Option<(File, bool)>, StateError> {
+    for _ in 0..REOPENED {
         let created = !path.exists();
         if created && let Some(dir) = path.parent() {
             fs::create_dir_all(dir).map_err(|e| StateError::io("cannot create the directory", dir, e))?;
@@ -272,11 +277,21 @@ fn attempt(path: &Path) -> Result<Option<(File, bool)>, StateError> {
         if !try_lock(&file).map_err(|e| StateError::io("cannot lock", path, e))? {
             return Ok(None);
         }
-        // The previous holder may have removed the file between our opening and locking it.
-        if file.metadata().is_ok_and(|m| is_at(&m, path)) {
-            return Ok(Some((file, created)));
+        // The previous holder may have removed the file between our opening and locking it. A server of files says the same by
+        // ESTALE; any other error would come again.
+        let same = stat(&file).and_then(|found| Ok(is_same(&found, &fs::metadata(path)?)));
+        match same {
+            Ok(true) => return Ok(Some((file, created))),
+            Ok(false) => {}
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle
+                ) => {}
+            Err(e) => return Err(StateError::io("cannot read", path, e)),
         }
     }
+    Ok(None)
 }
 
 /// A request about a lock of this type (`F_WRLCK`, `F_UNLCK`) on a file from its beginning to its end.
@@ -316,7 +331,11 @@ pub(crate) fn is_free(file: &File) -> io::Result<bool> {
 }
 
 fn is_at(metadata: &fs::Metadata, path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|there| there.dev() == metadata.dev() && there.ino() == metadata.ino())
+    fs::metadata(path).is_ok_and(|there| is_same(metadata, &there))
+}
+
+fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// Where the information about a lock is stored: `.NAME.lock.info`.
@@ -328,8 +347,9 @@ fn info_path(path: &Path) -> PathBuf {
 #[must_use]
 pub fn read_info(path: &Path) -> Option<LockInfo> {
     let path = info_path(path);
-    // A pipe would be waited for without end.
-    if !fs::metadata(&path).ok()?.is_file() {
+    // A pipe would be waited for without end, and a link of others could show what they must not read.
+    let foreign = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink() && is_of_others(&found));
+    if foreign || !fs::metadata(&path).ok()?.is_file() {
         return None;
     }
     serde_json::from_slice(&fs::read(path).ok()?).ok()
@@ -439,6 +459,24 @@ mod tests {
         held.release().unwrap();
         waiting.join().unwrap().unwrap().unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn errors_of_the_file_system_do_not_make_locking_endless() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.tfstate");
+        let failing = |code: i32| move |_: &File| Err(io::Error::from_raw_os_error(code));
+        let error = attempt(&path, &failing(libc::EIO)).unwrap_err().to_string();
+        assert!(error.contains("cannot read") && error.contains("s.tfstate"), "{error}");
+        // A file that a server has replaced is opened again, and not for ever.
+        let count = std::cell::Cell::new(0);
+        let stale = |_: &File| {
+            count.set(count.get() + 1);
+            Err(io::Error::from_raw_os_error(libc::ESTALE))
+        };
+        assert!(attempt(&path, &stale).unwrap().is_none());
+        assert_eq!(count.get(), REOPENED);
+        lock(&path, 0).unwrap().release().unwrap();
     }
 
     #[test]

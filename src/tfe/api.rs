@@ -14,7 +14,7 @@ const RETRIES: u64 = 12;
 
 /// How large documents may be, and states.
 const LIMIT: u64 = 64 * 1024 * 1024;
-const STATE_LIMIT: u64 = 4 * 1024 * 1024 * 1024;
+const STATE_LIMIT: u64 = 1 << 30;
 
 /// How long one request may take, answer included.
 const TIMEOUT: Duration = Duration::from_secs(600);

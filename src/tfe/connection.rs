@@ -43,7 +43,8 @@ impl Connection {
         let base = net.service(&host, service).await.map_err(|e| undiscovered(&host, &e))?;
         let token = match &settings.token {
             Some(token) => Some(token.clone()),
-            None => net.token(&host).await,
+            None => (net.token(&host).await)
+                .map_err(|e| Problem::new("Invalid token", format!("The token is not usable: {e}.")))?,
         };
         let Some(token) = token else {
             let more = match host.as_str() {

@@ -5,8 +5,11 @@
 //! mirrors (`net`), and the providers `http` and `tls`. Connections to plugins are verified elsewhere, since they trust one
 //! certificate whatever its name and dates are.
 //!
+//! [`http`] has the rules of redirects, pauses and patience that all HTTP clients share.
+//!
 //! Begin with [`Verifier`].
 
+pub mod http;
 mod verifier;
 
 use std::time::Duration;

@@ -20,7 +20,46 @@ pub const TESTS: &[(&str, fn())] = &[
         "a_second_init_asks_nothing_of_what_the_command_line_said",
         partial_configuration,
     ),
+    ("a_user_is_told_which_server_is_waited_for", waited_for),
 ];
+
+/// The server answers when the user has been told, and not before.
+fn waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}/state", listener.local_addr().expect("its address"));
+    let (told, wait) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        let mut first = true;
+        for mut stream in listener.incoming().flatten() {
+            drop(stream.read(&mut [0; 4096]));
+            if std::mem::take(&mut first) {
+                let _ = wait.recv();
+            }
+            drop(stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
+        }
+    });
+    let w = support::Workspace::with(&[(
+        "main.tf",
+        &format!("terraform {{\n  backend \"http\" {{\n    address = \"{address}\"\n  }}\n}}\n"),
+    )]);
+    let mut command = w.command(support::monoform());
+    command.args(["init", "-input=false", "-no-color"]);
+    command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("its errors")).lines();
+    let line = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("Waiting for")));
+    assert_eq!(
+        line.expect("a line").expect("text"),
+        "- Waiting for 127.0.0.1 to answer..."
+    );
+    told.send(()).expect("the server waits");
+    // What else is written there must not block it.
+    lines.for_each(drop);
+    let output = child.wait_with_output().expect("its end");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
 
 /// What the server has.
 #[derive(Default)]

@@ -50,6 +50,7 @@ mod mixed;
 mod oci;
 mod oss;
 mod postgres;
+mod postgres_locks;
 mod postgres_tls;
 mod power_cut;
 mod s3;
@@ -161,6 +162,7 @@ fn main() -> ExitCode {
         ("s3", s3::TESTS, s3::PROGRAMS),
         ("pg", lost_locks::TESTS_OF_PG, postgres::PROGRAMS),
         ("pg", postgres_tls::TESTS, postgres::PROGRAMS),
+        ("pg", postgres_locks::TESTS, postgres::PROGRAMS),
         ("gcs", gcs::TESTS, gcs::PROGRAMS),
         ("azurerm", azure::TESTS, azure::PROGRAMS),
         ("consul", consul::TESTS, consul::PROGRAMS),

@@ -141,10 +141,15 @@ impl Server {
 
 /// Ends all other sessions of a lab's database, and their locks with them.
 pub fn end_sessions(lab: &Lab) {
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    assert!(statement(lab, end), "sessions are ended");
+}
+
+/// Runs a statement in a lab's database; whether that worked.
+pub fn statement(lab: &Lab, statement: &str) -> bool {
     let server = lab.server.downcast_ref::<Arc<Server>>().expect("the server");
     let database = lab.settings.split(['/', '?']).nth(3).expect("a database");
-    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    assert!(server.sql(database, end), "sessions are ended");
+    server.sql(database, statement)
 }
 
 /// One server for all labs that are there at the same time.

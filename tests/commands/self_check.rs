@@ -9,17 +9,19 @@ use support::{Workspace, lean, monoform, needs};
 pub const TESTS: &[(&str, fn())] = &[
     ("self_check::says_what_the_executable_is", whole),
     ("self_check::finds_a_copy_that_was_cut_off", cut_off),
+    ("self_check::compares_an_executable_with_its_own_checksum", sealed),
     ("manual::is_shown_by_man", manual),
 ];
 
 fn whole() {
     let w = Workspace::new();
     let text = w.run(&["self-check", "-no-color"]).ok();
+    assert!(!text.all().contains("Nothing is damaged"), "{}", text.all());
     text.shows(&[
         "Built-in providers:\n",
         "hashicorp/random v",
         "Built-in backends:\n",
-        "Success! Nothing is damaged.",
+        "The bytes of the executable were not checked: it has no checksum of its own.",
     ]);
     let found = w.run(&["self-check", "-json"]).ok().json();
     assert_eq!(
@@ -29,6 +31,7 @@ fn whole() {
     let version = w.run(&["version", "-json"]).ok().json();
     assert_eq!(found["executable"]["platform"], version["platform"]);
     assert_eq!(found["executable"]["version"], version["monoform_version"]);
+    assert_eq!(found["executable"]["checksum"], "not checked");
     // What the tools of the system say of this build.
     if let Some(readelf) = needs("readelf", "self_check::whole") {
         let segments = w.run_program(readelf, &["-lW", monoform()]).ok().stdout;
@@ -63,6 +66,62 @@ fn cut_off() {
         found["problems"].to_string().contains("was not copied as a whole"),
         "{found:#}"
     );
+}
+
+fn sealed() {
+    let w = Workspace::new();
+    let copy = w.dir().join("sealed");
+    std::fs::copy(lean(), &copy).expect("a copy");
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/seal");
+    w.run_program(&script, &["sealed"]).ok();
+    w.run_program(&script, &["sealed"])
+        .fails_with(&["has its checksum already"]);
+    let check = |program: &str| w.run_program(w.dir().join(program), &["self-check", "-json"]);
+    let found = check("sealed").ok().json();
+    assert_eq!(
+        (&found["whole"], &found["executable"]["checksum"]),
+        (&true.into(), &"matches".into())
+    );
+    w.run_program(&copy, &["self-check", "-no-color"])
+        .ok()
+        .shows(&["Success! Nothing is damaged."]);
+    let whole = std::fs::read(&copy).expect("read");
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::copy(&copy, w.dir().join(name)).expect("a copy with its mode");
+        std::fs::write(w.dir().join(name), bytes).expect("written");
+    };
+    // A byte that does not run: in the table of sections, which comes before the checksum.
+    let mut changed = whole.clone();
+    let at = changed.len() - 82 - 8;
+    changed[at] ^= 1;
+    write("changed", &changed);
+    let found = check("changed");
+    assert_eq!(found.status, 1, "{}", found.all());
+    let found = found.json();
+    assert_eq!(
+        (&found["whole"], &found["executable"]["checksum"]),
+        (&false.into(), &"differs".into())
+    );
+    // Cut off inside the checksum.
+    write("short", &whole[..whole.len() - 30]);
+    let found = check("short");
+    assert_eq!(found.status, 1, "{}", found.all());
+    assert!(found.all().contains("was not copied as a whole"), "{}", found.all());
+    // In a pack the checksum is a part of the executable, and a pack that was cut off is still recognized.
+    w.write("main.tf", "");
+    w.write("c.tfrc", "disable_checkpoint = true\n");
+    w.run_program(&copy, &["pack", "-cli-config=c.tfrc", "-out=packed", "-no-color"])
+        .ok();
+    let found = check("packed").ok().json();
+    assert_eq!(
+        (&found["whole"], &found["executable"]["checksum"]),
+        (&true.into(), &"matches".into())
+    );
+    let packed = std::fs::read(w.dir().join("packed")).expect("read");
+    assert!(packed.starts_with(&whole), "the executable as it is");
+    write("half", &packed[..packed.len() - 10]);
+    let found = check("half");
+    assert!(found.all().contains("its end is missing"), "{}", found.all());
 }
 
 /// The page has no mistakes that the formatter warns of, and shows commands and flags as they are written.

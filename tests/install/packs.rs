@@ -244,7 +244,7 @@ fn what_was_unpacked_is_whole_whatever_happened() {
     };
     let dir = b.home().join(".cache/monoform/packed");
     let file = dir.join(name).join(executable_name());
-    // Cut off, as after a crash of the machine; and changed, which the lock file tells.
+    // Cut off, as after a crash of the machine; and changed without another size, with and without a lock file.
     std::fs::write(&file, "").expect("written");
     apply(&b, &site).ok().shows(&["1 added"]);
     let mut bytes = std::fs::read(&file).expect("read");
@@ -255,6 +255,16 @@ fn what_was_unpacked_is_whole_whatever_happened() {
         .ok()
         .shows(&["No changes."]);
     assert_ne!(std::fs::read(&file).expect("read"), bytes, "unpacked again");
+    std::fs::write(&file, &bytes).expect("written");
+    std::fs::remove_file(b.dir().join(".terraform.lock.hcl")).expect("removed");
+    b.run_program(&site, &["plan", "-no-color"])
+        .ok()
+        .shows(&["No changes."]);
+    assert_ne!(
+        std::fs::read(&file).expect("read"),
+        bytes,
+        "unpacked again without a lock file"
+    );
     // Killed in the middle of unpacking.
     std::fs::remove_dir_all(dir.join(name)).expect("removed");
     let staging = dir.join(format!(".{name}.new"));
@@ -435,7 +445,7 @@ fn options_that_mean_nothing_together_are_refused() {
             &["pack", "-out=x", "-provider=terraform.io/builtin/terraform"],
             "part of the language",
         ),
-        (&["pack", "-out=x", "-sign=none.pem"], "none.pem cannot be read"),
+        (&["pack", "-out=x", "-sign=none.pem"], "none.pem cannot be used"),
         (&["pack", "-out=x"], "No configuration files"),
         (&["unpack"], "No output directory specified"),
         (&["unpack", "x"], "carries no pack"),

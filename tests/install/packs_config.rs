@@ -229,8 +229,8 @@ fn a_carried_cli_configuration_is_written_out() {
     assert!(!b.exists("more.tfrc"));
 }
 
-#[test]
-fn a_pack_that_is_not_trusted_is_not_used() {
+/// A workspace with a pack that is signed with the key in `../public.pem`, and one that is not signed.
+fn signed_and_unsigned() -> Workspace {
     let server = crate::serve(Registry::new().with("acme/anvil", "1.0.0", "one"));
     let a = crate::workspace(&server, &crate::requiring(&server, &[("acme/anvil", "1.0.0")]));
     for (name, text) in [
@@ -242,6 +242,12 @@ fn a_pack_that_is_not_trusted_is_not_used() {
     }
     pack(&a, &["-sign=../private.pem", "-out=signed"]).ok();
     pack(&a, &["-out=unsigned"]).ok();
+    a
+}
+
+#[test]
+fn a_pack_that_is_not_trusted_is_not_used() {
+    let a = signed_and_unsigned();
     let run = |program: &str, key: &str, args: &[&str]| {
         let b = Workspace::with(&[("main.tf", &a.read("main.tf"))]);
         let b = b.env("MONOFORM_PACK_TRUST", a.dir().join(key).to_string_lossy());
@@ -254,7 +260,7 @@ fn a_pack_that_is_not_trusted_is_not_used() {
     for (program, key, why) in [
         ("signed", "../other.pem", "is signed with the key"),
         ("unsigned", "../public.pem", "it is not signed"),
-        ("signed", "../missing.pem", "missing.pem cannot be read"),
+        ("signed", "../missing.pem", "missing.pem cannot be used"),
     ] {
         let failed = run(program, key, &["plan", "-no-color"]);
         failed.fails_with(&[
@@ -266,5 +272,72 @@ fn a_pack_that_is_not_trusted_is_not_used() {
     // What is not used can be looked at.
     run("unsigned", "../public.pem", &["pack", "-list", "-no-color"])
         .ok()
-        .shows(&["acme/anvil v1.0.0"]);
+        .shows(&["acme/anvil v1.0.0", "Pack not trusted", "it is not signed"]);
+}
+
+/// Every command that uses what is in a pack refuses one that is not trusted.
+#[test]
+fn every_door_checks_trust() {
+    let a = signed_and_unsigned();
+    let lean = support::lean();
+    pack(&a, &["-out=update", "-from=unsigned", "-since=signed"]).ok();
+    pack(
+        &a,
+        &[
+            "-out=update-of-unsigned",
+            "-from=signed",
+            "-since=unsigned",
+            "-sign=../private.pem",
+        ],
+    )
+    .ok();
+    let doors: &[&[&str]] = &[
+        &["unpack", "-from=unsigned", "mirror"],
+        &["unpack", "-from=unsigned", "-config=x", "mirror"],
+        &["unpack", "-from=unsigned", "-cli-config=x.tfrc"],
+        &["providers", "serve", "-listen=127.0.0.1:0", "unsigned"],
+        &["pack", "-out=x", "-from=unsigned"],
+        &["pack", "-out=x", "-from=signed", "-since=unsigned"],
+        &["pack", "-out=x", "-update=update", "signed"],
+        &["pack", "-out=x", "-update=update-of-unsigned", "unsigned"],
+        &["pack", "-verify", "unsigned"],
+    ];
+    let run = |key: &str, program: &Path, args: &[&str]| {
+        let mut command = a.command(program);
+        command.args(args).env("MONOFORM_PACK_TRUST", a.dir().join(key));
+        support::ran(command.output().expect("a run"))
+    };
+    let trusting = |args: &[&str]| run("../public.pem", lean, args);
+    for door in doors {
+        trusting(door).fails_with(&["is not trusted: it is not signed", "MONOFORM_PACK_TRUST"]);
+        // A key file that cannot be read is an error, and trusts nobody.
+        run("../missing.pem", lean, door).fails_with(&["missing.pem cannot be used", "MONOFORM_PACK_TRUST"]);
+        for made in ["mirror", "x", "x.tfrc"] {
+            assert!(!a.exists(made), "{door:?} has made {made}");
+        }
+    }
+    // The executable itself is a pack that is not trusted.
+    let of_pack = |program: &str, args: &[&str]| run("../public.pem", &a.dir().join(program), args);
+    for door in [
+        &["unpack", "mirror"][..],
+        &["providers", "serve"],
+        &["pack", "-out=x", "-from=signed"],
+        &["self-check", "-no-color"],
+    ] {
+        of_pack("unsigned", door).fails_with(&["it is not signed"]);
+    }
+    of_pack("signed", &["self-check", "-no-color"])
+        .ok()
+        .shows(&["signed with the key", "Nothing is damaged."]);
+    // What is trusted passes through each of them, and an option has precedence over the environment.
+    trusting(&["unpack", "-from=signed", "mirror"]).ok();
+    trusting(&["pack", "-verify", "signed"]).ok();
+    trusting(&["pack", "-verify", "-trust=../other.pem", "signed"]).fails_with(&["it is signed with the key"]);
+    trusting(&["pack", "-out=x", "-from=signed"]).ok();
+    // A name of a key file that is no text is not a variable that is not set.
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut command = a.command(lean);
+    command.args(["unpack", "-from=unsigned", "other"]);
+    command.env("MONOFORM_PACK_TRUST", std::ffi::OsStr::from_bytes(b"\xff.pem"));
+    support::ran(command.output().expect("a run")).fails_with(&["cannot be used"]);
 }

@@ -110,6 +110,43 @@ fn branches_tags_commits_and_directories() {
 }
 
 #[test]
+fn a_commit_with_depth_and_arguments_that_are_there_twice() {
+    let Some(_) = needs("git", "a_commit_with_depth_and_arguments_that_are_there_twice") else {
+        return;
+    };
+    let w = Workspace::new();
+    let source = repository(&w);
+    let repo = w.dir().join("../repo");
+    // A commit that is the head of nothing, behind another one.
+    git(&repo, &["checkout", "--quiet", "next"]);
+    let wanted = git(&repo, &["rev-parse", "HEAD"]);
+    w.write("../repo/main.tf", &says("later"));
+    commit(&repo, "later");
+    git(&repo, &["checkout", "--quiet", "main"]);
+    git(&repo, &["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    w.write(
+        "main.tf",
+        &[
+            call("commit", &format!("{source}?ref={wanted}&depth=1")),
+            call("twice", &format!("{source}?ref=v1&ref=next")),
+        ]
+        .concat(),
+    );
+    w.run(&["get"]).ok();
+    let plan = w.run(&["plan", "-no-color"]).ok().stdout;
+    for line in ["commit = \"next\"", "twice  = \"first\""] {
+        assert!(plan.contains(line), "{line}\n{plan}");
+    }
+    let fetched = w.dir().join(".terraform/modules/commit");
+    assert_eq!(git(&fetched, &["rev-parse", "HEAD"]), wanted);
+    assert_eq!(git(&fetched, &["rev-list", "--count", "HEAD"]), "1");
+    let unknown = "0123456789abcdef0123456789abcdef01234567";
+    w.write("main.tf", &call("none", &format!("{source}?ref={unknown}&depth=1")));
+    w.run(&["get"]).fails_with(&["Failed to download module", unknown]);
+    assert!(!w.exists(".terraform/modules/none"));
+}
+
+#[test]
 fn what_a_repository_does_not_have() {
     let Some(_) = needs("git", "what_a_repository_does_not_have") else {
         return;

@@ -31,6 +31,20 @@ pub fn registry() -> Server {
                 Reply::json(r#"{"modules":[{"versions":[{"version":"1.0.0-rc1"}]}]}"#)
             }
             "/v1/modules/team/empty/any/versions" => Reply::json(r#"{"modules":[]}"#),
+            // What programs in Go write for empty lists.
+            "/v1/modules/team/null/any/versions" => Reply::json(
+                r#"{"meta":null,"modules":[{"source":null,"versions":[
+                    {"version":"1.0.0","root":null,"submodules":null},{"version":"0.9.0","root":{"providers":null,"dependencies":null}}]}]}"#,
+            ),
+            "/v1/modules/team/none-null/any/versions" => Reply::json(r#"{"modules":null}"#),
+            "/v1/modules/team/list-null/any/versions" => Reply::json(r#"{"modules":[{"versions":null}]}"#),
+            "/v1/modules/team/local/any/versions" => {
+                Reply::json(r#"{"modules":[{"versions":[{"version":"1.0.0"},{"version":"2.0.0"}]}]}"#)
+            }
+            "/v1/modules/team/local/any/1.0.0/download" => Reply::status(204).with("X-Terraform-Get", "file:///etc"),
+            "/v1/modules/team/local/any/2.0.0/download" => {
+                Reply::status(204).with("X-Terraform-Get", "git::file:///srv/repository?ref=v1")
+            }
             path if path.ends_with("/download") => {
                 let version = path.split('/').rev().nth(1).unwrap_or_default().to_owned();
                 Reply::status(204).with(
@@ -119,6 +133,82 @@ fn a_directory_of_a_registry_module() {
         "Unreadable module subdirectory",
         "no directory \"*/nothing\"",
         "main.tf line 2",
+    ]);
+}
+
+#[test]
+fn lists_may_be_null() {
+    let server = registry();
+    let w = workspace(&server, &call(&format!("{}/team/null/any", server.host()), ""));
+    w.run(&["get"]).ok();
+    assert!(w.read(".terraform/modules/modules.json").contains("\"1.0.0\""));
+    for (name, error) in [
+        ("none-null", "lists no module"),
+        ("list-null", "Module has no versions"),
+    ] {
+        w.write("main.tf", &call(&format!("{}/team/{name}/any", server.host()), ""));
+        w.run(&["get"]).fails_with(&[error]);
+    }
+}
+
+#[test]
+fn a_registry_cannot_name_files_of_this_machine() {
+    let server = registry();
+    let w = workspace(&server, "");
+    for version in ["1.0.0", "2.0.0"] {
+        let source = format!("{}/team/local/any", server.host());
+        w.write("main.tf", &call(&source, &format!("version = \"{version}\"")));
+        w.run(&["get"]).fails_with(&[
+            "Invalid package location from module registry",
+            "a server must not name files of this machine",
+        ]);
+        assert!(!w.exists(".terraform/modules/m"));
+    }
+}
+
+/// As in Terraform, where a helper that fails means that there is no token; most requests need none.
+#[test]
+fn a_credentials_helper_that_fails_does_not_end_the_command() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let server = Server::https(|request| match request.path() {
+        "/.well-known/terraform.json" => Reply::json(r#"{"modules.v1":"/v1/modules/"}"#),
+        "/v1/modules/team/open/any/versions" => Reply::json(r#"{"modules":[{"versions":[{"version":"1.0.0"}]}]}"#),
+        "/v1/modules/team/open/any/1.0.0/download" => Reply::status(204).with("X-Terraform-Get", "/b.tgz"),
+        "/b.tgz" => Reply::ok(tgz(&[("main.tf", &says("open"))])),
+        _ => Reply::status(404),
+    });
+    let source = format!("{}/team/open/any", server.host());
+    for program in [Some("#!/bin/sh\necho locked >&2\nexit 1\n"), None] {
+        let w = Workspace::with(&[
+            ("main.tf", &call(&source, "")),
+            ("../roots.pem", &server.certificate),
+            ("../home/.terraformrc", "credentials_helper \"box\" {}\n"),
+        ]);
+        if let Some(program) = program {
+            let helper = w.home().join(".terraform.d/plugins/terraform-credentials-box");
+            std::fs::create_dir_all(helper.parent().expect("a directory")).expect("created");
+            std::fs::write(&helper, program).expect("written");
+            std::fs::set_permissions(&helper, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+        }
+        let roots = w.dir().join("../roots.pem");
+        let w = w.env("SSL_CERT_FILE", roots.to_string_lossy());
+        let all = w.run(&["init", "-no-color"]).ok().all();
+        let warned = all.matches("going on without a token").count();
+        assert_eq!(warned, 1, "told once: {all}");
+        assert!(w.exists(".terraform/modules/m/main.tf"));
+    }
+}
+
+#[test]
+fn a_token_that_cannot_be_sent_is_an_error() {
+    let server = registry();
+    let w = workspace(&server, &call(&format!("{}/team/net/any", server.host()), ""));
+    let host = server.host().replace('.', "_");
+    let w = w.env(&format!("TF_TOKEN_{host}"), "sesame\n");
+    w.run(&["get"]).fails_with(&[
+        "the token for",
+        "in the environment cannot be sent",
+        "it contains a line end",
     ]);
 }
 

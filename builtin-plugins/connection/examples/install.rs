@@ -44,7 +44,7 @@ async fn install(config: Config, block: &Value, output: &Output, stop: &mut Stop
     output.show("installing on the other machine").await;
     let path = settings.script_path();
     machine.upload_script(&path, lines.join("\n").into_bytes()).await?;
-    machine.run(&path, output, stop).await?;
+    machine.run_script(&path, output, stop).await?;
     machine.upload(&path, Content::Bytes(Vec::new())).await?;
     machine.close().await;
     Ok(())

@@ -27,6 +27,7 @@ pub(crate) use self::agent::AgentSettings;
 use self::client::Connected;
 use self::sftp::Sftp;
 use crate::files::{Content, Progress};
+use crate::words::{command, command_for_windows, quoted, without_tilde};
 use crate::{Error, Result};
 
 /// What the connection block says.
@@ -121,8 +122,26 @@ impl Ssh {
         exec::run(channel, command, how, output, stop).await
     }
 
+    /// Runs a script that was uploaded to this path.
+    pub async fn run_script(&mut self, path: &str, output: &Output, stop: &mut Stop) -> Result<()> {
+        let command = match self.settings.windows {
+            true => command_for_windows(path)?,
+            false => command(path),
+        };
+        self.run(&command, output, stop).await
+    }
+
+    /// A path on the other machine, without a tilde that no shell would replace.
+    fn remote(&self, path: &str) -> String {
+        match self.settings.windows {
+            true => path.to_owned(),
+            false => without_tilde(path),
+        }
+    }
+
     /// Writes a file.
     pub async fn upload(&mut self, path: &str, content: Content) -> Result<()> {
+        let path = &self.remote(path);
         match self.sftp().await? {
             Some(sftp) => sftp.upload(path, content).await,
             None => {
@@ -149,6 +168,7 @@ impl Ssh {
         if self.settings.windows {
             return Ok(());
         }
+        let path = &self.remote(path);
         let result = match &mut self.sftp {
             FileTransfer::Sftp(sftp) => sftp.set_mode(path, 0o777).await,
             _ => {
@@ -162,7 +182,9 @@ impl Ssh {
                     all.join("\n")
                 };
                 let work = async {
-                    let result = self.run(&format!("chmod 0777 {path}"), &output, &mut never).await;
+                    let result = self
+                        .run(&format!("chmod 0777 {}", quoted(path)), &output, &mut never)
+                        .await;
                     drop(output);
                     result
                 };
@@ -175,6 +197,7 @@ impl Ssh {
 
     /// Copies a directory, or what is in it.
     pub async fn upload_directory(&mut self, destination: &str, source: &Path, contents_only: bool) -> Result<()> {
+        let destination = &self.remote(destination);
         match self.sftp().await? {
             Some(sftp) => sftp.upload_directory(destination, source, contents_only).await,
             None => {

@@ -7,6 +7,7 @@ use russh::client::Msg;
 use russh::{Channel, ChannelMsg};
 
 use crate::files::{BLOCK, Content, Entry, EntryKind, Progress, name_of, split, tree};
+use crate::words::{quoted, quoted_for_windows};
 use crate::{Error, Result};
 
 /// How much of what the program says on its error output is kept.
@@ -205,62 +206,6 @@ impl Sink {
         match self.gone().await {
             Some(error) => Err(error),
             None => Ok(()),
-        }
-    }
-}
-
-/// A word for a POSIX shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+,:@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// A word as programs on Windows take their command line apart.
-fn quoted_for_windows(word: &str) -> String {
-    if !word.is_empty() && !word.contains([' ', '\t', '"']) {
-        return word.to_owned();
-    }
-    let mut out = String::from("\"");
-    let mut slashes = 0;
-    for c in word.chars() {
-        match c {
-            '\\' => slashes += 1,
-            '"' => {
-                // Backslashes count for themselves except before a quote.
-                out.push_str(&"\\".repeat(slashes + 1));
-                slashes = 0;
-            }
-            _ => slashes = 0,
-        }
-        out.push(c);
-    }
-    out.push_str(&"\\".repeat(slashes));
-    out.push('"');
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_for_each_platform() {
-        for (word, posix, windows) in [
-            ("/tmp/x", "/tmp/x", "/tmp/x"),
-            ("~/a b", "'~/a b'", "\"~/a b\""),
-            ("it's", r"'it'\''s'", "it's"),
-            ("", "''", "\"\""),
-            (r#"a\"b"#, "'a\\\"b'", "\"a\\\\\\\"b\""),
-            (r"C:\a b\", r"'C:\a b\'", r#""C:\a b\\""#),
-        ] {
-            assert_eq!(
-                (quoted(word).as_str(), quoted_for_windows(word).as_str()),
-                (posix, windows)
-            );
         }
     }
 }

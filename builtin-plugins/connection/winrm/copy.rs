@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::{Ran, Request, Winrm};
 use crate::files::{Content, Entry, EntryKind, name_of, tree};
+use crate::words::quoted_for_powershell;
 use crate::{Error, Result};
 
 /// A line of a command interpreter has less than 8,192 characters; that much of it is left for the text, which is longer than
@@ -122,13 +123,13 @@ impl Ran {
 
 /// A script that decodes the temporary file to its place, and removes it.
 fn decoder(name: &str, path: &str) -> String {
-    let path = path.replace('\'', "''");
+    let path = quoted_for_powershell(path);
     format!(
         "$ProgressPreference = 'SilentlyContinue'
 $ErrorActionPreference = 'Stop'
 $encoded = Join-Path $env:TEMP '{name}'
 try {{
-  $target = $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath('{path}')
+  $target = $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath({path})
   if (Test-Path -LiteralPath $target -PathType Container) {{ throw \"$target is a directory\" }}
   $parent = [IO.Path]::GetDirectoryName($target)
   if ($parent) {{ [void][IO.Directory]::CreateDirectory($parent) }}

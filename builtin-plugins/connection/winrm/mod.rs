@@ -21,6 +21,7 @@ use monoform_sdk::{Output, Stop};
 use self::http::Http;
 use self::soap::{Received, Request};
 use crate::files::Progress;
+use crate::words::command_for_windows;
 use crate::{Content, Error, Result};
 
 /// How long a service may wait for the output of a command before it says that there is none. Above the longest that a setting
@@ -104,6 +105,11 @@ impl Winrm {
             output.show("Connected!").await;
         }
         Ok(winrm)
+    }
+
+    /// Runs a script that was uploaded to this path.
+    pub async fn run_script(&mut self, path: &str, output: &Output, stop: &mut Stop) -> Result<()> {
+        self.run(&command_for_windows(path)?, output, stop).await
     }
 
     /// Runs a command in a shell of its own, and shows what it writes.

@@ -92,6 +92,14 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
+/// Writes the line by which the host learns that a server is waited for, whatever is logged.
+pub(crate) fn waiting(host: &str) {
+    let fields = [("@level", "info"), ("@module", proto::WAITING), ("@message", host)];
+    let line = Json::Object(fields.map(|(name, value)| (name.to_owned(), Json::from(value))).into());
+    // There is no other place to report this to.
+    drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
+}
+
 fn line(event: &Event<'_>, time: &str) -> String {
     let mut fields = Fields(BTreeMap::new());
     event.record(&mut fields);

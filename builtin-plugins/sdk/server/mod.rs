@@ -7,7 +7,7 @@ mod debug;
 mod handshake;
 mod list;
 mod listen;
-mod log;
+pub(crate) mod log;
 mod messages;
 mod provider_service;
 mod provisioner_service;

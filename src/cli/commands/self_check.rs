@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use files::io_reason;
-use pack::executable::{self, Executable, Linking};
+use pack::executable::{self, Checksum, Executable, Linking};
 use pack::signature::PublicKey;
-use pack::{Pack, PackError};
+use pack::{Conditions, Pack, PackError, Trust};
 use serde_json::{Value as Json, json};
 
 use crate::args::UsageError;
@@ -19,9 +19,10 @@ pub const COMMAND: Command = Command {
     path: "self-check",
     about: "Check whether this executable is whole",
     positional: "",
-    details: "Says how this executable is linked, for which platform it is, and what is built in. Of a pack, every byte that it \
-      carries is compared with its checksum; with -trust, it must be signed with that key. The exit status is 1 if something is \
-      damaged. Nothing is changed, and nothing is requested from a network.",
+    details: "Says how this executable is linked, for which platform it is, and what is built in. Its bytes are compared with the \
+      checksum that a distributed executable ends with; one that was built without has none, and is not checked. Of a pack, every byte \
+      is compared with its checksum; with -trust, it must be signed with that key. The exit status is 1 if something is damaged. \
+      Nothing is changed, and nothing is requested from a network.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -40,7 +41,7 @@ impl FromFlags for Arguments {
             trust: flags.value(
                 "trust",
                 "KEYFILE",
-                "Require that what it carries is signed with the key in this file.",
+                "Require that what it carries is signed with the key in this file. MONOFORM_PACK_TRUST names it if it is not given.",
             ),
             json: flags.switch("json", false, "Output what was found as JSON."),
         }
@@ -59,14 +60,26 @@ struct Found {
     /// `None` if the file is no executable of this program.
     executable: Option<Executable>,
     linking: Linking,
+    /// `None` if it cannot be read.
+    checksum: Option<Checksum>,
     /// What it carries, and how many bytes of that fit their checksums.
     pack: Option<(Pack, Option<u64>)>,
     problems: Vec<Problem>,
 }
 
+impl Found {
+    /// Returns true if every byte of the executable was compared with a checksum: its own, or that of the pack.
+    fn is_checked(&self) -> bool {
+        self.checksum == Some(Checksum::Matches) || matches!(self.pack, Some((_, Some(_))))
+    }
+}
+
 fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     no_positional(&arguments.positional, "check")?;
-    let found = check(&session.builtins.executable, arguments.trust.as_deref());
+    let conditions = session
+        .pack_conditions()
+        .with_key(arguments.trust.as_deref().map(Path::new));
+    let found = check(&session.builtins.executable, conditions);
     if arguments.json {
         session
             .ui
@@ -77,17 +90,39 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     Ok(u8::from(!found.problems.is_empty()))
 }
 
-fn check(path: &Path, trust: Option<&str>) -> Found {
+fn check(path: &Path, conditions: Conditions) -> Found {
     let mut found = Found {
         path: path.to_owned(),
         executable: None,
         linking: Linking::Unknown,
+        checksum: None,
         pack: None,
         problems: Vec::new(),
     };
     let mut problem = |summary: &'static str, detail: String| found.problems.push(Problem { summary, detail });
-    match Executable::open(path, true) {
-        Ok(executable) => found.executable = Some(executable),
+    let trust = conditions.trust.clone();
+    // A pack that is not trusted is shown, too: nothing in it is used.
+    let inspect = conditions.to_inspect();
+    match Executable::open(path, true, &inspect) {
+        Ok(executable) => {
+            match executable.checksum() {
+                Ok(checksum) => found.checksum = Some(checksum),
+                Err(error) => problem(
+                    "The executable is damaged",
+                    format!("{} cannot be read: {}.", path.display(), io_reason(&error)),
+                ),
+            }
+            if found.checksum == Some(Checksum::Differs) {
+                problem(
+                    "The executable is damaged",
+                    format!(
+                        "The bytes of {} have another checksum than the one that it ends with. Copy it again.",
+                        path.display()
+                    ),
+                );
+            }
+            found.executable = Some(executable);
+        }
         Err(error) => problem("The executable is damaged", sentence(&error)),
     }
     match Linking::of(path) {
@@ -110,22 +145,22 @@ fn check(path: &Path, trust: Option<&str>) -> Found {
             ),
         );
     }
-    let trusted = match trust.map(|file| PublicKey::read(Path::new(file))).transpose() {
-        Ok(trusted) => trusted,
-        Err(error) => {
-            problem("The key cannot be read", sentence(&error));
-            None
-        }
-    };
-    match Pack::find(path) {
+    if let Err(error) = trust.key() {
+        problem("The key cannot be read", sentence(&error));
+    }
+    match Pack::find(path, &inspect) {
         Ok(Some(pack)) => {
-            let verified = pack.verify(trusted.as_ref()).map(|verified| verified.bytes);
-            if let Err(error) = &verified {
+            let verified = pack.verify().map(|verified| verified.bytes);
+            let trusted = trust
+                .check(&pack)
+                .err()
+                .filter(|error| !matches!(error, PackError::Key { .. }));
+            for error in verified.as_ref().err().into_iter().chain(&trusted) {
                 problem("What it carries cannot be verified", sentence(error));
             }
             found.pack = Some((pack, verified.ok()));
         }
-        Ok(None) if trust.is_some() => problem(
+        Ok(None) if matches!(trust, Trust::Option(_)) => problem(
             "There is no signature",
             "It carries no providers, and only what a pack carries is signed. Leave out -trust.".into(),
         ),
@@ -153,6 +188,15 @@ fn linking(linking: Linking) -> &'static str {
         Linking::Static => "static",
         Linking::Dynamic => "dynamic",
         Linking::Unknown => "unknown",
+    }
+}
+
+/// The result of the comparison with the executable's own checksum.
+fn checksum(found: &Found) -> &'static str {
+    match found.checksum {
+        Some(Checksum::Matches) => "matches",
+        Some(Checksum::Differs) => "differs",
+        Some(Checksum::Missing) | None => "not checked",
     }
 }
 
@@ -189,6 +233,7 @@ fn document(session: &Session, found: &Found) -> Json {
             "platform": executable.map_or_else(current_platform, |executable| executable.platform.to_string()),
             "size": executable.map_or(0, |executable| executable.size),
             "linking": linking(found.linking),
+            "checksum": checksum(found),
         },
         "built_in": {
             "providers": providers.collect::<Vec<_>>(),
@@ -254,7 +299,13 @@ fn show(session: &Session, found: &Found) {
     for problem in &found.problems {
         session.fail(problem.summary, problem.detail.clone());
     }
-    if found.problems.is_empty() {
-        ui.line(format!("\n{} Nothing is damaged.", ui.style().good("Success!")));
+    if !found.problems.is_empty() {
+        return;
+    }
+    match found.is_checked() {
+        true => ui.line(format!("\n{} Nothing is damaged.", ui.style().good("Success!"))),
+        false => ui.line(
+            "\nThe bytes of the executable were not checked: it has no checksum of its own. Distributed executables have one.",
+        ),
     }
 }

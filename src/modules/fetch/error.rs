@@ -275,6 +275,9 @@ pub enum LocationError {
     /// It is no address of a module package.
     #[error("{0}")]
     Address(String),
+    /// It is a file or a directory of this machine.
+    #[error("a server must not name files of this machine")]
+    Local,
 }
 
 /// Why a file of Google credentials gives no token.

@@ -197,7 +197,13 @@ async fn token(client: &Client, environment: &Environment) -> Result<Option<Toke
     let named = get("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from);
     let usual = get("CLOUDSDK_CONFIG")
         .map(PathBuf::from)
-        .or_else(|| get("HOME").map(|home| PathBuf::from(home).join(".config/gcloud")))
+        .or_else(|| {
+            client
+                .settings()
+                .environment
+                .home()
+                .map(|home| home.join(".config/gcloud"))
+        })
         .map(|dir| dir.join("application_default_credentials.json"));
     let path = named.clone().or_else(|| usual.filter(|p| p.exists()));
     if let Some(path) = path {

@@ -56,7 +56,12 @@ impl Wanted {
             key: None,
         };
         let mut rest: Vec<(String, String)> = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
         for (name, value) in url.query_pairs().into_owned() {
+            // Of an argument that is there twice the first one counts.
+            if matches!(name.as_str(), "ref" | "depth" | "sshkey") && !seen.insert(name.clone()) {
+                continue;
+            }
             match name.as_str() {
                 "ref" => wanted.reference = Some(value).filter(|v| !v.is_empty()),
                 "depth" => wanted.depth = value.parse().ok().filter(|d| *d > 0),
@@ -84,7 +89,7 @@ impl Wanted {
     fn missing(&self, reference: &str) -> FetchError {
         let named = self.depth.is_some();
         let hint = if named && reference.len() >= 7 && reference.bytes().all(|b| b.is_ascii_hexdigit()) {
-            ". With the argument \"depth\", \"ref\" must be the name of a branch or a tag, not a commit"
+            ". With the argument \"depth\", \"ref\" must be the name of a branch or a tag, or a whole commit that the server gives"
         } else {
             ""
         };
@@ -137,13 +142,18 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
     let cloned = run(clone).await?;
     if !cloned.status.success() {
         let said = said(&cloned);
-        return Err(match &wanted.reference {
-            Some(reference) if said.contains("emote branch") && said.contains("not found") => wanted.missing(reference),
-            _ => FetchError::Repository {
-                action: format!("git could not clone {}", shown(&wanted.url)),
-                output: said,
-            },
-        });
+        let no_branch = said.contains("emote branch") && said.contains("not found");
+        let failed = FetchError::Repository {
+            action: format!("git could not clone {}", shown(&wanted.url)),
+            output: said,
+        };
+        match (&wanted.reference, wanted.depth) {
+            (Some(commit), Some(depth)) if no_branch && is_commit(commit) => {
+                shallow(&git, &wanted, commit, depth, to).await?;
+            }
+            (Some(reference), _) if no_branch => return Err(wanted.missing(reference)),
+            _ => return Err(failed),
+        }
     }
     if let (Some(reference), None) = (&wanted.reference, wanted.depth) {
         let mut checkout = git(Some(to));
@@ -176,6 +186,62 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
                 output: said(&done),
             });
         }
+    }
+    Ok(())
+}
+
+/// Returns true if a reference is a whole commit: clone takes names of branches and tags only.
+fn is_commit(reference: &str) -> bool {
+    matches!(reference.len(), 40 | 64) && reference.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Fetches one commit and so many before it, as far as the server gives commits that no branch or tag names.
+async fn shallow(
+    git: &impl Fn(Option<&Path>) -> Command,
+    wanted: &Wanted,
+    commit: &str,
+    depth: u32,
+    to: &Path,
+) -> Result<(), FetchError> {
+    let mut init = git(None);
+    init.args(["init", "--quiet", "--"]).arg(to);
+    let mut fetch = git(Some(to));
+    fetch
+        .args(["fetch", "--quiet", "--no-tags", "--depth"])
+        .arg(depth.to_string())
+        .arg("--")
+        .arg(wanted.url.as_str())
+        .arg(commit);
+    let mut remote = git(Some(to));
+    remote.args(["remote", "add", "origin", wanted.url.as_str()]);
+    let mut checkout = git(Some(to));
+    checkout.args(["checkout", "--quiet", "--detach", "FETCH_HEAD"]);
+    for (command, step) in [
+        (init, "create a repository for"),
+        (remote, "create a repository for"),
+        (fetch, "fetch a commit of"),
+        (checkout, "check out a commit of"),
+    ] {
+        let done = run(command).await?;
+        if done.status.success() {
+            continue;
+        }
+        let output = said(&done);
+        // What is left would be in the way of another attempt.
+        drop(std::fs::remove_dir_all(to));
+        let refused = [
+            "not our ref",
+            "unadvertised object",
+            "couldn't find remote ref",
+            "no such remote ref",
+        ];
+        return Err(match refused.iter().any(|text| output.contains(text)) {
+            true => wanted.missing(commit),
+            false => FetchError::Repository {
+                action: format!("git could not {step} {}", shown(&wanted.url)),
+                output,
+            },
+        });
     }
     Ok(())
 }
@@ -264,6 +330,9 @@ mod tests {
         assert_eq!((wanted.reference.as_deref(), wanted.depth), (Some("v1"), Some(2)));
         assert_eq!(wanted.key.as_deref(), Some(&b"hi"[..]));
         assert!(parse("https://example.com/x.git?ref=--upload-pack=x").is_err());
+        let twice = parse("https://example.com/x.git?ref=v1&ref=v2&depth=1&depth=5").unwrap();
+        assert_eq!((twice.reference.as_deref(), twice.depth), (Some("v1"), Some(1)));
+        assert_eq!(parse("https://example.com/x.git?ref=&ref=v2").unwrap().reference, None);
         assert!(parse("https://example.com/x.git?sshkey=%21").is_err());
     }
 }

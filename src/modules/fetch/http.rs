@@ -129,7 +129,20 @@ pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, Location
     } else {
         said.to_owned()
     };
-    RemoteSource::parse(&absolute).map_err(|e| LocationError::Address(e.trim_end_matches('.').to_owned()))
+    let source =
+        RemoteSource::parse(&absolute).map_err(|e| LocationError::Address(e.trim_end_matches('.').to_owned()))?;
+    match is_local(&source.package) {
+        true => Err(LocationError::Local),
+        false => Ok(source),
+    }
+}
+
+/// Returns true if an address leads to a file of this machine, by whichever program it is fetched. Only a configuration can name one: a
+/// server would have what is in a directory of ours taken for a module, and for a part of what is planned.
+fn is_local(package: &str) -> bool {
+    let plain = package.rsplit_once("::").map_or(package, |(_, plain)| plain);
+    let scheme = plain.get(..5).unwrap_or_default();
+    scheme.eq_ignore_ascii_case("file:") || plain.starts_with('/')
 }
 
 /// The content of `<meta name="terraform-get" content="…">` in the head of a page.
@@ -213,5 +226,16 @@ mod tests {
             Ok("git::https://github.com/a/b.git?ref=1".to_owned())
         );
         assert!(at("a/b/c").is_err());
+        for local in [
+            "file:///etc",
+            "FILE:///etc",
+            "file:///etc/x.tar.gz//sub",
+            "git::file:///srv/repository",
+            "hg::file:///srv/repository",
+            "git::/srv/repository",
+        ] {
+            assert!(at(local).is_err(), "{local}");
+        }
+        assert_eq!(at("file:///etc"), Err(LocationError::Local));
     }
 }

@@ -217,7 +217,12 @@ impl Address {
         let mut said: Option<String> = None;
         let mut rest: Vec<(String, String)> = Vec::new();
         let mut ours = false;
+        let mut seen = std::collections::BTreeSet::new();
         for (name, value) in url.query_pairs().into_owned() {
+            // Of an argument that is there twice the first one counts.
+            if matches!(name.as_str(), "archive" | "checksum") && !seen.insert(name.clone()) {
+                continue;
+            }
             match name.as_str() {
                 "archive" => {
                     ours = true;

@@ -16,17 +16,19 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::time::timeout;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::answer::{Answer, answer};
 use super::contents::Shelf;
+use super::guests::{Counted, Guests};
 
-/// How many connections are open at the same time. More wait to be accepted.
-const CONNECTIONS: u32 = 128;
 /// How long a client may take for the TLS handshake, and for the header of a request.
-const HEADER: Duration = Duration::from_secs(30);
+const HEADER: Duration = Duration::from_secs(10);
+/// The lowest rate at which an archive is taken, in bytes a second, once some seconds are over.
+const LOWEST_RATE: u64 = 16 << 10;
+const FIRST_SECONDS: u64 = 20;
 /// How long a client may take to accept a part of an archive.
 const STALL: Duration = Duration::from_secs(60);
 /// How long a connection may last.
@@ -70,15 +72,12 @@ pub struct Server {
 impl Server {
     /// Accepts connections until `stop` is done; then running answers may be completed.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) {
-        let permits = Arc::new(Semaphore::new(CONNECTIONS as usize));
+        let guests = Guests::new();
         let (ending, ended) = watch::channel(false);
         let acceptor = self.tls.clone().map(TlsAcceptor::from);
         let this = Arc::new(self);
         let accepting = async {
             loop {
-                let Ok(permit) = permits.clone().acquire_owned().await else {
-                    return;
-                };
                 let (stream, peer) = match listener.accept().await {
                     Ok(accepted) => accepted,
                     Err(error) => {
@@ -87,13 +86,26 @@ impl Server {
                         continue;
                     }
                 };
+                let Some(seat) = guests.seat(peer.ip()) else {
+                    tracing::warn!(%peer, "too many connections");
+                    continue;
+                };
                 let (this, acceptor, ended) = (this.clone(), acceptor.clone(), ended.clone());
                 tokio::spawn(async move {
-                    let served = timeout(LONGEST, this.connection(stream, peer, acceptor, ended)).await;
-                    if served.is_err() {
-                        tracing::warn!(%peer, "the connection has lasted too long");
+                    let stream = Counted {
+                        inner: stream,
+                        moved: seat.moved.clone(),
+                    };
+                    tokio::select! {
+                        served = timeout(LONGEST, this.connection(stream, peer, acceptor, ended)) => {
+                            if served.is_err() {
+                                tracing::warn!(%peer, "the connection has lasted too long");
+                            }
+                        }
+                        () = seat.end.notified() => {
+                            tracing::warn!(%peer, "the connection was slow, and has made room for another one");
+                        }
                     }
-                    drop(permit);
                 });
             }
         };
@@ -103,19 +115,24 @@ impl Server {
         }
         drop(listener);
         let _ = ending.send(true);
-        if timeout(ENDING, permits.acquire_many(CONNECTIONS)).await.is_err() {
+        let all_gone = async {
+            while !guests.is_empty() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        if timeout(ENDING, all_gone).await.is_err() {
             tracing::warn!("not all answers were completed");
         }
     }
 
     async fn connection(
         self: Arc<Server>,
-        stream: TcpStream,
+        stream: Counted<TcpStream>,
         peer: SocketAddr,
         acceptor: Option<TlsAcceptor>,
         ended: watch::Receiver<bool>,
     ) {
-        let _ = stream.set_nodelay(true);
+        let _ = stream.inner.set_nodelay(true);
         match acceptor {
             None => self.http(stream, peer, ended).await,
             Some(acceptor) => match timeout(HEADER, acceptor.accept(stream)).await {
@@ -236,6 +253,7 @@ fn archive(file: tokio::fs::File, size: u64) -> Body {
     let (sender, receiver) = mpsc::channel::<io::Result<Frame<Bytes>>>(2);
     tokio::spawn(async move {
         let mut file = file.take(size);
+        let (began, mut sent) = (Instant::now(), 0);
         loop {
             let mut chunk = vec![0; CHUNK];
             let read = file.read(&mut chunk).await.map(|count| {
@@ -247,7 +265,12 @@ fn archive(file: tokio::fs::File, size: u64) -> Body {
                 Err(_) => false,
             };
             let failed = read.is_err();
+            sent += read.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
             if last || sender.send_timeout(read, STALL).await.is_err() || failed {
+                return;
+            }
+            let seconds = began.elapsed().as_secs();
+            if seconds > FIRST_SECONDS && sent / seconds < LOWEST_RATE {
                 return;
             }
         }

@@ -166,7 +166,7 @@ impl Shelf {
             Contents::Mirror(dir) => {
                 // An archive is what its provider's author has made.
                 for archive in sources::packed(dir, provider) {
-                    match readable(&archive.path) {
+                    match inside(dir, &archive.path).and_then(|()| readable(&archive.path)) {
                         Ok(()) => {
                             let platforms = out.entry(archive.version).or_default();
                             platforms.insert(archive.platform, Place::Archive(archive.path));
@@ -174,6 +174,7 @@ impl Shelf {
                         Err(error) => left_out.push(error),
                     }
                 }
+                let root = dir;
                 for (version, platforms) in discovery::platforms_below(dir, provider) {
                     let base = discovery::provider_dir(dir, provider).join(version.to_string());
                     for platform in platforms {
@@ -181,7 +182,7 @@ impl Shelf {
                         if out.get(&version).is_some_and(|known| known.contains_key(&platform)) {
                             continue;
                         }
-                        match files_of(&dir) {
+                        match inside(root, &dir).and_then(|()| files_of(&dir)) {
                             Ok(_) => {
                                 let platforms = out.entry(version.clone()).or_default();
                                 platforms.insert(platform, Place::Directory(dir));
@@ -329,6 +330,23 @@ fn files_of(dir: &Path) -> Result<Vec<PackageFile>, PackError> {
     Ok(out)
 }
 
+/// Checks that a package is in the mirror and not elsewhere, where a link may lead that is the package, or is above it.
+fn inside(mirror: &Path, package: &Path) -> Result<(), PackError> {
+    let real = |path: &Path| {
+        std::fs::canonicalize(path).map_err(|source| PackError::Read {
+            path: path.to_owned(),
+            source,
+        })
+    };
+    match real(package)?.starts_with(real(mirror)?) {
+        true => Ok(()),
+        false => Err(PackError::NotPackable {
+            path: package.to_owned(),
+            reason: "a link in its path leads out of the directory that is served".to_owned(),
+        }),
+    }
+}
+
 fn readable(path: &Path) -> Result<(), PackError> {
     let opened = File::open(path).map(drop);
     opened.map_err(|source| PackError::Read {
@@ -380,6 +398,53 @@ fn described(path: PathBuf, made: Option<TempPath>) -> io::Result<Archive> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_that_lead_out_are_not_served() {
+        use std::os::unix::fs::symlink;
+        let (mirror, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let of = |name: &str| mirror.path().join("example.com/acme").join(name);
+        let program = "terraform-provider-a_v1.0.0";
+        std::fs::create_dir_all(outside.path().join("1.0.0/linux_amd64")).unwrap();
+        std::fs::write(outside.path().join("1.0.0/linux_amd64").join(program), "secret").unwrap();
+        std::fs::write(outside.path().join("secret.zip"), "secret").unwrap();
+        std::fs::create_dir_all(of("kept/1.0.0/linux_amd64")).unwrap();
+        std::fs::write(of("kept/1.0.0/linux_amd64/terraform-provider-kept_v1.0.0"), "x").unwrap();
+        // A link inside the mirror leads nowhere else.
+        symlink("kept", of("alias")).unwrap();
+        symlink(outside.path(), of("type")).unwrap();
+        std::fs::create_dir_all(of("version")).unwrap();
+        symlink(outside.path().join("1.0.0"), of("version/1.0.0")).unwrap();
+        std::fs::create_dir_all(of("platform/1.0.0")).unwrap();
+        symlink(
+            outside.path().join("1.0.0/linux_amd64"),
+            of("platform/1.0.0/linux_amd64"),
+        )
+        .unwrap();
+        std::fs::create_dir_all(of("archive")).unwrap();
+        symlink(
+            outside.path().join("secret.zip"),
+            of("archive/terraform-provider-archive_1.0.0_linux_amd64.zip"),
+        )
+        .unwrap();
+        let shelf = Shelf::new(Contents::Mirror(mirror.path().to_owned())).unwrap();
+        let served = |name: &str| {
+            !shelf
+                .packages(&Provider::parse(&format!("example.com/acme/{name}")).unwrap())
+                .is_empty()
+        };
+        assert!(served("kept"));
+        for name in ["type", "version", "platform", "archive"] {
+            assert!(!served(name), "{name}");
+        }
+        let left_out = shelf.survey().left_out;
+        assert!(
+            left_out
+                .iter()
+                .any(|error| error.to_string().contains("leads out of the directory that is served")),
+            "{left_out:?}"
+        );
+    }
 
     #[tokio::test]
     async fn an_archive_is_made_once_and_goes_when_its_package_changes() {

@@ -9,6 +9,7 @@
 mod answer;
 mod connections;
 mod contents;
+mod guests;
 mod tls;
 
 pub use connections::{Access, Server};

@@ -24,6 +24,7 @@ fn launch(program: PathBuf) -> Launch {
         timeout: Duration::from_secs(20),
         own: false,
         environment: std::collections::BTreeMap::new(),
+        waiting: None,
     }
 }
 

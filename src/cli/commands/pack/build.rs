@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use addrs::Provider;
 use addrs::platform::Platform;
 use files::{Output, Policy};
-use pack::signature::{PublicKey, SigningKey};
+use pack::signature::SigningKey;
 use pack::write::{ConfigurationContents, Contents, Entry, LEVELS, ModuleContents, Options, ProviderContents, Source};
-use pack::{Executable, Pack, PackError, difference};
+use pack::{Conditions, Executable, Pack, PackError, difference};
 use packages::cross_platform::Step;
 use packages::gather::{Request, UnpackedPackage};
 use packages::install::Origins;
@@ -48,17 +48,18 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
     // The working directory changes while configurations are read.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let out = absolute(out);
+    let conditions = session.pack_conditions();
     let opened = || -> Result<_, PackError> {
         let key = arguments.sign.as_deref().map(|file| SigningKey::read(Path::new(file)));
         let executable = match &arguments.executable {
-            Some(file) => Executable::open(&absolute(Path::new(file)), false)?,
-            None => Executable::open(&session.builtins.executable, true)?,
+            Some(file) => Executable::open(&absolute(Path::new(file)), false, &conditions)?,
+            None => Executable::open(&session.builtins.executable, true, &conditions)?,
         };
-        let from = arguments.from.iter().map(|file| Pack::open(&absolute(Path::new(file))));
+        let from = (arguments.from.iter()).map(|file| Pack::open(&absolute(Path::new(file)), &conditions));
         let since = arguments
             .since
             .as_deref()
-            .map(|file| Pack::open(&absolute(Path::new(file))));
+            .map(|file| Pack::open(&absolute(Path::new(file)), &conditions));
         Ok((
             key.transpose()?,
             executable,
@@ -110,7 +111,14 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
     };
     let written = match since {
         None => write_pack(&out, &executable, contents, &options),
-        Some(since) => write_difference(&out, staging.path(), &since, &executable, contents, &options),
+        Some(since) => {
+            let made = Made {
+                executable: &executable,
+                contents,
+                options: &options,
+            };
+            write_difference(&out, staging.path(), &since, made, conditions)
+        }
     };
     Ok(match written {
         Ok((size, index)) => {
@@ -388,17 +396,24 @@ fn write_pack(
     Ok((size, index))
 }
 
+/// A pack to be written.
+struct Made<'m> {
+    executable: &'m Executable,
+    contents: Contents<'m>,
+    options: &'m Options<'m>,
+}
+
 fn write_difference(
     out: &Path,
     staging: &Path,
     since: &Pack,
-    executable: &Executable,
-    contents: Contents<'_>,
-    options: &Options<'_>,
+    made: Made<'_>,
+    conditions: Conditions,
 ) -> Result<(u64, pack::index::Index), PackError> {
     let whole = staging.join("pack");
-    let (_, index) = write_pack(&whole, executable, contents, options)?;
-    let new = Pack::open(&whole)?;
+    let (_, index) = write_pack(&whole, made.executable, made.contents, made.options)?;
+    // The pack that was just made is not signed where no key is named, and nothing in it is used here.
+    let new = Pack::open(&whole, &conditions.to_inspect())?;
     let mut file = Output::create(out, Policy::SHARED).map_err(write_error(out))?;
     let size = difference::write(&mut file, out, since, &new)?;
     file.commit().map_err(write_error(out))?;
@@ -407,8 +422,11 @@ fn write_difference(
 
 pub(super) fn update(session: &Session, old: &Path, difference: &Path, out: &Path, trust: Option<&str>) -> Status {
     let made = || -> Result<PathBuf, PackError> {
-        let trusted = trust.map(|file| PublicKey::read(Path::new(file))).transpose()?;
-        let old = Pack::open(old)?;
+        let conditions = session.pack_conditions();
+        let old = Pack::open(old, &conditions)?;
+        let conditions = conditions.with_key(trust.map(Path::new));
+        // A key that cannot be read is told before the work.
+        conditions.trust.key()?;
         // It is verified in a temporary file.
         let dir = out
             .parent()
@@ -420,7 +438,7 @@ pub(super) fn update(session: &Session, old: &Path, difference: &Path, out: &Pat
             .map_err(write_error(dir))?;
         difference::apply(new.as_file_mut(), out, &old, difference)?;
         new.as_file_mut().flush().map_err(write_error(out))?;
-        Pack::open(new.path())?.verify(trusted.as_ref())?;
+        Pack::open(new.path(), &conditions)?.verify()?;
         let mut file = Output::create(out, EXECUTABLE).map_err(write_error(out))?;
         new.as_file_mut().rewind().map_err(write_error(out))?;
         std::io::copy(new.as_file_mut(), &mut file).map_err(write_error(out))?;

@@ -12,7 +12,7 @@ pub(super) use show::bytes;
 
 use std::path::{Path, PathBuf};
 
-use pack::PackError;
+use pack::{Pack, PackError};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -132,7 +132,8 @@ impl FromFlags for Arguments {
             trust: flags.value(
                 "trust",
                 "KEYFILE",
-                "With -verify or -update: fail unless the pack is signed with this public key (PEM).",
+                "With -verify or -update: fail unless the pack is signed with this public key (PEM). MONOFORM_PACK_TRUST \
+                 names the key if it is not given.",
             ),
             json: flags.switch("json", false, "With -list: output as JSON."),
         }
@@ -193,6 +194,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
         (Some(out), None) => build::run(session, arguments, out),
     }
+}
+
+/// Opens a pack whose contents are used.
+fn open(session: &Session, path: &Path) -> Result<Pack, PackError> {
+    Pack::open(path, &session.pack_conditions())
 }
 
 /// Shows why a pack cannot be read or made.

@@ -6,6 +6,7 @@ use pack::index::{Index, PackedFile};
 use pack::signature::PublicKey;
 use pack::{Pack, PackError};
 use serde_json::json;
+use syntax::{Diagnostic, SourceMap};
 
 use super::failed;
 use crate::session::{Session, Status};
@@ -29,7 +30,8 @@ pub(in crate::commands) fn bytes(count: u64) -> String {
 }
 
 pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
-    let pack = match Pack::open(path) {
+    let conditions = session.pack_conditions();
+    let pack = match Pack::open(path, &conditions.clone().to_inspect()) {
         Ok(pack) => pack,
         Err(error) => return failed(session, "Cannot read the pack", &error),
     };
@@ -90,6 +92,12 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
     if let Some(key) = pack.signed_by() {
         session.ui.line(format!("Signed with the key {}", key.fingerprint()));
     }
+    if let Err(error) = conditions.trust.check(&pack) {
+        session.show(
+            &Diagnostic::warning("Pack not trusted", format!("Nothing in it is used here: {error}.")).into(),
+            &SourceMap::default(),
+        );
+    }
     let line = |name: String, files: &[PackedFile]| {
         let (size, stored) = sizes(index, files);
         session
@@ -126,8 +134,8 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
 
 pub(super) fn verify(session: &Session, path: &Path, trust: Option<&str>) -> Status {
     let verified = || -> Result<_, PackError> {
-        let trusted = trust.map(|file| PublicKey::read(Path::new(file))).transpose()?;
-        Pack::open(path)?.verify(trusted.as_ref())
+        let conditions = session.pack_conditions().with_key(trust.map(Path::new));
+        Pack::open(path, &conditions)?.verify()
     };
     match verified() {
         Ok(verified) => {

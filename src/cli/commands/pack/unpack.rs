@@ -73,7 +73,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                 "Too many command line arguments",
                 "The option -cli-config names the only file that is written. Leave the directory out.",
             )),
-            (None, []) => Ok(match Pack::open(&path) {
+            (None, []) => Ok(match super::open(session, &path) {
                 Ok(pack) => cli_config::write(session, &pack, Path::new(file), arguments.replace),
                 Err(error) => failed(session, SUMMARY, &error),
             }),
@@ -87,12 +87,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     };
     let dir = Path::new(dir);
     if let Some(name) = &arguments.config {
-        return Ok(match Pack::open(&path) {
+        return Ok(match super::open(session, &path) {
             Ok(pack) => write_out::write(session, &pack, name, dir, arguments.replace),
             Err(error) => failed(session, SUMMARY, &error),
         });
     }
-    let unpacked = Pack::open(&path).and_then(|pack| unpack(session, &pack, dir).map(|()| pack));
+    let unpacked = super::open(session, &path).and_then(|pack| unpack(session, &pack, dir).map(|()| pack));
     let pack = match unpacked {
         Ok(pack) => pack,
         Err(error) => return Ok(failed(session, SUMMARY, &error)),
@@ -112,6 +112,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
 }
 
 fn unpack(session: &Session, pack: &Pack, dir: &Path) -> Result<(), PackError> {
+    pack.check_all_limits()?;
     for provider in &pack.index().providers {
         let package = dir
             .join(provider.address.to_string())

@@ -88,7 +88,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     };
     let contents = match source.is_dir() {
         true => Contents::Mirror(source.clone()),
-        false => match Pack::open(&source) {
+        false => match Pack::open(&source, &session.pack_conditions()) {
             Ok(pack) => Contents::Pack(Arc::new(pack)),
             Err(error) => return Ok(session.fail(SUMMARY, format!("That failed: {error}."))),
         },

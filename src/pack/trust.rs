@@ -1,0 +1,111 @@
+//! Conditions under which a pack is opened: the key that must have signed it, and the limits of its contents.
+
+use std::path::{Path, PathBuf};
+
+use archive::{InvalidLimit, Limits};
+use files::Environment;
+
+use crate::error::PackError;
+use crate::read::Pack;
+use crate::signature::PublicKey;
+
+/// The environment variable with a key file: packs are opened only if they are signed with this key.
+pub const TRUST: &str = "MONOFORM_PACK_TRUST";
+
+/// The conditions. There is no way to open a pack without them.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    /// The key that must have signed it.
+    pub trust: Trust,
+    /// Limits of what is unpacked. An invalid one is an error of each pack that is opened.
+    pub limits: Result<Limits, InvalidLimit>,
+}
+
+/// The key that must have signed a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Any key, or none.
+    Anyone,
+    /// The key in the file that [`TRUST`] names.
+    Environment(PathBuf),
+    /// The key in the file that an option names.
+    Option(PathBuf),
+}
+
+impl Conditions {
+    /// The conditions that the environment sets.
+    #[must_use]
+    pub fn from_environment(environment: &Environment) -> Conditions {
+        let named = environment.get(TRUST).map(PathBuf::from);
+        Conditions {
+            trust: named.map_or(Trust::Anyone, Trust::Environment),
+            limits: Limits::from_variables(environment.all()),
+        }
+    }
+
+    /// The same, where an option with a key file has precedence over the environment.
+    #[must_use]
+    pub fn with_key(self, file: Option<&Path>) -> Conditions {
+        match file {
+            Some(file) => Conditions {
+                trust: Trust::Option(file.to_owned()),
+                ..self
+            },
+            None => self,
+        }
+    }
+
+    /// Opens any pack: to show what it is. Nothing that it carries may be used.
+    #[must_use]
+    pub fn to_inspect(self) -> Conditions {
+        Conditions {
+            trust: Trust::Anyone,
+            ..self
+        }
+    }
+}
+
+impl Trust {
+    /// Reads the key; none if any pack is trusted.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no key.
+    pub fn key(&self) -> Result<Option<PublicKey>, PackError> {
+        match self {
+            Trust::Anyone => Ok(None),
+            Trust::Environment(file) | Trust::Option(file) => {
+                PublicKey::read(file).map(Some).map_err(|error| self.explain(error))
+            }
+        }
+    }
+
+    /// Checks that a pack that was opened to be inspected is trusted.
+    ///
+    /// # Errors
+    /// It is not, or the key cannot be read.
+    pub fn check(&self, pack: &Pack) -> Result<(), PackError> {
+        match self.key()? {
+            Some(key) => pack.trusts(&key).map_err(|error| self.explain(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds to an error about the key or the signature that the environment requires it.
+    pub(crate) fn explain(&self, error: PackError) -> PackError {
+        let because = |reason: String| match self {
+            Trust::Environment(_) => format!("{reason} (the environment variable {TRUST} names the key)"),
+            Trust::Anyone | Trust::Option(_) => reason,
+        };
+        match error {
+            PackError::NotTrusted { path, reason } => PackError::NotTrusted {
+                path,
+                reason: because(reason),
+            },
+            PackError::Key { path, reason } => PackError::Key {
+                path,
+                reason: because(reason),
+            },
+            other => other,
+        }
+    }
+}
