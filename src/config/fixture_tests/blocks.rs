@@ -187,7 +187,7 @@ fn moved_removed_and_import_have_addresses() {
     assert!(matches!(&module.moved[1].to.subject, MoveSubject::Module(m) if m.to_string() == "module.b[0]"));
     assert_eq!(
         (module.removed[0].from.to_string(), module.removed[0].destroy),
-        ("module.m.x_y.z".into(), false)
+        ("module.m.x_y.z".into(), Some(false))
     );
     assert_eq!(
         module.imports[0]

@@ -219,7 +219,8 @@ impl<'v> Validation<'v> {
         for (m, other, first) in std::mem::take(&mut self.clashes) {
             let Move { statement, from, to } = &m;
             let same_module = first.from.declaring() == statement.from.declaring();
-            if !same_module && !(self.had(from, &mut HashSet::new()) && self.had(&other, &mut HashSet::new())) {
+            let both_exist = self.had(from, &mut HashSet::new()) && self.had(&other, &mut HashSet::new());
+            if !(same_module || both_exist) {
                 continue;
             }
             let (noun, _) = statement.kind.noun();
