@@ -354,6 +354,9 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement]) -> (Option<
         // A failure has been reported.
         let _: Result<(), Reported> = planner.plan_requested(target).await;
     }
+    if kind.imports() && !query {
+        planner.check_ids_of_unconfigured();
+    }
     let mut diagnostics = in_order_of_files(planner.context.evaluator.take_diagnostics());
     if inputs.stop.is_requested() {
         diagnostics.extend(interrupted());
