@@ -33,7 +33,7 @@ use provider::Schemas;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::blocks::{Block, Blocks};
+use crate::blocks::{Block, Blocks, ProviderBlocks};
 use crate::context::OperationContext;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
@@ -191,7 +191,7 @@ async fn plan_once(
                 environment: if destroys { &without_files } else { inputs.environment },
                 ..inputs
             };
-            warned = validate::with_providers(on_written, &providers).await;
+            warned = validate::with_providers(on_written, &providers, ProviderBlocks::Used).await;
             if warned.has_errors() {
                 return Err(warned);
             }
