@@ -35,6 +35,10 @@ pub const TESTS: &[(&str, fn())] = &[
     ),
     ("own::documents_that_only_we_have", documents_that_only_we_have),
     (
+        "own::failed_plan_writes_no_generated_configuration",
+        failed_plan_writes_no_generated_configuration,
+    ),
+    (
         "own::a_state_beside_the_configuration",
         a_state_beside_the_configuration,
     ),
@@ -598,4 +602,17 @@ Plan: 75 to add, 0 to change, 0 to destroy.
     );
     w.run(&["show", "-summary"]).fails_with(&["Incompatible options"]);
     w.run(&["apply", "-summary", "p"]).fails_with(&["Incompatible options"]);
+}
+
+fn failed_plan_writes_no_generated_configuration() {
+    let import = "import {\n  to = terraform_data.a\n  id = \"x\"\n}\n";
+    let fails = "output \"o\" {\n  value = 1\n  precondition {\n    condition     = 1 == 2\n    error_message = \"no\"\n  }\n}\n";
+    let w = Workspace::with(&[("main.tf", &format!("{import}{fails}"))]);
+    let generated = w.dir().join("generated.tf");
+    let plan = w.run(&["plan", "-generate-config-out=generated.tf"]);
+    assert_eq!(plan.status, 1, "{}", plan.all());
+    assert!(!generated.exists());
+    std::fs::write(w.dir().join("main.tf"), import).expect("a file");
+    w.run(&["plan", "-generate-config-out=generated.tf"]).ok();
+    assert!(generated.exists());
 }

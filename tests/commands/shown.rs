@@ -5,6 +5,11 @@ use support::Workspace;
 pub const TESTS: &[(&str, fn())] = &[
     ("shown::sensitive_values_only_where_they_are_asked_for", sensitive),
     ("shown::an_output_that_becomes_visible_or_hidden", visibility),
+    (
+        "shown::sensitive_input_of_terraform_data_is_hidden_in_its_output",
+        sensitive_terraform_data,
+    ),
+    ("shown::sensitive_import_id_is_hidden", sensitive_import_id),
     ("shown::no_lines_of_progress_with_concise", concise),
     ("shown::options_for_people_are_refused_with_json", refused),
 ];
@@ -93,6 +98,101 @@ fn sensitive() {
     shown(&["destroy", "-auto-approve", "-show-sensitive"]);
     w.run(&["apply", "-auto-approve"]).ok();
     assert!(!w.run(&["destroy", "-auto-approve"]).ok().all().contains("hunter2"));
+}
+
+const KEPT: &str = r#"
+variable "secret" {
+  sensitive = true
+}
+
+resource "terraform_data" "a" {
+  input = { k = var.secret, open = "seen" }
+}
+
+module "m" {
+  source = "./m"
+  secret = var.secret
+}
+
+resource "terraform_data" "later" {
+  input = terraform_data.a.output.k
+}
+"#;
+
+const MODULE: &str = r#"
+variable "secret" {}
+
+resource "terraform_data" "b" {
+  for_each         = toset(["x"])
+  input            = [var.secret]
+  triggers_replace = "t"
+}
+"#;
+
+fn sensitive_terraform_data() {
+    let w = Workspace::with(&[("main.tf", KEPT), ("m/m.tf", MODULE)]).env("TF_VAR_secret", "hunter2");
+    w.run(&["init"]).ok();
+    let hidden = |w: &Workspace, args: &[&str]| {
+        let ran = w.run(args).ok();
+        assert!(!ran.all().contains("hunter"), "{args:?} {}", ran.all());
+        ran.stdout
+    };
+    hidden(&w, &["apply", "-auto-approve"]);
+    assert!(
+        hidden(&w, &["show"]).contains("\"seen\""),
+        "only what is sensitive is hidden"
+    );
+    hidden(&w, &["state", "show", "terraform_data.a"]);
+    let settled = w.run(&["plan", "-detailed-exitcode"]);
+    assert_eq!(settled.status, 0, "{}", settled.all());
+    let document: serde_json::Value = serde_json::from_str(&w.run(&["show", "-json"]).ok().stdout).unwrap();
+    let resources = document["values"]["root_module"]["resources"].as_array().unwrap();
+    let a = resources.iter().find(|r| r["address"] == "terraform_data.a").unwrap();
+    let marks = serde_json::json!({"input": {"k": true}, "output": {"k": true}});
+    assert_eq!(a["sensitive_values"], marks);
+    // The old output is shown where the input changes, and everything where it is destroyed.
+    let w = w.env("TF_VAR_secret", "hunter3");
+    let changed = hidden(&w, &["plan", "-out=p"]);
+    assert!(changed.contains("3 to change"), "{changed}");
+    hidden(&w, &["show", "p"]);
+    let document: serde_json::Value = serde_json::from_str(&w.run(&["show", "-json", "p"]).ok().stdout).unwrap();
+    let changes = document["resource_changes"].as_array().unwrap();
+    let a = changes.iter().find(|c| c["address"] == "terraform_data.a").unwrap();
+    assert_eq!(a["change"]["before_sensitive"], marks);
+    assert_eq!(
+        a["change"]["after_sensitive"],
+        serde_json::json!({"input": {"k": true}, "output": true})
+    );
+    hidden(&w, &["apply", "-auto-approve", "p"]);
+    hidden(&w, &["destroy", "-auto-approve"]);
+}
+
+const BY_SECRET: &str = r#"
+resource "terraform_data" "a" {
+  lifecycle {
+    ignore_changes = all
+  }
+}
+
+import {
+  to = terraform_data.a
+  id = sensitive("hunter2")
+}
+"#;
+
+fn sensitive_import_id() {
+    let w = Workspace::with(&[("main.tf", BY_SECRET)]);
+    let plan = w.run(&["plan", "-out=p"]).ok();
+    assert!(plan.all().contains("[(sensitive value)]"), "{}", plan.all());
+    assert!(plan.stdout.contains("1 to import"), "{}", plan.all());
+    let document: serde_json::Value = serde_json::from_str(&w.run(&["show", "-json", "p"]).ok().stdout).unwrap();
+    assert_eq!(
+        document["resource_changes"][0]["change"]["importing"],
+        serde_json::json!({})
+    );
+    let stream = w.run(&["apply", "-json", "p"]).ok();
+    assert!(!stream.stdout.contains("\"id\":\"hunter2\"}"), "{}", stream.all());
+    assert!(stream.stdout.contains("1 imported"), "{}", stream.all());
 }
 
 const TALKING: &str = r#"

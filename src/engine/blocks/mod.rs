@@ -111,6 +111,16 @@ fn resources_in(state: &State) -> Vec<StateResource> {
         .collect()
 }
 
+/// The provider blocks whose mistakes are errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProviderBlocks {
+    /// All of them: the command `validate` judges what is written.
+    All,
+    /// Those that something uses. A plan evaluates no others, as in Terraform: what they need may be missing where nobody
+    /// needs them.
+    Used,
+}
+
 impl Blocks {
     /// Builds the graph. Errors are undeclared references, references of a kind that is not allowed, and cycles.
     pub fn build(config: &Config, schemas: &Schemas, in_state: &[StateResource]) -> Result<Blocks, Diagnostics> {
@@ -126,7 +136,8 @@ impl Blocks {
     /// The same for an import, which does not evaluate managed resources: errors in their references are none of it.
     pub fn build_for_import(config: &Config, schemas: &Schemas, state: &State) -> Result<Blocks, Diagnostics> {
         let in_state = resources_in(state);
-        let (blocks, diagnostics) = Blocks::build_checking(config, schemas, &in_state, Checked::ExceptManaged);
+        let checked = (Checked::ExceptManaged, ProviderBlocks::Used);
+        let (blocks, diagnostics) = Blocks::build_checking(config, schemas, &in_state, checked);
         diagnostics.into_result(blocks)
     }
 
@@ -136,14 +147,23 @@ impl Blocks {
         schemas: &Schemas,
         in_state: &[StateResource],
     ) -> (Blocks, Diagnostics) {
-        Blocks::build_checking(config, schemas, in_state, Checked::All)
+        Blocks::build_checking(config, schemas, in_state, (Checked::All, ProviderBlocks::Used))
+    }
+
+    /// Builds the graph of a configuration that is validated, also if there are errors.
+    pub(crate) fn build_to_validate(
+        config: &Config,
+        schemas: &Schemas,
+        judged: ProviderBlocks,
+    ) -> (Blocks, Diagnostics) {
+        Blocks::build_checking(config, schemas, &[], (Checked::All, judged))
     }
 
     fn build_checking(
         config: &Config,
         schemas: &Schemas,
         in_state: &[StateResource],
-        checked: Checked,
+        (checked, judged): (Checked, ProviderBlocks),
     ) -> (Blocks, Diagnostics) {
         let mut blocks = Blocks::default();
         blocks.add_nodes(&config.root);
@@ -162,7 +182,7 @@ impl Blocks {
         edges.actions(&config.root);
         let (whole, of_providers) = (edges.whole, edges.of_providers);
         for (node, problems) in of_providers {
-            if blocks.is_used(node) {
+            if judged == ProviderBlocks::All || blocks.is_used(node) {
                 diagnostics.extend(problems);
             }
         }
@@ -197,12 +217,12 @@ impl Blocks {
         after.next().is_some()
     }
 
-    /// The provider configurations that a resource or an action uses.
-    pub(crate) fn used_providers(&self) -> HashSet<AbsProviderConfig> {
+    /// The provider configurations that no resource and no action uses.
+    pub(crate) fn unused_providers(&self) -> HashSet<AbsProviderConfig> {
         let nodes = self.graph.node_indices();
         nodes
             .filter_map(|node| match &self.graph[node] {
-                Block::Provider(provider) if self.is_used(node) => Some(provider.clone()),
+                Block::Provider(provider) if !self.is_used(node) => Some(provider.clone()),
                 _ => None,
             })
             .collect()

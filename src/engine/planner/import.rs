@@ -244,15 +244,39 @@ impl Planner<'_> {
                 (identity.map(ImportTarget::Identity), INVALID_IDENTITY, "identity")
             }
         };
-        target.map(|target| Requested { target, sensitive }).ok_or_else(|| {
-            let detail = format!(
-                "The argument \"{argument}\" of the import block is not known before apply, and an import needs it during \
-                 planning."
-            );
-            let mut diagnostic = Diagnostic::error(summary, detail).at(expr.range());
-            diagnostic.extra = Extra::CausedByUnknown;
-            self.context.fail(diagnostic)
-        })
+        target
+            .map(|target| Requested { target, sensitive })
+            .ok_or_else(|| self.context.fail(not_known(summary, argument, expr.range())))
+    }
+
+    /// Reports import IDs that cannot be used of resources without configuration, beside the configuration that is missing:
+    /// writing it would only bring up the next error. The walk has planned what the IDs refer to.
+    pub(super) fn check_ids_of_unconfigured(&self) {
+        let config = self.context.inputs.config;
+        for node in config.nodes() {
+            for import in &node.module.imports {
+                if config.resource(&import.target(&node.path)).is_none() {
+                    // A failure has been reported.
+                    let _: Result<(), Reported> = self.check_id(import, &node.path);
+                }
+            }
+        }
+    }
+
+    fn check_id(&self, import: &Import, declared_in: &addrs::Module) -> Result<(), Reported> {
+        let ImportBy::Id(expr) = &import.by else { return Ok(()) };
+        let evaluator = self.context.evaluator;
+        for module in evaluator.module_instances(declared_in)? {
+            for repetition in self.import_repetitions(import, &module)? {
+                let scope = evaluator.scope_with(&module, repetition, None).ok_or(Reported)?;
+                let value = evaluator.evaluate(expr, &scope)?;
+                let id = identifier(value, expr.range()).map_err(|problem| self.context.fail(problem))?;
+                if id.is_none() {
+                    return Err(self.context.fail(not_known(INVALID_ID, "id", expr.range())));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Imports the object of a plan that is for one import only. Returns whether this is such a plan.
@@ -428,6 +452,15 @@ impl Planner<'_> {
         out.sort_by_cached_key(ToString::to_string);
         out.into()
     }
+}
+
+fn not_known(summary: &str, argument: &str, range: &Range) -> Diagnostic {
+    let detail = format!(
+        "The argument \"{argument}\" of the import block is not known before apply, and an import needs it during planning."
+    );
+    let mut diagnostic = Diagnostic::error(summary, detail).at(range);
+    diagnostic.extra = Extra::CausedByUnknown;
+    diagnostic
 }
 
 /// An address that is relative to a module instance.

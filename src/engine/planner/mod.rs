@@ -33,7 +33,7 @@ use provider::Schemas;
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::blocks::{Block, Blocks};
+use crate::blocks::{Block, Blocks, ProviderBlocks};
 use crate::context::OperationContext;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
@@ -191,7 +191,7 @@ async fn plan_once(
                 environment: if destroys { &without_files } else { inputs.environment },
                 ..inputs
             };
-            warned = validate::with_providers(on_written, &providers).await;
+            warned = validate::with_providers(on_written, &providers, ProviderBlocks::Used).await;
             if warned.has_errors() {
                 return Err(warned);
             }
@@ -357,6 +357,9 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     {
         // A failure has been reported.
         let _: Result<(), Reported> = planner.plan_requested(target).await;
+    }
+    if kind.imports() && !query {
+        planner.check_ids_of_unconfigured();
     }
     let mut diagnostics = in_order_of_files(planner.context.evaluator.take_diagnostics());
     diagnostics.extend(unmatched);

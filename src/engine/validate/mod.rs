@@ -18,7 +18,7 @@ use schema::{BlockSchema, Schema};
 use syntax::ast::{Expr, TraversalStep};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::blocks::{Block, Blocks};
+use crate::blocks::{Block, Blocks, ProviderBlocks};
 use crate::connection::connection_schema;
 use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
 use crate::eval::objects::{ObjectSource, ReferencedResource, unknown_attributes};
@@ -42,7 +42,7 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     let mut diagnostics = started.diagnostics;
     // A provider that is also started for its functions fails for both reasons.
     diagnostics.0.dedup();
-    diagnostics.extend(with_providers(inputs, &started.providers).await);
+    diagnostics.extend(with_providers(inputs, &started.providers, ProviderBlocks::All).await);
     started.providers.close().await;
     diagnostics
 }
@@ -78,8 +78,12 @@ fn static_evaluator<'a>(inputs: Inputs<'a>, providers: &'a Providers<'_>) -> Eva
 }
 
 /// Validates with providers that are running.
-pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>) -> Diagnostics {
-    let (mut blocks, mut diagnostics) = Blocks::build_with_errors(inputs.config, providers.schemas(), &[]);
+pub(crate) async fn with_providers(
+    inputs: Inputs<'_>,
+    providers: &Providers<'_>,
+    judged: ProviderBlocks,
+) -> Diagnostics {
+    let (mut blocks, mut diagnostics) = Blocks::build_to_validate(inputs.config, providers.schemas(), judged);
     let cyclic = if diagnostics.has_errors() {
         blocks.break_cycles()
     } else {
@@ -99,7 +103,10 @@ pub(crate) async fn with_providers(inputs: Inputs<'_>, providers: &Providers<'_>
         evaluator: &evaluator,
         visited: Mutex::default(),
         called: actions::called(inputs.config),
-        used_providers: blocks.used_providers(),
+        left_out: match judged {
+            ProviderBlocks::All => HashSet::new(),
+            ProviderBlocks::Used => blocks.unused_providers(),
+        },
     };
     // Every block is visited, also after failures of its dependencies: references to failed values report nothing.
     walk(&blocks.graph, inputs.parallelism.max(BLOCKS_AT_ONCE), |node| {
@@ -140,7 +147,7 @@ pub(crate) async fn warnings_of_providers(
         evaluator: &evaluator,
         visited: Mutex::default(),
         called: actions::called(inputs.config),
-        used_providers: HashSet::new(),
+        left_out: HashSet::new(),
     };
     let found: Vec<Option<Diagnostics>> = futures::stream::iter(&resources)
         .map(|resource| validator.warnings(resource))
@@ -164,9 +171,8 @@ struct Validator<'a> {
     visited: Mutex<HashSet<(Arc<str>, u32, bool)>>,
     /// The actions that resources trigger.
     called: HashSet<ConfigAction>,
-    /// The provider configurations that something uses. The others are not evaluated, as in Terraform: their files or
-    /// variables may be missing where nobody needs them.
-    used_providers: HashSet<addrs::AbsProviderConfig>,
+    /// The provider configurations that are not validated.
+    left_out: HashSet<addrs::AbsProviderConfig>,
 }
 
 /// How many blocks are validated at the same time. No provider asks a service for this, so parallelism does not limit it.
@@ -323,7 +329,7 @@ impl Validator<'_> {
     }
 
     async fn provider(&self, address: &addrs::AbsProviderConfig) -> Result<(), Reported> {
-        if !self.used_providers.contains(address) || self.providers.has_stand_in(address) {
+        if self.left_out.contains(address) || self.providers.has_stand_in(address) {
             return Ok(());
         }
         let Some(schema) = self.providers.schemas().providers.get(&address.provider) else {

@@ -424,6 +424,19 @@ fn imports_need_a_configuration() {
 }
 
 #[test]
+fn import_without_configuration_checks_its_id() {
+    let case = Case::new(
+        "import {\n to = fake_thing.nope\n id = fake_thing.b.id\n}\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n}",
+    );
+    let errors = case.plan_errors();
+    assert!(
+        errors.contains("Configuration for import target does not exist")
+            && errors.contains("The argument \"id\" of the import block is not known before apply"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn imports_into_instances_of_modules() {
     let main = r#"
         module "m" {
