@@ -22,7 +22,7 @@ use tonic::transport::Channel;
 use crate::channel;
 use crate::handshake::{Address, COOKIE_NAME, COOKIE_VALUE, Handshake};
 use crate::logs;
-use crate::process::Process;
+use crate::process::{AT_LIMIT, Process};
 use crate::spawner;
 use crate::tls::Identity;
 
@@ -254,10 +254,7 @@ fn explain_spawn(program: &Path, error: &io::Error) -> String {
             addrs::platform::Platform::current()
         ),
         // The system refuses to make another process.
-        io::ErrorKind::WouldBlock => {
-            "The limit of processes and threads for this user is reached: raise it (\"ulimit -u\"), or end others."
-                .to_owned()
-        }
+        io::ErrorKind::WouldBlock => AT_LIMIT.to_owned(),
         _ => format!("The operating system says: {error}."),
     }
 }

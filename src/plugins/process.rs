@@ -134,10 +134,15 @@ impl Process {
 
     /// What is to be said about its end: exit status and last messages. Waits a moment for both.
     pub async fn obituary(&self) -> String {
-        match self.wait(LAST_WORDS).await {
-            Some(exit) => format!("Its process {}.{}", describe(&exit), self.last_words().await),
-            None => format!("Its process is still running.{}", self.last_words().await),
-        }
+        let end = match self.wait(LAST_WORDS).await {
+            Some(exit) => describe(&exit),
+            None => "is still running".to_owned(),
+        };
+        let limit = match is_at_thread_limit() {
+            true => format!("\n\n{AT_LIMIT}"),
+            false => String::new(),
+        };
+        format!("Its process {end}.{}{limit}", self.last_words().await)
     }
 
     /// The last it wrote, as paragraphs of their own; empty if it wrote nothing.
@@ -192,3 +197,31 @@ fn signal_name(signal: i32) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// The limit of processes and threads is reached, and what to do about it.
+pub(crate) const AT_LIMIT: &str =
+    "The limit of processes and threads for this user is reached: raise it (\"ulimit -u\"), or end others.";
+
+/// Returns true if the system refuses to start threads. A plugin that is refused one panics inside of its libraries, and cannot tell.
+fn is_at_thread_limit() -> bool {
+    let threads: Vec<_> = std::iter::repeat_with(|| {
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::Builder::new().stack_size(1 << 16).spawn(move || {
+            let _ = released.recv();
+        });
+        (release, thread)
+    })
+    .take(TRIED_THREADS)
+    .collect();
+    let refused = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+    let limit = threads.iter().any(|(_, thread)| thread.as_ref().is_err_and(refused));
+    for (release, thread) in threads {
+        drop(release);
+        // A thread that does nothing does not panic.
+        let _ = thread.map(std::thread::JoinHandle::join);
+    }
+    limit
+}
+
+/// As many threads as a call of a plugin may need.
+const TRIED_THREADS: usize = 4;

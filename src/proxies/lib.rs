@@ -155,10 +155,10 @@ impl Proxies {
 fn named(variable: String, text: &str) -> Named {
     let known = |url: &Url| matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h") && url.has_host();
     let text = text.trim();
-    let url = Url::parse(text)
-        .ok()
-        .filter(known)
-        .or_else(|| Url::parse(&format!("http://{text}")).ok().filter(known));
+    let url = Url::parse(text).ok().filter(known).or_else(|| {
+        let bare = !text.contains("://");
+        bare.then(|| Url::parse(&format!("http://{text}")).ok().filter(known))?
+    });
     let names_by_proxy = |mut url: Url| {
         // The name of the server is looked up by the proxy, which may know others.
         if url.scheme() == "socks5" && url.set_scheme("socks5h").is_err() {
@@ -303,6 +303,7 @@ mod tests {
                 "HTTPS_PROXY s",
             ),
             (&[("HTTPS_PROXY", "http://")], "https://a.b", "unusable HTTPS_PROXY"),
+            (&[("HTTPS_PROXY", "ftp://p:1")], "https://a.b", "unusable HTTPS_PROXY"),
             (&[("HTTPS_PROXY", "p")], "https://localhost:8443/x", "local"),
             (&[("HTTPS_PROXY", "p")], "https://127.8.9.1", "local"),
             (&[("HTTPS_PROXY", "p")], "https://[::1]/", "local"),

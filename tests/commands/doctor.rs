@@ -10,6 +10,7 @@ use support::Workspace;
 pub const TESTS: &[(&str, fn())] = &[
     ("doctor::a_sound_directory_has_no_problems", sound),
     ("doctor::each_problem_has_its_mend", problems),
+    ("doctor::the_way_to_each_host_is_told", proxies),
 ];
 
 fn findings<'d>(document: &'d Json, subject: &str) -> Vec<&'d Json> {
@@ -86,4 +87,53 @@ fn problems() {
     assert!(ran.stdout.contains("force-unlock an-id"), "{}", ran.all());
     // And nothing was changed.
     assert_eq!(fs::read_dir(w.dir()).expect("a directory").count(), before);
+}
+
+/// Which proxy counts for a host, or by which entry none does. The services of the host are known, so that it is not asked.
+fn proxies() {
+    for (variables, told) in [
+        (
+            &[("HTTPS_PROXY", "http://me:secret@proxy.invalid:3128")][..],
+            "registry.terraform.io is reached by http://***@proxy.invalid:3128, which HTTPS_PROXY names",
+        ),
+        (
+            &[
+                ("https_proxy", "proxy.invalid:3128"),
+                ("NO_PROXY", "10.0.0.0/8, *.terraform.io"),
+            ],
+            "registry.terraform.io is reached directly, because of the entry \"*.terraform.io\" of NO_PROXY",
+        ),
+        (
+            &[
+                ("https_proxy", "proxy.invalid:3128"),
+                ("NO_PROXY", "registry.terraform.io:444"),
+            ],
+            "registry.terraform.io is reached by http://proxy.invalid:3128, which https_proxy names",
+        ),
+        (&[("ALL_PROXY", "http://proxy.invalid:3128")], "ALL_PROXY has no effect"),
+        (
+            &[("ALL_PROXY", "http://proxy.invalid:3128")],
+            "registry.terraform.io is reached directly: HTTPS_PROXY is not set",
+        ),
+        (
+            &[("HTTPS_PROXY", "ftp://proxy.invalid")],
+            "registry.terraform.io is reached directly, because HTTPS_PROXY is not the address of a proxy",
+        ),
+    ] {
+        let mut w = Workspace::with(&[
+            ("main.tf", ""),
+            (
+                "../home/.terraformrc",
+                "host \"registry.terraform.io\" {\n  services = { \"providers.v1\" = \"https://nowhere.invalid/\" }\n}\n",
+            ),
+        ]);
+        for (name, value) in variables {
+            w = w.env(name, *value);
+        }
+        let document = w.run(&["doctor", "-network", "-json"]).json();
+        let all = findings(&document, "proxy");
+        let found = |finding: &&Json| finding["found"].as_str().is_some_and(|text| text.contains(told));
+        assert!(all.iter().any(found), "{told}\n{document:#}");
+        assert!(!document.to_string().contains("secret"), "{document:#}");
+    }
 }

@@ -142,3 +142,36 @@ fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
     }
     assert!(worked > 0 && refused > 0, "{worked} worked, {refused} refused");
 }
+
+/// The limit does not hold for root, and everything else of a user counts, so the command runs as a user that nobody is.
+#[test]
+fn a_low_limit_of_processes_is_named() {
+    const TEST: &str = "a_low_limit_of_processes_is_named";
+    let (Some(setpriv), Some(_)) = (needs("setpriv", TEST), needs("bash", TEST)) else {
+        return;
+    };
+    if !rustix::process::geteuid().is_root() {
+        return support::skip(TEST, "root", "is needed to run a command as another user");
+    }
+    let user = 60_000 + std::process::id() % 5_000;
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
+    let own = w.dir().join("monoform");
+    fs::copy(support::lean(), &own).expect("a copy");
+    let root = w.dir().parent().expect("a parent").to_owned();
+    for dir in [&root, &w.dir(), &w.home()] {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).expect("permissions");
+    }
+    for limit in [4, 15] {
+        let script = format!("ulimit -u {limit}; exec ./monoform apply -no-color -auto-approve");
+        let id = [format!("--reuid={user}"), format!("--regid={user}")];
+        let mut command = w.command(&setpriv);
+        command.args(id).args(["--clear-groups", "bash", "-c", &script]);
+        let ran = ran(command.output().expect("it starts"));
+        assert!(
+            ran.status == 1 && ran.stderr.contains("\"ulimit -u\""),
+            "{limit}\n{}",
+            ran.all()
+        );
+        assert!(!ran.stderr.contains("CRASH"), "{limit}\n{}", ran.all());
+    }
+}

@@ -45,6 +45,15 @@ impl Machine {
         }
     }
 
+    /// One that runs what lies in the working directory without a record of it.
+    fn trusting() -> Machine {
+        let mut machine = Machine::new();
+        machine
+            .environment
+            .insert("MONOFORM_LOCAL_PLUGINS".to_owned(), "1".to_owned());
+        machine
+    }
+
     fn path(&self, path: &str) -> PathBuf {
         self.dir
             .path()
@@ -344,7 +353,7 @@ fn executables_that_a_person_installed_come_first_with_a_warning() {
         "home/.local/share/terraform/plugins/registry.terraform.io/hashicorp/null/3.2.9/OS_ARCH/terraform-provider-null_v3",
         "share/terraform/plugins/registry.terraform.io/hashicorp/null/3.2.9/OS_ARCH/terraform-provider-null.x",
     ] {
-        let machine = Machine::new();
+        let machine = Machine::trusting();
         let file = machine.file(place);
         let (selection, warnings) = machine.resolve("null", "~> 3.0").unwrap();
         assert_eq!(executable(&selection), file, "{place}");
@@ -360,7 +369,7 @@ fn executables_that_a_person_installed_come_first_with_a_warning() {
 
 #[test]
 fn the_newest_version_counts_and_of_equal_ones_the_first() {
-    let machine = Machine::new();
+    let machine = Machine::trusting();
     machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
     let first = machine.file("work/terraform.d/plugins/terraform-provider-acme_v1.10.0");
     machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.10.0");
@@ -443,7 +452,7 @@ fn explicit_methods_replace_the_usual_directories() {
 
 #[test]
 fn the_error_says_what_was_found_and_where() {
-    let machine = Machine::new();
+    let machine = Machine::trusting();
     let file = machine.file("home/.terraform.d/plugins/terraform-provider-acme_v1.0.0");
     let errors = machine.resolve("acme", ">= 2.0.0").unwrap_err();
     let path = |path: &str| machine.path(path).display().to_string();
@@ -652,7 +661,7 @@ fn lock_entries_of_others_stay() {
 
 #[test]
 fn provisioners() {
-    let machine = Machine::new();
+    let machine = Machine::trusting();
     assert!(machine.catalog().check_provisioners(["local-exec", "file"]).is_empty());
     let file = machine.file("home/.terraform.d/plugins/terraform-provisioner-file");
     let ansible = machine.file("work/terraform-provisioner-ansible_v2.0.0");
@@ -664,4 +673,38 @@ fn provisioners() {
     let text = format!("{} overrides an internal plugin for file-provisioner.", file.display());
     assert!(found.0[0].detail.starts_with(&text) && !found.0[0].is_error());
     assert!(found.0[1].is_error() && found.0[1].detail.contains("\"chef\""));
+}
+
+#[test]
+fn plugins_of_the_configuration_need_a_record() {
+    let machine = Machine::new();
+    let theirs = machine.file("work/terraform.d/plugins/terraform-provider-null_v3.2.9");
+    machine.file("work/terraform-provisioner-ansible_v2.0.0");
+    let (selection, warnings) = machine.resolve("null", "").unwrap();
+    assert!(matches!(selection, Selection::Builtin { .. }));
+    assert!(
+        warnings.0[0].summary.contains("Plugin of the configuration not used"),
+        "{warnings:?}"
+    );
+    machine.file("work/terraform.d/plugins/terraform-provider-acme_v1.0.0");
+    let error = machine.resolve("acme", "").unwrap_err();
+    assert!(error.0[0].detail.contains("init has not recorded them"), "{error:?}");
+    assert!(machine.catalog().check_provisioners(["ansible"]).has_errors());
+    // An entry of another version, or without checksums, is none.
+    for entry in [null_lock("3.2.8"), null_lock("3.2.9")] {
+        machine.write("work/.terraform.lock.hcl", &entry);
+        let chosen = machine.resolve("null", "").map(|(selection, _)| selection);
+        assert!(!matches!(chosen, Ok(Selection::External(_))), "{entry}");
+    }
+    std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
+    // What installing records may run.
+    machine
+        .catalog()
+        .install(&requirement("null", ""), InstallOptions::default(), &mut |_| {})
+        .unwrap();
+    assert_eq!(executable(&machine.resolve("null", "").unwrap().0), theirs);
+    machine.catalog().record_provisioners(["ansible"]).unwrap();
+    assert!(machine.catalog().check_provisioners(["ansible"]).is_empty());
+    machine.write("work/terraform-provisioner-ansible_v2.0.0", "changed");
+    assert!(machine.catalog().check_provisioners(["ansible"]).has_errors());
 }
