@@ -254,7 +254,8 @@ pub struct Plan<'a, M> {
 }
 
 impl<M: crate::Model> Plan<'_, M> {
-    /// What the configuration says.
+    /// What the configuration says. Fails where something is not known yet and the model cannot say so: a `Vec` of blocks whose number
+    /// depends on another object (`dynamic`) is such a place, an `Attr<Vec<_>>` is not.
     pub fn config(&self) -> crate::Result<M> {
         Ok(M::from_cty(self.config)?)
     }

@@ -74,18 +74,10 @@ impl ResultSink for Results {
     }
 
     async fn begin(&self, intent: Intent) -> Result<(), Diagnostic> {
-        let Some(journal) = &self.journal else { return Ok(()) };
-        journal.begin(&intent).await.map_err(|why| {
-            Diagnostic::error(
-                "Cannot write the journal",
-                format!(
-                    "Before anything is done to an object, it is written down, so that nothing is lost if this program is \
-                     killed. That failed: {why}. So the operation on {} was not begun. What is done already is saved. Make \
-                     room, or make the folder writable, and run the command again.",
-                    intent.address
-                ),
-            )
-        })
+        match &self.journal {
+            Some(journal) => begin(journal, &intent).await,
+            None => Ok(()),
+        }
     }
 
     fn end(&self, intent: &Intent) {
@@ -102,6 +94,24 @@ impl ResultSink for Results {
             tracing::warn!("{why}");
         }
     }
+}
+
+/// Records that an operation is about to begin.
+///
+/// # Errors
+/// It cannot be recorded.
+pub async fn begin(journal: &Writer, intent: &Intent) -> Result<(), Diagnostic> {
+    journal.begin(intent).await.map_err(|why| {
+        Diagnostic::error(
+            "Cannot write the journal",
+            format!(
+                "Before anything is done to an object, it is written down, so that nothing is lost if this program is \
+                 killed. That failed: {why}. So the operation on {} was not begun. What is done already is saved. Make \
+                 room, or make the folder writable, and run the command again.",
+                intent.address
+            ),
+        )
+    })
 }
 
 impl Results {

@@ -1,15 +1,15 @@
 //! The assertions of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use addrs::{Mode, Referenceable};
+use addrs::{InstanceKey, Mode, Referenceable};
 use config::{CheckRule, Config};
 use cty::{Type, Value};
 use engine::assertions::{Assertions, References, Results};
 use engine::functions::Functions;
 use engine::plan::Plan;
-use lang::eval::{Context, evaluate, with_expression};
+use lang::eval::{Context, evaluate, with_expression, with_whole_expression};
 use lang::functions::CallError;
 use lang::functions::provider::Signature;
 use lang::refs;
@@ -93,6 +93,53 @@ impl AssertionScope<'_, '_> {
         !selected && !planned && !self.after.state.resources.contains_key(&absolute)
     }
 
+    /// Returns true if a local value depends on a resource that the plan has left out.
+    fn lacks(&self, local: &str, seen: &mut BTreeSet<Arc<str>>) -> bool {
+        let Some((name, local)) = self.config.root.module.locals.get_key_value(local) else {
+            return false;
+        };
+        seen.insert(name.clone())
+            && refs::references_in_expr(&local.expr)
+                .0
+                .iter()
+                .any(|reference| match &reference.subject {
+                    Referenceable::Resource(r) => self.is_left_out(r),
+                    Referenceable::Local(name) => self.lacks(name, seen),
+                    _ => false,
+                })
+    }
+
+    /// The value of a resource without the instances that the plan has left out.
+    fn without_left_out(&self, resource: &addrs::Resource, value: Value) -> Value {
+        let Some(plan) = self.after.plan.filter(|plan| plan.is_partial()) else {
+            return value;
+        };
+        let absolute = resource.absolute(&addrs::ModuleInstance::root());
+        let known = |key: InstanceKey| {
+            let instance = absolute.instance(key);
+            self.after.state.instance(&instance).is_some() || plan.changes.iter().any(|c| c.address == instance)
+        };
+        let (plain, marks) = value.clone().unmark();
+        let rest = match (plain.as_seq(), plain.entries()) {
+            (Some(items), None) if matches!(plain.ty(), Type::Tuple(_)) => {
+                let is_there = |i: &usize| known(InstanceKey::Int(*i as u64));
+                let count = (0..items.len()).rev().find(is_there).map_or(0, |last| last + 1);
+                Value::tuple(items[..count].to_vec())
+            }
+            (_, Some(entries)) if self.is_for_each(resource) => {
+                let there = entries.filter(|(key, _)| known(InstanceKey::String((*key).clone())));
+                Value::object(there.map(|(key, value)| (key.clone(), value.clone())))
+            }
+            _ => return value,
+        };
+        rest.with_marks(marks)
+    }
+
+    fn is_for_each(&self, resource: &addrs::Resource) -> bool {
+        let resources = &self.config.root.module.resources;
+        resources.get(resource).is_some_and(|r| r.for_each.is_some())
+    }
+
     fn output(&self, name: &Arc<str>, at: &Range) -> Result<Value, Diagnostics> {
         let outputs = &self.config.root.module.outputs;
         if outputs.contains_key(name) {
@@ -146,6 +193,21 @@ impl Scope for AssertionScope<'_, '_> {
                 "Reference to uninitialized resource",
                 format!("The plan of this run was limited to other objects, so that there is no value of {r}."),
             )),
+            Referenceable::Local(name)
+                if self.after.plan.is_some_and(Plan::is_partial) && self.lacks(name, &mut BTreeSet::new()) =>
+            {
+                Err(error(
+                    &reference.range,
+                    "Reference to uninitialized local value",
+                    format!(
+                        "The plan of this run was limited to other objects, and local.{name} depends on one that was left out."
+                    ),
+                ))
+            }
+            Referenceable::Resource(r) => {
+                let value = self.module.lookup(reference)?;
+                Ok(self.without_left_out(r, value))
+            }
             _ => self.module.lookup(reference),
         }
     }
@@ -317,7 +379,8 @@ fn judge(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> Judged {
             Some(true) => status = Status::Pass,
             Some(false) => {
                 status = Status::Fail;
-                let problem = about("Test assertion failed", message);
+                let problem = Diagnostic::error("Test assertion failed", message);
+                let problem = with_whole_expression(problem, &rule.condition, context).at(at);
                 diagnostics.push(with_sides(problem, &rule.condition, context, scope.file.suite.verbose));
             }
             None => diagnostics.push(about(
@@ -350,16 +413,13 @@ fn error_message(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> (String, D
     }
     match cty::convert(&value, &Type::String).as_ref().map(Value::as_str) {
         Ok(Some(text)) => (text.trim().to_owned(), problems),
+        // The assertion is judged all the same: it may hold, and if it does not, that is what matters.
+        Ok(None) if !value.is_known() => {
+            let text = "The error message of this assertion depends on values that are known only after apply.";
+            (text.to_owned(), problems)
+        }
         Ok(None) => {
-            let (summary, detail) = if value.is_known() {
-                ("Invalid error message", "The message is null.")
-            } else {
-                (
-                    "Unknown error message",
-                    "The message depends on values that are known only after apply.",
-                )
-            };
-            problems.push(Diagnostic::error(summary, detail).at(at));
+            problems.push(Diagnostic::error("Invalid error message", "The message is null.").at(at));
             (String::new(), problems)
         }
         Err(e) => {

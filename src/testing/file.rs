@@ -15,7 +15,7 @@ use crate::events::{Event, Left, Performed, Status, objects};
 use crate::mock::Source;
 use crate::order::{self, Needs};
 use crate::providers::Pool;
-use crate::suite::{Suite, SuiteFile};
+use crate::suite::{Recorder, Suite, SuiteFile};
 use crate::walk::walk;
 use crate::{expected, substitutes};
 
@@ -39,6 +39,8 @@ struct Memory {
     states: BTreeMap<Arc<str>, Kept>,
     diagnostics: Diagnostics,
     sources: SourceMap,
+    /// The records of what is done to the objects of a state; `None` where there cannot be one.
+    recorders: BTreeMap<Arc<str>, Option<Arc<dyn Recorder>>>,
     /// What runs that were ended by a second interrupt were about to create.
     planned: Vec<AbsResourceInstance>,
 }
@@ -108,6 +110,9 @@ impl<'s> FileRun<'s> {
             }
         }
         link.abort();
+        if !self.suite.stop.is_cancelled() {
+            self.forget_empty_records();
+        }
         if self.suite.stop.is_cancelled() {
             self.tell_interrupted();
         }
@@ -246,7 +251,10 @@ impl<'s> FileRun<'s> {
                 .leftovers
                 .map(|l| l.keep(&self.of.file.name, &key, &kept.state));
             let (path, diagnostics) = match path {
-                Some(Ok(path)) => (Some(path), Diagnostics::new()),
+                Some(Ok(path)) => {
+                    self.forget_record(&key);
+                    (Some(path), Diagnostics::new())
+                }
                 Some(Err(problems)) => (None, problems),
                 None => (None, Diagnostics::new()),
             };
@@ -346,6 +354,40 @@ impl<'s> FileRun<'s> {
     /// Notes what a run was about to create when a second interrupt ended it.
     pub(crate) fn set_planned(&self, planned: impl IntoIterator<Item = AbsResourceInstance>) {
         self.memory().planned.extend(planned);
+    }
+
+    /// The record of a state. Without one a test is run all the same, with a warning.
+    pub(crate) fn recorder(&self, key: &Arc<str>) -> Option<Arc<dyn Recorder>> {
+        let leftovers = self.suite.leftovers?;
+        if let Some(known) = self.memory().recorders.get(key) {
+            return known.clone();
+        }
+        let recorder = match leftovers.record(&self.of.file.name, key) {
+            Ok(recorder) => Some(recorder),
+            Err(problem) => {
+                self.report_once(problem.into());
+                None
+            }
+        };
+        self.memory().recorders.entry(key.clone()).or_insert(recorder).clone()
+    }
+
+    /// Ends the record of a state whose objects are gone, or kept elsewhere.
+    pub(crate) fn forget_record(&self, key: &str) {
+        let recorder = self.memory().recorders.remove(key);
+        if let Some(recorder) = recorder.flatten() {
+            recorder.forget();
+        }
+    }
+
+    /// Ends the records of all states without objects.
+    fn forget_empty_records(&self) {
+        let keys: Vec<Arc<str>> = self.memory().recorders.keys().cloned().collect();
+        for key in keys {
+            if objects(&self.state(&key)).is_empty() {
+                self.forget_record(&key);
+            }
+        }
     }
 
     /// The state with this key, which is empty at first.

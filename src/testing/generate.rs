@@ -1,13 +1,47 @@
 //! Values for computed attributes that nobody computes: given ones, and generated ones for the rest.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use cty::{Path, Type, Value};
+use uuid::Uuid;
+
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedObject, Nesting};
 
 /// The characters of a generated string, and how many there are.
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const LENGTH: usize = 8;
+
+/// Generated values of one object, the same for the same seed. Each depends on its place, so that it is the same whatever else is
+/// generated beside it.
+#[derive(Debug)]
+pub struct Draws {
+    seed: Uuid,
+    /// How many have been drawn at a place: elements of blocks have no places of their own.
+    drawn: HashMap<String, usize>,
+}
+
+impl Draws {
+    /// Draws from a seed.
+    #[must_use]
+    pub fn new(seed: Uuid) -> Draws {
+        Draws {
+            seed,
+            drawn: HashMap::new(),
+        }
+    }
+
+    fn text(&mut self, path: &Path) -> String {
+        let path = path.to_string();
+        let count = self.drawn.entry(path.clone()).or_default();
+        *count += 1;
+        let bytes = Uuid::new_v5(&self.seed, format!("{path} {count}").as_bytes());
+        let letter = |byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]);
+        // The first bytes are random in whole; some later ones are not.
+        let (first, last) = (bytes.as_bytes()[..6].iter(), bytes.as_bytes()[10..].iter());
+        first.chain(last).take(LENGTH).map(letter).collect()
+    }
+}
 
 /// Which computed attributes get a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +90,11 @@ pub fn with_values(
     object: &Value,
     given: Option<&Value>,
     holes: Holes,
+    mut draws: Draws,
 ) -> Result<Value, Unsuitable> {
     let mut fill = |path: &Path, ty: &Type, given: Option<&Value>| match given {
-        Some(given) => complete(ty, given, path),
-        None => Ok(generated(ty)),
+        Some(given) => complete(ty, given, path, &mut draws),
+        None => Ok(generated(ty, path, &mut draws)),
     };
     Filler { holes, fill: &mut fill }.block(schema, object, given, &Path::root())
 }
@@ -148,7 +183,7 @@ impl Filler<'_> {
             {
                 // As in Terraform, a whole collection of nested attributes is empty, whatever is given.
                 usable(given, path)?;
-                return Ok(generated(&attribute.implied_type()));
+                return (self.fill)(path, &attribute.implied_type(), None);
             }
             return (self.fill)(path, &attribute.implied_type(), given);
         }
@@ -222,7 +257,7 @@ fn usable<'g>(given: Option<&'g Value>, path: &Path) -> Result<Option<&'g Value>
 }
 
 /// A given value in a type, with generated values for what it does not have.
-fn complete(ty: &Type, given: &Value, path: &Path) -> Result<Value, Unsuitable> {
+fn complete(ty: &Type, given: &Value, path: &Path, draws: &mut Draws) -> Result<Value, Unsuitable> {
     let unsuitable = |reason: String| Unsuitable {
         path: path.clone(),
         reason,
@@ -233,9 +268,10 @@ fn complete(ty: &Type, given: &Value, path: &Path) -> Result<Value, Unsuitable> 
         Type::Object(object) => {
             let given = usable(Some(given), path)?;
             let attributes = object.attributes().iter().map(|attribute| {
+                let path = path.attribute(attribute.name.clone());
                 let value = match given.and_then(|g| g.get(&attribute.name)) {
-                    Some(value) => complete(&attribute.ty, value, &path.attribute(attribute.name.clone()))?,
-                    None => generated(&attribute.ty),
+                    Some(value) => complete(&attribute.ty, value, &path, draws)?,
+                    None => generated(&attribute.ty, &path, draws),
                 };
                 Ok((attribute.name.clone(), value))
             });
@@ -248,7 +284,7 @@ fn complete(ty: &Type, given: &Value, path: &Path) -> Result<Value, Unsuitable> 
                     given.ty().friendly_name()
                 ))
             })?;
-            let items = items.iter().map(|item| complete(element, item, path));
+            let items = items.iter().map(|item| complete(element, item, path, draws));
             let items = items.collect::<Result<Vec<_>, _>>()?;
             Ok(match ty {
                 Type::List(_) => Value::list((**element).clone(), items),
@@ -259,7 +295,7 @@ fn complete(ty: &Type, given: &Value, path: &Path) -> Result<Value, Unsuitable> 
             let given = usable(Some(given), path)?;
             let mut items = std::collections::BTreeMap::new();
             for (key, item) in given.into_iter().filter_map(Value::entries).flatten() {
-                items.insert(key.clone(), complete(element, item, path)?);
+                items.insert(key.clone(), complete(element, item, path, draws)?);
             }
             Ok(Value::map((**element).clone(), items))
         }
@@ -268,29 +304,24 @@ fn complete(ty: &Type, given: &Value, path: &Path) -> Result<Value, Unsuitable> 
 }
 
 /// A value of a type that nobody gave.
-fn generated(ty: &Type) -> Value {
+fn generated(ty: &Type, path: &Path, draws: &mut Draws) -> Value {
     match ty {
-        Type::String => Value::string(random_text()),
+        Type::String => Value::string(draws.text(path)),
         Type::Number => Value::number(0),
         Type::Bool => Value::bool(false),
         Type::List(element) => Value::list((**element).clone(), Vec::new()),
         Type::Set(element) => Value::set((**element).clone(), Vec::new()),
         Type::Map(element) => Value::map((**element).clone(), std::collections::BTreeMap::new()),
-        Type::Tuple(elements) => Value::tuple(elements.iter().map(generated).collect()),
+        Type::Tuple(elements) => Value::tuple(elements.iter().map(|ty| generated(ty, path, draws)).collect()),
         Type::Object(object) => {
             let attributes = object.attributes().iter();
-            Value::object(attributes.map(|a| (a.name.clone(), generated(&a.ty))))
+            Value::object(attributes.map(|a| {
+                let value = generated(&a.ty, &path.attribute(a.name.clone()), draws);
+                (a.name.clone(), value)
+            }))
         }
         Type::Dynamic => Value::null(Type::Dynamic),
     }
-}
-
-fn random_text() -> String {
-    let bytes = uuid::Uuid::new_v4();
-    let letter = |byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]);
-    // The first bytes are random in whole; some later ones are not.
-    let (first, last) = (bytes.as_bytes()[..6].iter(), bytes.as_bytes()[10..].iter());
-    first.chain(last).take(LENGTH).map(letter).collect()
 }
 
 #[cfg(test)]
@@ -320,6 +351,24 @@ mod tests {
         }
     }
 
+    fn draws() -> Draws {
+        Draws::new(Uuid::from_u128(7))
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_values_whatever_else_is_generated() {
+        let object = |size: Value| Value::object([("id", Value::null(Type::String)), ("size", size)]);
+        let id = |size, draws| {
+            let filled = with_values(&schema(), &object(size), None, Holes::Null, draws).unwrap();
+            filled.get("id").cloned().unwrap()
+        };
+        let first = id(Value::null(Type::Number), draws());
+        assert_eq!(id(Value::number(1), draws()), first);
+        assert_ne!(id(Value::number(1), Draws::new(Uuid::from_u128(8))), first);
+        let mut two = draws();
+        assert_ne!(two.text(&Path::root()), two.text(&Path::root()));
+    }
+
     #[test]
     fn only_computed_holes_are_filled() {
         let object = Value::object([
@@ -328,7 +377,7 @@ mod tests {
             ("size", Value::number(7)),
         ]);
         let given = Value::object([("id", Value::number(5)), ("name", Value::string("x"))]);
-        let filled = with_values(&schema(), &object, Some(&given), Holes::Null).unwrap();
+        let filled = with_values(&schema(), &object, Some(&given), Holes::Null, draws()).unwrap();
         assert_eq!(filled.get("id"), Some(&Value::string("5")));
         assert_eq!(filled.get("size"), Some(&Value::number(7)));
         assert!(filled.get("name").is_some_and(Value::is_null));
@@ -345,11 +394,11 @@ mod tests {
             ]),
         );
         assert!(object.get("size").is_some_and(|v| !v.is_known()));
-        let filled = with_values(&schema(), &object, None, Holes::Unknown).unwrap();
+        let filled = with_values(&schema(), &object, None, Holes::Unknown, draws()).unwrap();
         assert_eq!(filled.get("id").and_then(Value::as_str).map(str::len), Some(LENGTH));
         assert_eq!(filled.get("size"), Some(&Value::number(0)));
         let wrong = Value::object([("size", Value::string("many"))]);
-        let problem = with_values(&schema(), &object, Some(&wrong), Holes::Unknown).unwrap_err();
+        let problem = with_values(&schema(), &object, Some(&wrong), Holes::Unknown, draws()).unwrap_err();
         assert!(problem.to_string().starts_with("size: "), "{problem}");
     }
 }

@@ -12,8 +12,9 @@ use provider::{
 };
 use schema::Schema;
 use syntax::{Diagnostic, Diagnostics};
+use uuid::Uuid;
 
-use crate::generate::{Holes, with_unknowns, with_values, without_write_only};
+use crate::generate::{Draws, Holes, with_unknowns, with_values, without_write_only};
 
 /// The values for computed attributes of a resource type or of one object.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +46,9 @@ pub struct Mock {
     /// The real one, which is not configured.
     real: Arc<dyn Provider>,
     source: Arc<Source>,
+    /// What generated values are drawn from. An object is planned twice where something was unknown, and what was known the first
+    /// time must be the same the second time.
+    seed: Uuid,
 }
 
 /// A problem with what is given.
@@ -65,8 +69,8 @@ fn fine<T>(value: T) -> Answer<T> {
 impl Mock {
     /// A mock of this provider.
     #[must_use]
-    pub fn new(real: Arc<dyn Provider>, source: Arc<Source>) -> Mock {
-        Mock { real, source }
+    pub fn new(real: Arc<dyn Provider>, source: Arc<Source>, seed: Uuid) -> Mock {
+        Mock { real, source, seed }
     }
 
     fn given(&self, ty: &str, data: bool) -> Given {
@@ -93,7 +97,13 @@ impl Mock {
 
     /// An object with values in its holes.
     fn filled(&self, schema: &Schema, ty: &str, object: &Value, given: &Given, holes: Holes) -> Answer<Value> {
-        match with_values(&schema.block, object, given.values.as_ref(), holes) {
+        match with_values(
+            &schema.block,
+            object,
+            given.values.as_ref(),
+            holes,
+            Draws::new(self.seed),
+        ) {
             Ok(value) => fine(without_write_only(&schema.block, &value)),
             Err(unsuitable) => Answer {
                 value: object.clone(),
@@ -144,8 +154,8 @@ impl Provider for Mock {
         self.real.validate_data(ty, config).await
     }
 
-    async fn validate_ephemeral(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics> {
-        self.real.validate_ephemeral(ty, config).await
+    async fn validate_ephemeral(&self, _: &str, _: Value) -> Result<Answer<()>, Diagnostics> {
+        Err(impossible("No ephemeral resource types in mock providers"))
     }
 
     async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics> {

@@ -9,6 +9,7 @@ use cty::Value;
 use provider::{Provider, ProviderSchema, ProviderSource, Provisioner};
 use syntax::Diagnostics;
 use tokio::sync::OnceCell;
+use uuid::Uuid;
 
 use crate::mock::{Given, Mock, Source};
 use crate::shared::{Shared, Valid};
@@ -103,6 +104,19 @@ struct ObjectOverride {
     source: Arc<Source>,
 }
 
+impl ObjectOverride {
+    /// Returns true if an object is overridden by this, or one of those that are. As everywhere in test files, a module without a key
+    /// is one that is not repeated.
+    fn selects(&self, address: &AbsResourceInstance) -> bool {
+        let unkeyed = |target: &Target| matches!(target, Target::ConfigResource(_));
+        self.target.selects(address) && !(unkeyed(&self.target) && is_repeated(&address.module))
+    }
+}
+
+fn is_repeated(module: &ModuleInstance) -> bool {
+    module.0.iter().any(|step| !step.key.is_none())
+}
+
 impl Overrides {
     /// Adds an override of objects. Those that come first win, among those that name an instance and among those that do not.
     pub fn add_object(&mut self, target: Target, of: Option<AbsProviderConfig>, given: Given) {
@@ -126,8 +140,8 @@ impl Overrides {
 
     fn object(&self, config: &AbsProviderConfig, address: &AbsResourceInstance) -> Option<&ObjectOverride> {
         let all = self.objects.get(&address.resource.resource)?;
-        let fits =
-            |o: &&ObjectOverride| o.target.selects(address) && o.of.as_ref().is_none_or(|provider| provider == config);
+        let is_of = |o: &ObjectOverride| o.of.as_ref().is_none_or(|provider| provider == config);
+        let fits = |o: &&ObjectOverride| is_of(o) && o.selects(address);
         let named = |o: &&ObjectOverride| matches!(o.target, Target::ResourceInstance(_));
         let instance = all.iter().filter(fits).find(named);
         instance.or_else(|| all.iter().find(fits))
@@ -138,8 +152,11 @@ impl Overrides {
             Target::ModuleInstance(m) => m == instance,
             _ => false,
         };
+        // Only the last step names all instances; a step before it names the one of a module that is not repeated.
         let whole = |target: &Target| match target {
-            Target::Module(m) => *m == instance.module(),
+            Target::Module(m) => {
+                *m == instance.module() && instance.parent().is_none_or(|(parent, _)| !is_repeated(&parent))
+            }
             _ => false,
         };
         let found = self.modules.iter().find(|(target, _)| exactly(target));
@@ -159,6 +176,8 @@ pub struct RunProviders<'s> {
     pub real: BTreeSet<addrs::Provider>,
     /// What stands in for single objects and modules.
     pub overrides: Overrides,
+    /// What the values of mocks are drawn from, another one in each run.
+    seed: Uuid,
 }
 
 impl<'s> RunProviders<'s> {
@@ -171,7 +190,12 @@ impl<'s> RunProviders<'s> {
             configured: BTreeMap::new(),
             real: BTreeSet::new(),
             overrides: Overrides::default(),
+            seed: Uuid::new_v4(),
         }
+    }
+
+    fn seed_of(&self, address: &AbsResourceInstance) -> Uuid {
+        Uuid::new_v5(&self.seed, address.to_string().as_bytes())
     }
 }
 
@@ -197,7 +221,7 @@ impl ProviderSource for RunProviders<'_> {
     fn stand_in(&self, config: &AbsProviderConfig) -> Option<Arc<dyn Provider>> {
         if let Some(source) = self.mocks.get(config) {
             let real = self.pool.running(&config.provider)?;
-            return Some(Arc::new(Mock::new(real, source.clone())));
+            return Some(Arc::new(Mock::new(real, source.clone(), self.seed)));
         }
         let configured = self.configured.get(config)?;
         Some(Arc::new(Shared::new(configured.clone())))
@@ -209,9 +233,12 @@ impl ProviderSource for RunProviders<'_> {
         address: &AbsResourceInstance,
         provider: Arc<dyn Provider>,
     ) -> Arc<dyn Provider> {
-        match self.overrides.object(config, address) {
-            Some(found) => Arc::new(Mock::new(provider, found.source.clone())),
-            None => provider,
+        if let Some(found) = self.overrides.object(config, address) {
+            return Arc::new(Mock::new(provider, found.source.clone(), self.seed_of(address)));
+        }
+        match (self.mocks.get(config), self.pool.running(&config.provider)) {
+            (Some(source), Some(real)) => Arc::new(Mock::new(real, source.clone(), self.seed_of(address))),
+            _ => provider,
         }
     }
 

@@ -10,7 +10,7 @@ use engine::functions::Functions;
 use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Action, Mode, Plan};
 use engine::planner::Planning;
-use engine::results::NoResults;
+use engine::results::{NoResults, ResultSink};
 use provider::Schemas;
 use state::State;
 use syntax::diag::Extra;
@@ -22,6 +22,7 @@ use crate::expected;
 use crate::file::FileRun;
 use crate::providers::RunProviders;
 use crate::substitutes::{self, NoProviders};
+use crate::suite::Recorder;
 use crate::variables::RunVariables;
 
 /// How often the time that a run has taken is told.
@@ -79,16 +80,6 @@ impl<'s> FileRun<'s> {
         };
         done.diagnostics
             .extend(substitutes::check_overrides_of_run(run, &self.of.modules[index]));
-        for range in &run.options.not_replaceable {
-            let problem = Diagnostic::error(
-                "Can only target managed resources for forced replacements.",
-                "Only an object that is managed can be replaced: name instances of managed resources.",
-            );
-            done.diagnostics.push(problem.at(range));
-        }
-        if !run.options.not_replaceable.is_empty() {
-            return done;
-        }
         let substituted = tokio::select! {
             substituted = self.substituted(index) => substituted,
             () = self.suite.stop.cancelled() => {
@@ -107,6 +98,16 @@ impl<'s> FileRun<'s> {
                 return done;
             }
         };
+        for range in &run.options.not_replaceable {
+            let problem = Diagnostic::error(
+                "Can only target managed resources for forced replacements.",
+                "Only an object that is managed can be replaced: name instances of managed resources.",
+            );
+            done.diagnostics.push(problem.at(range));
+        }
+        if !run.options.not_replaceable.is_empty() {
+            return done;
+        }
         let (variables, problems) = self.run_variables(index, &config);
         let setting = Setting {
             run,
@@ -138,6 +139,13 @@ impl<'s> FileRun<'s> {
             stop: &self.stop,
             parallelism: self.suite.parallelism,
         }
+    }
+
+    /// The record of a state, unless all objects of the run only pretend to exist.
+    pub(crate) fn recorder_of(&self, setting: &Setting<'_, '_>, key: &Arc<str>) -> Option<Arc<dyn Recorder>> {
+        let providers = &setting.providers;
+        let exist = !providers.real.is_empty() || !providers.configured.is_empty();
+        exist.then(|| self.recorder(key)).flatten()
     }
 
     async fn validate(&self, setting: &Setting<'_, '_>) -> Diagnostics {
@@ -232,7 +240,9 @@ impl<'s> FileRun<'s> {
         // Assertions of check blocks are evaluated again.
         let kept = problems.into_iter().filter(|p| p.extra != Extra::OfCheck);
         done.diagnostics.extend(kept);
-        let result = engine::apply::apply(self.inputs(setting, &plan.prior_state), &plan, &NoResults).await;
+        let recorder = self.recorder_of(setting, &run.key());
+        let sink: &dyn ResultSink = recorder.as_deref().map_or(&NoResults, |recorder| recorder);
+        let result = engine::apply::apply(self.inputs(setting, &plan.prior_state), &plan, sink).await;
         self.set_state(run.key(), result.state.clone(), setting.index);
         if let Some(coverage) = self.suite.coverage {
             coverage.exist(&setting.config, &result.state);

@@ -88,6 +88,7 @@ impl<'s> FileRun<'s> {
         let pairs = self.pairs(run, module).map_err(NoProviders::Wrong)?;
         let mut mocks = Vec::new();
         let mut blocks = Vec::new();
+        let mut failed = false;
         for ((provider, alias), of_file) in pairs {
             let address = AbsProviderConfig {
                 module: addrs::Module::root(),
@@ -96,17 +97,24 @@ impl<'s> FileRun<'s> {
             };
             let range = match &of_file {
                 TestProvider::Mock(mock) => {
-                    let source = self.mock_source(mock).map_err(|problems| {
-                        self.report_once(problems);
-                        NoProviders::OfFile
-                    })?;
+                    let source = match self.mock_source(mock) {
+                        Ok(source) => source,
+                        Err(problems) => {
+                            self.report_once(problems);
+                            failed = true;
+                            continue;
+                        }
+                    };
                     out.mocks.insert(address.clone(), source);
                     mocks.push((address, mock.clone()));
                     mock.range.clone()
                 }
                 TestProvider::Real(block) => {
-                    let configured = self.configured(&provider, block).await;
-                    let configured = configured.map_err(|()| NoProviders::OfFile)?;
+                    let Ok(configured) = self.configured(&provider, block).await else {
+                        // What is wrong with the others is worth knowing as well.
+                        failed = true;
+                        continue;
+                    };
                     out.configured.insert(address, configured);
                     block.range.clone()
                 }
@@ -121,6 +129,9 @@ impl<'s> FileRun<'s> {
                 name_range: range.clone(),
                 range,
             });
+        }
+        if failed {
+            return Err(NoProviders::OfFile);
         }
         let config = self.with_blocks(index, module, blocks).map_err(NoProviders::Wrong)?;
         for node in config.nodes() {
@@ -303,6 +314,48 @@ fn has_target(config: &Config, block: &Override) -> bool {
     }
 }
 
+/// The module call with instances that an override names without a key, so that it is for none of them.
+fn repeated_step(config: &Config, block: &Override) -> Option<addrs::Module> {
+    let unkeyed = |module: &addrs::Module| module.0.iter().map(|name| (name.clone(), false)).collect::<Vec<_>>();
+    let keyed = |module: &addrs::ModuleInstance| {
+        let steps = module.0.iter();
+        steps.map(|step| (step.name.clone(), !step.key.is_none())).collect()
+    };
+    let mut steps = match &block.target {
+        Target::Module(module) => unkeyed(module),
+        Target::ModuleInstance(module) => keyed(module),
+        Target::ConfigResource(r) => unkeyed(&r.module),
+        Target::Resource(r) => keyed(&r.module),
+        Target::ResourceInstance(r) => keyed(&r.module),
+    };
+    if matches!(block.target, Target::Module(_)) {
+        // It names all instances.
+        steps.pop();
+    }
+    let mut parent = addrs::Module::root();
+    for (name, has_key) in steps {
+        let call = config.node(&parent)?.module.module_calls.get(&name)?;
+        parent = parent.child(name);
+        if !has_key && (call.count.is_some() || call.for_each.is_some()) {
+            return Some(parent);
+        }
+    }
+    None
+}
+
+fn no_instance(block: &Override, module: &addrs::Module) -> Diagnostic {
+    Diagnostic::warning(
+        "Invalid override target",
+        format!(
+            "The module {module} has instances, and {} names none of them, so that the {} block has no effect. Write a block for each \
+             instance, with its key in brackets.",
+            block.target,
+            block.kind.block()
+        ),
+    )
+    .at(&block.target_range)
+}
+
 fn no_target(block: &Override, place: &str) -> Diagnostic {
     Diagnostic::warning(
         "Invalid override target",
@@ -318,8 +371,12 @@ fn no_target(block: &Override, place: &str) -> Diagnostic {
 /// The overrides of a run whose targets its module does not have.
 #[must_use]
 pub fn check_overrides_of_run(run: &TestRun, module: &Config) -> Diagnostics {
-    let wrong = run.overrides.iter().filter(|o| !has_target(module, o));
-    wrong.map(|o| no_target(o, "the module of the run")).collect()
+    let problem = |o: &Override| match repeated_step(module, o) {
+        _ if !has_target(module, o) => Some(no_target(o, "the module of the run")),
+        Some(step) => Some(no_instance(o, &step)),
+        None => None,
+    };
+    run.overrides.iter().filter_map(problem).collect()
 }
 
 /// The overrides of a file, and of its mocked providers, whose targets none of its modules has.
@@ -329,8 +386,13 @@ pub fn check_overrides_of_file(file: &config::TestFile, modules: &[Arc<Config>])
         TestProvider::Mock(mock) => mock.overrides.as_slice(),
         TestProvider::Real(_) => &[],
     });
-    let wrong = of_providers
-        .chain(&file.overrides)
-        .filter(|o| !modules.iter().any(|module| has_target(module, o)));
-    wrong.map(|o| no_target(o, "any module that the file tests")).collect()
+    let problem = |o: &Override| {
+        let mut with_target = modules.iter().filter(|module| has_target(module, o)).peekable();
+        if with_target.peek().is_none() {
+            return Some(no_target(o, "any module that the file tests"));
+        }
+        let steps: Option<Vec<addrs::Module>> = with_target.map(|module| repeated_step(module, o)).collect();
+        Some(no_instance(o, steps?.first()?))
+    };
+    of_providers.chain(&file.overrides).filter_map(problem).collect()
 }

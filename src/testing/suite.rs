@@ -7,9 +7,10 @@ use std::time::SystemTime;
 use config::values::ValueInputs;
 use config::{Config, TestFile};
 use engine::inputs::EvaluationEnvironment;
+use engine::results::ResultSink;
 use engine::stop::Stop;
 use provider::ProviderSource;
-use syntax::{Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics, SourceMap};
 
 use crate::coverage::Coverage;
 use crate::events::{Event, Status, View};
@@ -66,13 +67,25 @@ pub struct Suite<'s> {
     pub leftovers: Option<&'s dyn Leftovers>,
 }
 
-/// Keeps the states of objects that could not be destroyed.
+/// Keeps the states of objects that could not be destroyed, and records what may become one if this program is killed.
 pub trait Leftovers: Send + Sync {
+    /// Begins to record what is done to the objects of a state.
+    ///
+    /// # Errors
+    /// It cannot be recorded.
+    fn record(&self, file: &str, key: &str) -> Result<Arc<dyn Recorder>, Diagnostic>;
+
     /// Keeps a state, and returns where.
     ///
     /// # Errors
     /// It cannot be kept.
     fn keep(&self, file: &str, key: &str, state: &state::State) -> Result<PathBuf, Diagnostics>;
+}
+
+/// Records what is done to the objects of one state of a file.
+pub trait Recorder: ResultSink {
+    /// Forgets the record: the objects are gone, or their state is kept elsewhere.
+    fn forget(&self);
 }
 
 /// How many runs had which status.
@@ -132,6 +145,10 @@ pub async fn run(suite: Suite<'_>) -> SuiteResult {
         for status in done.runs {
             out.counts.add(status);
         }
+    }
+    if suite.stop.is_requested() {
+        // Runs were left out, and nobody may take that for a success.
+        out.status = out.status.max(Status::Error);
     }
     tokio::select! {
         () = pool.close() => {}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use config::{Config, Module, ModuleNode};
 use engine::inputs::PlanOptions;
 use engine::plan::Mode;
-use engine::results::NoResults;
+use engine::results::{NoResults, ResultSink};
 use state::State;
 use std::sync::Arc;
 use syntax::{Diagnostic, Diagnostics};
@@ -70,7 +70,7 @@ impl FileRun<'_> {
         }
         let begin = Event::TeardownOfRun(self.of, kept.run, Duration::ZERO);
         self.suite.view.event(&begin);
-        let (left, diagnostics) = self.destroy(kept).await;
+        let (left, diagnostics) = self.destroy(key, kept).await;
         self.set_state(key.clone(), left.clone(), kept.run);
         if self.suite.stop.is_cancelled() {
             // What is left of all states is told at once.
@@ -84,7 +84,10 @@ impl FileRun<'_> {
         let remain = !objects(&done.left).is_empty();
         if remain && let Some(leftovers) = self.suite.leftovers {
             match leftovers.keep(&self.of.file.name, key, &done.left) {
-                Ok(path) => done.kept = Some(path),
+                Ok(path) => {
+                    self.forget_record(key);
+                    done.kept = Some(path);
+                }
                 Err(problems) => done.diagnostics.extend(problems),
             }
         }
@@ -94,7 +97,7 @@ impl FileRun<'_> {
         failed
     }
 
-    async fn destroy(&self, kept: &Kept) -> (State, Diagnostics) {
+    async fn destroy(&self, key: &Arc<str>, kept: &Kept) -> (State, Diagnostics) {
         let (config, providers) = match self.substituted(kept.run).await {
             Ok(substituted) => substituted,
             Err(NoProviders::Wrong(problems)) => return (kept.state.clone(), problems),
@@ -127,7 +130,9 @@ impl FileRun<'_> {
             Some(plan) if !planning.diagnostics.has_errors() => plan,
             _ => return (kept.state.clone(), errors(planning.diagnostics)),
         };
-        let result = engine::apply::apply(self.inputs(&setting, &kept.state), &plan, &NoResults).await;
+        let recorder = self.recorder_of(&setting, key);
+        let sink: &dyn ResultSink = recorder.as_deref().map_or(&NoResults, |recorder| recorder);
+        let result = engine::apply::apply(self.inputs(&setting, &kept.state), &plan, sink).await;
         (result.state, errors(result.diagnostics))
     }
 }

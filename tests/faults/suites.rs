@@ -72,11 +72,12 @@ fn one_interrupt_finishes_the_run_and_destroys() {
         "run \"two\"... pass",
         "run \"three\"... skip",
         "main.tftest.hcl... tearing down",
-        "2 passed, 0 failed, 1 skipped.",
+        "Failure! 2 passed, 0 failed, 1 skipped.",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    assert_eq!(test.status, 0, "{text}");
+    // What was left out did not pass.
+    assert_eq!(test.status, 1, "{text}");
     assert_eq!(left_files(&w), [""; 0]);
     no_orphans(&w);
 }
@@ -112,6 +113,57 @@ fn two_interrupts_end_at_once_and_keep_what_exists() {
     );
     assert_eq!(objects(&w, "errored_test.main.tftest.hcl.tfstate"), ["made"]);
     no_orphans(&w);
+}
+
+#[test]
+fn what_a_killed_test_has_left_is_told_and_kept_by_the_next() {
+    let w = Workspace::with(&[("main.tf", MODULE), ("main.tftest.hcl", RUNS)]);
+    let test = start(&w, &["test", "-no-color"]);
+    until("the run waits", || w.exists("started"));
+    send(&test, "KILL");
+    finish(test);
+    assert_eq!(left_files(&w), [""; 0]);
+    w.write("main.tftest.hcl", "run \"one\" {\n  command = plan\n}\n");
+    let next = w.run(&["test", "-no-color"]).ok().all();
+    for line in [
+        "Objects of an earlier test may still exist",
+        "An earlier run (test of main.tftest.hcl, begun at ",
+        "terraform_data.made",
+        "errored_test.main.tftest.hcl.tfstate",
+        "errored_test.main.tftest.hcl.second.tfstate",
+        "These operations had begun, and their result is not known:",
+        "terraform_data.waiting[0]",
+        "Success! 1 passed, 0 failed.",
+    ] {
+        assert!(next.contains(line), "{line} is not in\n{next}");
+    }
+    assert_eq!(
+        left_files(&w),
+        [
+            "errored_test.main.tftest.hcl.second.tfstate",
+            "errored_test.main.tftest.hcl.tfstate"
+        ]
+    );
+    assert_eq!(objects(&w, "errored_test.main.tftest.hcl.tfstate"), ["made"]);
+    let second = objects(&w, "errored_test.main.tftest.hcl.second.tfstate");
+    assert!(second.contains(&"made".to_owned()), "{second:?}");
+    // It is told once, and a test that is not killed leaves no journal.
+    let again = w.run(&["test", "-no-color"]).ok().all();
+    assert!(!again.contains("earlier"), "{again}");
+    let journals = std::fs::read_dir(w.dir().join(".terraform/test_journals")).expect("the directory");
+    assert_eq!(journals.count(), 0);
+    no_orphans(&w);
+}
+
+#[test]
+fn a_test_without_a_journal_is_run_with_a_warning() {
+    let w = Workspace::with(&[
+        ("main.tf", "resource \"terraform_data\" \"a\" {}\n"),
+        ("main.tftest.hcl", "run \"one\" {}\n"),
+        (".terraform/test_journals", "in the way"),
+    ]);
+    let text = w.run(&["test", "-no-color"]).ok().all();
+    assert!(text.contains("Test without a journal"), "{text}");
 }
 
 #[test]

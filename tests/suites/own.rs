@@ -14,7 +14,7 @@ use support::terminal::Terminal;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn trials() -> Vec<Trial> {
-    let all: [(&str, fn()); 8] = [
+    let all: [(&str, fn()); 9] = [
         ("coverage", coverage),
         ("coverage of modules and objects", coverage_of_modules),
         ("only what failed is run again", rerun),
@@ -23,6 +23,7 @@ pub fn trials() -> Vec<Trial> {
         ("flags that exclude each other", exclusive),
         ("a schema is asked for once", one_schema),
         ("plans and states for programs", verbose_json),
+        ("values that must not be shown", hidden),
     ];
     let trial = |(name, test): (&str, fn())| {
         Trial::test(format!("own/{name}"), move || {
@@ -355,5 +356,59 @@ fn verbose_json() {
     for document in [plan, state] {
         let schema = &document["provider_schemas"]["registry.terraform.io/hashicorp/random"];
         assert!(schema["resource_schemas"]["random_string"].is_object(), "{document}");
+    }
+}
+
+fn hidden() {
+    let module = r#"
+variable "token" {
+  ephemeral = true
+  default   = "abc"
+}
+variable "secret" {
+  sensitive = true
+  default   = "SECRET"
+}
+output "token" {
+  value     = upper(var.token)
+  ephemeral = true
+}
+output "secret" {
+  value     = var.secret
+  sensitive = true
+}
+output "plain" {
+  value = "plain"
+}
+"#;
+    let assert =
+        |condition: &str| format!("  assert {{\n    condition     = {condition}\n    error_message = \"m\"\n  }}\n");
+    let asserts = [
+        "output.token == \"q\"",
+        "!(output.token != \"q\" && output.plain == \"plain\")",
+        "!(output.secret != \"q\")",
+        "run.one.token == \"q\" || run.one.secret == \"q\"",
+    ];
+    let suite = format!("run \"one\" {{}}\nrun \"two\" {{\n{}}}\n", asserts.map(assert).concat());
+    let w = Workspace::with(&[("main.tf", module), ("main.tftest.hcl", &suite)]);
+    for args in [
+        &["test", "-no-color"][..],
+        &["test", "-no-color", "-verbose"],
+        &["test", "-json"],
+    ] {
+        let ran = w.run(args);
+        let text = ran.all();
+        assert_eq!(ran.status, 1, "{text}");
+        for value in ["abc", "ABC", "SECRET"] {
+            assert!(!text.contains(value), "{value} is in\n{text}");
+        }
+        for statement in [
+            "output.token is \"(ephemeral value)\"",
+            "output.plain is \"plain\"",
+            "output.secret is \"(sensitive value)\"",
+        ] {
+            let in_json = args.contains(&"-json");
+            assert!(in_json || text.contains(statement), "{statement} is not in\n{text}");
+        }
     }
 }

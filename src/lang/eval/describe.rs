@@ -11,10 +11,27 @@ use crate::refs;
 /// Adds to a diagnostic about an expression what is known of the values it refers to. Unknown and sensitive ones are
 /// mentioned only if the diagnostic's [`Extra`] names them as the cause: set that first.
 #[must_use]
-pub fn with_expression(mut diagnostic: Diagnostic, expr: &Expr, context: Context<'_>) -> Diagnostic {
+pub fn with_expression(diagnostic: Diagnostic, expr: &Expr, context: Context<'_>) -> Diagnostic {
+    described(diagnostic, expr, context, Hidden::LeftOut)
+}
+
+/// [`with_expression`] that mentions sensitive and ephemeral values, too, and says so in place of them.
+#[must_use]
+pub fn with_whole_expression(diagnostic: Diagnostic, expr: &Expr, context: Context<'_>) -> Diagnostic {
+    described(diagnostic, expr, context, Hidden::Named)
+}
+
+/// What becomes of values that must not be shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hidden {
+    LeftOut,
+    Named,
+}
+
+fn described(mut diagnostic: Diagnostic, expr: &Expr, context: Context<'_>, hidden: Hidden) -> Diagnostic {
     let mut values: Vec<(String, String)> = Vec::new();
     for traversal in refs::traversals(expr) {
-        if let Some(found) = describe_traversal(traversal, &diagnostic.extra, &context)
+        if let Some(found) = describe_traversal(traversal, &diagnostic.extra, &context, hidden)
             && !values.iter().any(|(name, _)| *name == found.0)
         {
             values.push(found);
@@ -37,7 +54,12 @@ pub fn with_expression(mut diagnostic: Diagnostic, expr: &Expr, context: Context
 }
 
 /// The longest part of a traversal that has a value, and the description of that value.
-fn describe_traversal(traversal: &Traversal, extra: &Extra, context: &Context<'_>) -> Option<(String, String)> {
+fn describe_traversal(
+    traversal: &Traversal,
+    extra: &Extra,
+    context: &Context<'_>,
+    hidden: Hidden,
+) -> Option<(String, String)> {
     let (value, steps) = match context.variable(&traversal.root) {
         Some(value) => (value.clone(), traversal.steps.as_slice()),
         None => {
@@ -53,14 +75,24 @@ fn describe_traversal(traversal: &Traversal, extra: &Extra, context: &Context<'_
         }
         if let Ok(value) = apply_steps(value.clone(), &steps[..taken]) {
             let name = traversal_text(traversal, own + taken);
-            return Some((name, statement(&value, extra)?));
+            return Some((name, statement(&value, extra, hidden)?));
         }
     }
     None
 }
 
-fn statement(value: &Value, extra: &Extra) -> Option<String> {
-    if value.marks().is_sensitive() {
+fn statement(value: &Value, extra: &Extra, hidden: Hidden) -> Option<String> {
+    let marks = value.marks();
+    if hidden == Hidden::Named && marks.is_ephemeral() {
+        return Some("is \"(ephemeral value)\"".into());
+    }
+    if hidden == Hidden::Named && marks.is_sensitive() {
+        return Some("is \"(sensitive value)\"".into());
+    }
+    if marks.is_ephemeral() && !marks.is_sensitive() {
+        return None;
+    }
+    if marks.is_sensitive() {
         return (*extra == Extra::CausedBySensitive).then(|| "has a sensitive value".into());
     }
     if !value.is_known() {
@@ -81,6 +113,9 @@ fn statement(value: &Value, extra: &Extra) -> Option<String> {
 pub fn describe_value(value: &Value) -> String {
     if value.marks().is_sensitive() {
         return "(sensitive value)".into();
+    }
+    if value.marks().is_ephemeral() {
+        return "(ephemeral value)".into();
     }
     let ty = value.ty().friendly_name();
     match (value.kind(), value.ty()) {

@@ -24,7 +24,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::scope::Scope;
 
-pub use describe::{describe_value, with_expression};
+pub use describe::{describe_value, with_expression, with_whole_expression};
 pub(crate) use special::render;
 pub use traversal::{apply_steps, get_attribute, get_index};
 

@@ -21,6 +21,7 @@
 
 pub mod format;
 pub mod keeper;
+pub mod left;
 pub mod place;
 mod queue;
 pub mod recovery;

@@ -104,7 +104,7 @@ impl Place {
 }
 
 /// Creates a directory that only its owner may read; what is above it is for everybody.
-fn private_directory(directory: &Path) -> Result<(), StateError> {
+pub(super) fn private_directory(directory: &Path) -> Result<(), StateError> {
     let cannot = |e| StateError::io("cannot create the directory", directory, e);
     if directory.is_dir() {
         return Ok(());
@@ -122,7 +122,7 @@ fn private_directory(directory: &Path) -> Result<(), StateError> {
 }
 
 /// The names of the journals in a directory, in their order.
-fn names(directory: &Path) -> Result<Vec<String>, StateError> {
+pub(super) fn names(directory: &Path) -> Result<Vec<String>, StateError> {
     let cannot = |e| StateError::io("cannot read the directory", directory, e);
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,

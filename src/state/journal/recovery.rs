@@ -260,7 +260,7 @@ impl fmt::Display for JournalReport {
 }
 
 impl JournalReport {
-    fn write_in_flight(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(super) fn write_in_flight(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.in_flight.is_empty() {
             return Ok(());
         }

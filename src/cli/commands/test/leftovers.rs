@@ -1,54 +1,217 @@
-//! What could not be destroyed is kept in state files.
+//! What could not be destroyed is kept in state files, and what a killed test has left becomes one in the next run.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use state::State;
-use syntax::{Diagnostic, Diagnostics};
-use testing::suite::Leftovers;
+use addrs::{AbsProviderConfig, AbsResourceInstance};
+use async_trait::async_trait;
+use engine::results::ResultSink;
+use state::journal::{Answers, Base, Intent, Outcome, Writer, left};
+use state::{InstanceState, State};
+use syntax::{Diagnostic, Diagnostics, SourceMap};
+use testing::suite::{Leftovers, Recorder};
+
+use crate::session::Session;
+use crate::{TERRAFORM_VERSION, persist};
 
 /// How many states of one file and key are kept beside each other.
 const MOST_LEFTOVERS: usize = 100;
 
-/// Keeps states of what could not be destroyed beside the configuration.
-pub(super) struct Beside;
+/// How many objects a message names.
+const NAMED: usize = 20;
+
+/// Keeps states of what could not be destroyed beside the configuration, and the journals of running tests in the data directory.
+pub(super) struct Beside {
+    journals: PathBuf,
+}
+
+/// The directory of the journals of tests.
+fn journals(session: &Session) -> PathBuf {
+    Path::new(session.env.data_dir()).join("test_journals")
+}
+
+/// The begin of the names of files about a state.
+fn stem(file: &str, key: &str) -> String {
+    let name = |text: &str| -> String {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        text.chars().map(|c| if fits(c) { c } else { '_' }).collect()
+    };
+    let mut stem = format!("errored_test.{}", name(file));
+    if !key.is_empty() {
+        stem.push_str(&format!(".{}", name(key)));
+    }
+    stem
+}
+
+/// Writes a state file whose name begins so, and returns its path.
+fn keep(stem: &str, state: &State) -> Result<PathBuf, Diagnostics> {
+    // What an earlier suite has left is not to be lost.
+    let free = (1..=MOST_LEFTOVERS)
+        .map(|n| match n {
+            1 => format!("{stem}.tfstate"),
+            n => format!("{stem}.{n}.tfstate"),
+        })
+        .find(|path| !Path::new(path).exists());
+    let Some(path) = free else {
+        return Err(Diagnostic::error(
+            "Failed to keep the state of what was left behind",
+            format!(
+                "There are {MOST_LEFTOVERS} state files already whose names begin with {stem}: see what is in them."
+            ),
+        )
+        .into());
+    };
+    // A state that was never stored has no lineage.
+    let mut state = state.clone();
+    if state.lineage.is_empty() {
+        state.lineage = uuid::Uuid::new_v4().to_string();
+    }
+    state::store::write_copy(Path::new(&path), &state).map_err(|e| {
+        Diagnostics::from(Diagnostic::error(
+            "Failed to keep the state of what was left behind",
+            format!("The state file {path} cannot be written: {e}."),
+        ))
+    })?;
+    Ok(path.into())
+}
+
+impl Beside {
+    pub fn new(session: &Session) -> Beside {
+        Beside {
+            journals: journals(session),
+        }
+    }
+}
 
 impl Leftovers for Beside {
-    fn keep(&self, file: &str, key: &str, state: &State) -> Result<PathBuf, Diagnostics> {
-        let name = |text: &str| -> String {
-            let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            text.chars().map(|c| if fits(c) { c } else { '_' }).collect()
-        };
-        let mut path = format!("errored_test.{}", name(file));
-        if !key.is_empty() {
-            path.push_str(&format!(".{}", name(key)));
-        }
-        // What an earlier suite has left is not to be lost.
-        let free = (1..=MOST_LEFTOVERS)
-            .map(|n| match n {
-                1 => format!("{path}.tfstate"),
-                n => format!("{path}.{n}.tfstate"),
-            })
-            .find(|path| !Path::new(path).exists());
-        let Some(path) = free else {
-            return Err(Diagnostic::error(
-                "Failed to keep the state of what was left behind",
+    fn record(&self, file: &str, key: &str) -> Result<Arc<dyn Recorder>, Diagnostic> {
+        // Tests of one directory may run at the same time.
+        let name = format!("{}.{}.journal", stem(file, key), uuid::Uuid::new_v4());
+        let path = self.journals.join(name);
+        let begun = left::prepare(&self.journals)
+            .and_then(|()| Writer::create(&path, Base::default(), &format!("test of {file}"), TERRAFORM_VERSION));
+        match begun {
+            Ok(writer) => Ok(Arc::new(Journal(writer))),
+            Err(e) => Err(Diagnostic::warning(
+                "Test without a journal",
                 format!(
-                    "There are {MOST_LEFTOVERS} state files already whose names begin with {path}: see what is in them."
+                    "What this test creates cannot be recorded while it runs: {e}. If this program is killed, nothing tells which objects \
+                     are left."
                 ),
-            )
-            .into());
-        };
-        // A state that was never stored has no lineage.
-        let mut state = state.clone();
-        if state.lineage.is_empty() {
-            state.lineage = uuid::Uuid::new_v4().to_string();
+            )),
         }
-        state::store::write_copy(Path::new(&path), &state).map_err(|e| {
-            Diagnostics::from(Diagnostic::error(
-                "Failed to keep the state of what was left behind",
-                format!("The state file {path} cannot be written: {e}."),
-            ))
-        })?;
-        Ok(path.into())
     }
+
+    fn keep(&self, file: &str, key: &str, state: &State) -> Result<PathBuf, Diagnostics> {
+        keep(&stem(file, key), state)
+    }
+}
+
+/// The journal of a state that is in memory only.
+struct Journal(Writer);
+
+impl Recorder for Journal {
+    fn forget(&self) {
+        if let Err(e) = self.0.clone().remove() {
+            tracing::warn!("the journal of a test stays: {e}");
+        }
+    }
+}
+
+#[async_trait]
+impl ResultSink for Journal {
+    fn instance(
+        &self,
+        address: &AbsResourceInstance,
+        provider: &AbsProviderConfig,
+        objects: Option<InstanceState>,
+        answers: Answers,
+    ) {
+        self.0.outcome(Outcome {
+            address: address.clone(),
+            provider: provider.clone(),
+            objects,
+            answers,
+        });
+    }
+
+    async fn begin(&self, intent: Intent) -> Result<(), Diagnostic> {
+        persist::begin(&self.0, &intent).await
+    }
+
+    fn end(&self, intent: &Intent) {
+        self.0.end(intent.key());
+    }
+
+    async fn settled(&self) {
+        if let Err(why) = self.0.sync().await {
+            tracing::warn!("{why}");
+        }
+    }
+}
+
+/// Tells what tests have left that were killed, and keeps it in state files.
+pub(super) fn recover(session: &Session) {
+    let found = match left::left_in(&journals(session)) {
+        Ok(found) => found,
+        Err(e) => {
+            tracing::warn!("the journals of earlier tests cannot be read: {e}");
+            return;
+        }
+    };
+    for left in found {
+        if let Some(problem) = recovered(&left) {
+            session.show(&problem.into(), &SourceMap::default());
+        }
+    }
+}
+
+fn recovered(left: &left::Left) -> Option<Diagnostic> {
+    let name = left.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = name.strip_suffix(".journal").unwrap_or(&name);
+    // The end tells journals of one state apart.
+    let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
+    let objects = testing::events::objects(&left.state);
+    let mut text = match &left.run {
+        Some((operation, since)) => {
+            format!("An earlier run ({operation}, begun at {since}) was killed before its end.")
+        }
+        None => "An earlier run was killed before its end.".to_owned(),
+    };
+    if !objects.is_empty() {
+        match keep(stem, &left.state) {
+            Ok(path) => text.push_str(&format!(
+                " It left these objects, which need to be cleaned up manually. They are recorded in the state file {}:",
+                path.display()
+            )),
+            Err(problems) => {
+                // The journal stays, and the next run tries again.
+                let why = problems.0.first().map(|p| p.detail.clone()).unwrap_or_default();
+                return Some(Diagnostic::warning(
+                    "Objects of an earlier test exist",
+                    format!("{text} {why}"),
+                ));
+            }
+        }
+        for (address, deposed) in objects.iter().take(NAMED) {
+            text.push_str(&format!("\n  - {address}"));
+            if let Some(key) = deposed {
+                text.push_str(&format!(" (deposed object {})", key.0));
+            }
+        }
+        if let Some(more) = objects.len().checked_sub(NAMED).filter(|more| *more > 0) {
+            text.push_str(&format!("\n  - and {more} more"));
+        }
+    }
+    text.push_str(&left.in_flight_text());
+    match left.forget() {
+        Ok(Some(path)) => text.push_str(&format!(
+            "\nA part of its journal cannot be read. It is kept in {}.",
+            path.display()
+        )),
+        Ok(None) => {}
+        Err(e) => tracing::warn!("{e}"),
+    }
+    let is_nothing = objects.is_empty() && left.in_flight.is_empty() && !left.damaged;
+    (!is_nothing).then(|| Diagnostic::warning("Objects of an earlier test may still exist", text))
 }

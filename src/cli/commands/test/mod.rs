@@ -176,6 +176,7 @@ fn once(session: &Session, arguments: &Arguments, only: Option<&BTreeSet<String>
             return Ran::failed();
         }
     };
+    leftovers::recover(session);
     let (mut loaded, mut problems) = load(session, arguments, dir);
     if problems.has_errors() {
         problems.sort();
@@ -275,6 +276,7 @@ fn execute(
     };
     let views = Views::new(session, arguments, &loaded.sources);
     let report = Report::new(views.view(), loaded.sources.clone());
+    let beside = Beside::new(session);
     let result = runtime.block_on(async {
         interrupt::listen_telling(session.ui.clone(), session.stream.clone(), stop.clone(), Arc::default());
         suite::run(Suite {
@@ -295,7 +297,7 @@ fn execute(
             run_parallelism: arguments.run_parallelism,
             verbose: arguments.verbose,
             coverage: coverage.as_deref(),
-            leftovers: Some(&Beside),
+            leftovers: Some(&beside),
         })
         .await
     });
