@@ -38,6 +38,8 @@ impl Left {
             state: String::new(),
             run: None,
             outcomes: Outcomes::Known,
+            run_ended: false,
+            tainted: recovery::tainted(&self.in_flight, &self.state),
             in_flight: self.in_flight.clone(),
             damage: Vec::new(),
             kept: None,

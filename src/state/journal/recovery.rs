@@ -138,13 +138,7 @@ impl JournalReport {
         };
         JournalReport {
             run_ended: contents.opened.as_ref().is_some_and(|o| o.ended),
-            tainted: contents
-                .in_flight()
-                .filter(|operation| {
-                    operation.deposed.is_none() && now.is_some_and(|now| is_tainted(now, &operation.address))
-                })
-                .map(|operation| operation.address.clone())
-                .collect(),
+            tainted: now.map_or_else(BTreeSet::new, |now| tainted(contents.in_flight(), now)),
             state: state.to_owned(),
             run: contents.opened.as_ref().map(|o| (o.operation.clone(), o.since.clone())),
             outcomes: match verdict {
@@ -308,6 +302,15 @@ impl JournalReport {
         }
         Ok(())
     }
+}
+
+/// The addresses among operations whose current objects are tainted in a state.
+pub(super) fn tainted<'o>(operations: impl IntoIterator<Item = &'o InFlight>, state: &State) -> BTreeSet<String> {
+    operations
+        .into_iter()
+        .filter(|operation| operation.deposed.is_none() && is_tainted(state, &operation.address))
+        .map(|operation| operation.address.clone())
+        .collect()
 }
 
 /// Returns true if the state has a tainted current object at an address.
