@@ -70,8 +70,8 @@ fn a_killed_invocation_taints_where_its_failure_would() {
         let w = Workspace::with(&[("main.tf", &config)]);
         let run = start(&w, &["apply", "-auto-approve", "-no-color"]);
         until("the action runs", || w.exists("started"));
-        send(&run, "KILL");
-        assert_eq!(finish(run).status, -1);
+        run.signal(Signal::SIGKILL);
+        assert_eq!(run.ends().status, -1);
         w.write("go", "");
         no_orphans(&w);
         // The next command that locks the state takes over the journal.

@@ -166,7 +166,7 @@ fn another_directory_replaces_what_a_kill_has_cut_short() {
         std::fs::read_to_string(w.dir().join("terraform.tfstate")).is_ok_and(|text| text.contains("\"waiting\""))
     });
     kill(&[run.id()]);
-    finish(run);
+    run.ends();
     w.write("go", "");
     no_orphans(&w);
     let other = Workspace::with(&[("main.tf", crate::WAITING)]);
@@ -202,7 +202,7 @@ fn a_creation_without_an_answer_is_named_by_this_run_and_the_next() {
         let all = ran.all().replace('│', " ");
         all.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let first = finish(run);
+    let first = run.ends();
     assert_eq!(first.status, 1, "{}", first.all());
     assert!(
         words(&first).contains("Object may exist without being in the state"),

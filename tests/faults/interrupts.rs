@@ -104,12 +104,11 @@ fn a_second_interrupt_in_a_provisioner_leaves_the_object_tainted() {
     // A command that signals do not end, and that nobody waits for after the second one.
     let config = WAITING.replace("touch started;", "trap '' INT TERM HUP; touch started;");
     let w = Workspace::with(&[("main.tf", &config)]);
-    let run = start(&w, &["apply", "-no-color", "-auto-approve"]);
+    let mut run = start(&w, &["apply", "-no-color", "-auto-approve"]);
     until("the provisioner runs", || w.exists("started"));
-    send(&run, "INT");
-    crate::let_it_be_seen();
-    send(&run, "INT");
-    let run = finish(run);
+    crate::interrupt(&mut run);
+    run.signal(Signal::SIGINT);
+    let run = run.ends();
     w.write("go", "");
     assert_eq!(run.status, 1, "{}", run.all());
     assert_eq!(inputs(&w)[1].2, "tainted", "{}", run.all());

@@ -120,14 +120,14 @@ fn what_a_killed_test_has_left_is_told_and_kept_by_the_next() {
     let w = Workspace::with(&[("main.tf", MODULE), ("main.tftest.hcl", RUNS)]);
     let test = start(&w, &["test", "-no-color"]);
     until("the run waits", || w.exists("started"));
-    send(&test, "KILL");
-    finish(test);
+    test.signal(Signal::SIGKILL);
+    test.ends();
     assert_eq!(left_files(&w), [""; 0]);
     w.write("main.tftest.hcl", "run \"one\" {\n  command = plan\n}\n");
     let next = w.run(&["test", "-no-color"]).ok().all();
     for line in [
         "Objects of an earlier test may still exist",
-        "An earlier run (test of main.tftest.hcl, begun at ",
+        "An earlier run (test of main.tftest.hcl, begun at",
         "terraform_data.made",
         "errored_test.main.tftest.hcl.tfstate",
         "errored_test.main.tftest.hcl.second.tfstate",
