@@ -128,7 +128,7 @@ fn what_a_killed_test_has_left_is_told_and_kept_by_the_next() {
     let next = w.run(&["test", "-no-color"]).ok().all();
     for line in [
         "Objects of an earlier test may still exist",
-        "An earlier run (test of main.tftest.hcl, begun at ",
+        "An earlier run (test of main.tftest.hcl, begun at",
         "terraform_data.made",
         "errored_test.main.tftest.hcl.tfstate",
         "errored_test.main.tftest.hcl.second.tfstate",

@@ -390,7 +390,7 @@ output "plain" {
         "run.one.token == \"q\" || run.one.secret == \"q\"",
     ];
     let suite = format!("run \"one\" {{}}\nrun \"two\" {{\n{}}}\n", asserts.map(assert).concat());
-    let w = Workspace::with(&[("main.tf", module), ("main.tftest.hcl", &suite)]);
+    let w = Workspace::with(&[("main.tf", module), ("main.tftest.hcl", suite.as_str())]);
     for args in [
         &["test", "-no-color"][..],
         &["test", "-no-color", "-verbose"],
