@@ -128,7 +128,10 @@ mod tests {
             refusal("hello"),
             "line 1, column 1: a state begins with an opening brace"
         );
-        assert_eq!(refusal("{\"version\":4} x"), "line 1, column 15: trailing characters");
+        assert_eq!(
+            refusal("{\"version\":4} x"),
+            "line 1, column 15: there is more text after the end of the document"
+        );
         assert!(refusal("{\"terraform_version\":\"1.0.0\"}").contains("does not say which version"));
         assert!(refusal("{\"version\":\"4\"}").contains("version \"4\" of the state format;"));
         assert!(refusal("[]").starts_with("line 1, column 1"), "{}", refusal("[]"));

@@ -277,7 +277,13 @@ impl<'s> FileRun<'s> {
             done,
         )
         .await;
-        done.outcome = Some(Outcome::Applied(Box::new(result.state)));
+        let mut shown = result.state;
+        // Ephemeral outputs are for assertions only: -verbose must not print them.
+        let outputs = &setting.config.root.module.outputs;
+        shown
+            .outputs
+            .retain(|name, _| outputs.get(name).is_none_or(|output| !output.ephemeral));
+        done.outcome = Some(Outcome::Applied(Box::new(shown)));
     }
 
     /// Evaluates the assertions of a run, and keeps its outputs.

@@ -474,7 +474,7 @@ impl RepetitionArgument<'_> {
         }
         let each = |key: Value, element: &Value| Repetition {
             index: None,
-            each: Some((key, element.clone().with_marks(marks.clone()))),
+            each: Some((key, element.clone().with_marks(marks))),
         };
         if let Some(items) = value.as_seq().filter(|_| !matches!(value.ty(), Type::Object(_))) {
             let is_set = matches!(value.ty(), Type::Set(_));

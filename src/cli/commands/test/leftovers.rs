@@ -150,6 +150,14 @@ impl ResultSink for Journal {
     }
 }
 
+/// Removes the directory of journals if no test needs it any more, and a data directory that has nothing else.
+pub(super) fn tidy(session: &Session) {
+    // A directory with entries is not removed, and that is no error here.
+    if std::fs::remove_dir(journals(session)).is_ok() {
+        drop(std::fs::remove_dir(session.env.data_dir()));
+    }
+}
+
 /// Tells what tests have left that were killed, and keeps it in state files.
 pub(super) fn recover(session: &Session) {
     let found = match left::left_in(&journals(session)) {

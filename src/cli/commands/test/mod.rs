@@ -301,6 +301,7 @@ fn execute(
         })
         .await
     });
+    leftovers::tidy(session);
     failed::note(session, &result.files);
     if stop.is_cancelled() {
         runtime.shutdown_background();

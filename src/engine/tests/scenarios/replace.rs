@@ -242,6 +242,7 @@ fn replace_option_for_resource_with_count_is_an_error() {
     let mut case = Case::new("resource \"fake_thing\" \"n\" {\n count = 2\n name = \"n\"\n}");
     case.apply();
     case.replace(&["fake_thing.n"]);
+    case.options.strict_addresses = true;
     let errors = case.plan_errors();
     assert!(errors.contains("Did you mean fake_thing.n[0]?"), "{errors}");
 }
