@@ -174,9 +174,10 @@ fn a_journal_and_a_lock_from_the_future_are_recovered_like_others() {
         no_orphans(&w);
         let listed = w.run(&["state", "list"]).ok();
         assert_eq!(listed.stdout.lines().count(), 2, "{clock}: {}", listed.all());
-        w.run(&["apply", "-no-color", "-auto-approve"])
-            .ok()
-            .shows(&["provision terraform_data.waiting with local-exec, since ", "1 added"]);
+        w.run(&["apply", "-no-color", "-auto-approve"]).ok().shows(&[
+            "provision terraform_data.waiting with local-exec, since ",
+            "2 added, 0 changed, 1 destroyed",
+        ]);
         w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
     }
 }

@@ -126,8 +126,10 @@ fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
         command.args(["--reuid=61517", "--regid=61517", "--clear-groups", "prlimit"]);
         command.arg(format!("--nproc={limit}")).arg(&executable);
         let ran = ran(command.args(["plan", "-no-color"]).output().expect("it starts"));
+        // A plugin whose runtime gets no thread panics; its last lines are quoted, with the limit that is the cause.
+        let named = ran.stderr.contains("ulimit -u");
         assert!(
-            !ran.stderr.contains("CRASH") && !ran.stderr.contains("panicked"),
+            !ran.stderr.contains("CRASH") && (named || !ran.stderr.contains("panicked")),
             "{limit}: {}",
             ran.all()
         );
