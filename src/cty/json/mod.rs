@@ -144,5 +144,6 @@ fn read_dynamic<T: Tree>(json: &T, depth: usize) -> Result<Value, CodecError> {
     read(value, &ty.without_optional(), depth + 1)
 }
 
-#[cfg(all(test, feature = "serde_json"))]
+#[cfg(test)]
+#[cfg(feature = "serde_json")]
 mod tests;
