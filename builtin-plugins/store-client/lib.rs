@@ -19,7 +19,8 @@
 //!
 //! Begin with [`client`].
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
+#[cfg(feature = "testing")]
 mod bounds_tests;
 pub mod client;
 pub mod consistent;

@@ -40,7 +40,8 @@ pub async fn of_machine(
     found.ok_or_else(|| format!("the status is {}", answer.status))
 }
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
+#[cfg(feature = "testing")]
 mod tests {
     use super::*;
     use crate::credential::Credential;
