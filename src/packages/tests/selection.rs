@@ -457,10 +457,10 @@ fn the_error_says_what_was_found_and_where() {
     let errors = machine.resolve("acme", ">= 2.0.0").unwrap_err();
     let path = |path: &str| machine.path(path).display().to_string();
     let expected = format!(
-        "The provider hashicorp/acme is required in a version that meets \">= 2.0.0\", but it is not available.\n\nThese \
-         versions are on this machine, but cannot be used:\n  - 1.0.0 ({})\n\nThese directories were searched:\n  - \
-         {}\n  - {}\n  - {} (does not exist)\n  - {}\n  - {} (does not exist)\n  - {} (does not exist)\n\nRun init to have it \
-         installed, if it can be.\n\nFor a machine without a network, make an executable that carries it where there is one \
+        "The provider hashicorp/acme is required in a version that meets \">= 2.0.0\", but it is not available.\n\nRun \
+         \"monoform init\" to install it.\n\nThese versions are on this machine, but cannot be used:\n  - 1.0.0 ({})\n\nThese \
+         directories were searched:\n  - {}\n  - {}\n  - {} (does not exist)\n  - {}\n  - {} (does not exist)\n  - {} (does not \
+         exist)\n\nFor a machine without a network, make an executable that carries it where there is one \
          (\"help air-gapped\"):\n  monoform pack -out=FILE \"-provider=hashicorp/acme@>= 2.0.0\"",
         file.display(),
         path("work"),
