@@ -473,11 +473,10 @@ fn the_error_says_what_was_found_and_where() {
     assert_eq!(errors.0[0].detail, expected);
     // A flat file says no namespace: it is not taken for another's, but the way is shown.
     let errors = machine.resolve("example.com/corp/acme", "").unwrap_err();
-    let place = format!(
-        "example.com/corp/acme/1.0.0/{}/terraform-provider-acme_v1.0.0",
-        Platform::current()
-    );
-    assert!(errors.0[0].detail.contains(&place), "{}", errors.0[0].detail);
+    let detail = &errors.0[0].detail;
+    let named = format!("The name of {} has no namespace", file.display());
+    let place = format!("/example.com/corp/acme/1.0.0/{}\n", Platform::current());
+    assert!(detail.contains(&named) && detail.contains(&place), "{detail}");
 }
 
 #[test]
