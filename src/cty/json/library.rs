@@ -70,7 +70,7 @@ pub fn to_simple_json(value: &Value) -> Result<Json, CodecError> {
 /// The type a JSON document has by itself (objects, tuples, primitives; null is dynamic) and its value: what
 /// `jsondecode` gives.
 ///
-/// Fails where a number's exponent is beyond what a [`Number`] can have.
+/// Fails where a number's exponent is beyond what a [`Number`](crate::Number) can have.
 pub fn from_simple_json(json: &Json) -> Result<Value, CodecError> {
     Ok(match json {
         Json::Null => Value::null(Type::Dynamic),
