@@ -84,6 +84,15 @@ fn repeated_marks(value: &Value, marks: &[(Path, Marks)], schema: &Schema) -> Ve
     out
 }
 
+/// Returns true if the marks of a path are derived from another attribute, which this one repeats.
+#[must_use]
+pub fn is_repeated(schema: &Schema, path: &Path) -> bool {
+    match path.0.first() {
+        Some(cty::Step::Attribute(name)) => schema.repeats.iter().any(|(_, to)| to == name),
+        _ => false,
+    }
+}
+
 /// The recorded sensitive paths of an object, as marks.
 #[must_use]
 pub fn stored_marks(object: &Object) -> Vec<(Path, Marks)> {
@@ -259,7 +268,8 @@ pub fn encode(
     let sensitive_paths = value
         .paths_with_marks()
         .into_iter()
-        .filter(|(_, marks)| marks.is_sensitive())
+        // Derived marks are not recorded: Terraform, which does not derive them, would plan an update that takes them away.
+        .filter(|(path, marks)| marks.is_sensitive() && !is_repeated(schema, path))
         .map(|(path, _)| path)
         .collect();
     let (plain, _) = value.clone().unmark_deep();

