@@ -23,7 +23,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use files::Environment;
-use syntax::Diagnostic;
+use syntax::{Diagnostic, Diagnostics};
 
 /// The environment, with the variables that the command line itself reads.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +59,22 @@ impl Env {
     #[must_use]
     pub fn max_elements(&self) -> Option<u64> {
         self.get("MONOFORM_MAX_ELEMENTS")?.parse().ok()
+    }
+
+    /// The variables of the command line whose values cannot be used.
+    #[must_use]
+    pub fn problems(&self) -> Diagnostics {
+        let limit = self.get("MONOFORM_MAX_ELEMENTS").filter(|value| !value.is_empty());
+        let wrong = limit.filter(|_| self.max_elements().is_none());
+        let problem = |value| {
+            Diagnostic::error(
+                "Invalid environment variable",
+                format!(
+                    "The value of MONOFORM_MAX_ELEMENTS, \"{value}\", is not a whole number. The usual limits hold."
+                ),
+            )
+        };
+        wrong.map(problem).into_iter().collect()
     }
 
     /// The data directory.

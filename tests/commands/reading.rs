@@ -22,6 +22,7 @@ pub const TESTS: &[(&str, fn())] = &[
         "reading::errors_in_the_cli_configuration_stop_nothing",
         cli_configuration,
     ),
+    ("reading::a_limit_that_is_no_number_is_an_error_of_its_own", no_number),
     ("reading::addresses_that_match_nothing", unmatched),
     ("reading::errors_in_json_have_the_path", json_paths),
     ("reading::texts_are_our_own", texts),
@@ -489,4 +490,14 @@ fn outputs() {
         assert_eq!(ran.stderr.matches("Unsupported attribute").count(), 1, "{}", ran.all());
         ran.fails_with(&["The module \"m\" has no output value \"nope\". Its only output value is \"o\"."]);
     }
+}
+
+fn no_number() {
+    let w = workspace("output \"x\" {\n  value = [for i in range(3) : i]\n}\n").env("MONOFORM_MAX_ELEMENTS", "many");
+    let ran = w.run(&["plan", "-no-color"]).ok();
+    let said = words(&ran.stderr);
+    assert!(
+        said.contains("The value of MONOFORM_MAX_ELEMENTS, \"many\", is not a whole number. The usual limits hold."),
+        "{said}"
+    );
 }

@@ -276,7 +276,8 @@ fn unwritten(ui: &Ui, error: &std::io::Error, status: Status) -> Status {
 
 fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &Arc<Ui>) -> Status {
     builtins.carried = packages::packed::Carried::by(&builtins.executable, &env);
-    let (cli_config, problems) = CliConfig::load_with(&env, &builtins.carried);
+    let (cli_config, mut problems) = CliConfig::load_with(&env, &builtins.carried);
+    problems.extend(env.problems());
     if !problems.is_empty() {
         ui.err("There are some problems with the CLI configuration:\n");
         let layout = diagnostics::Layout {
