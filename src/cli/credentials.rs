@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use net::hosts::CredentialsHelper;
 use net::{Client, Host, Token, credentials_file};
 use syntax::Diagnostic;
+use views::program;
 
 use crate::args::UsageError;
-use crate::program;
 use crate::session::Session;
 
 /// The host where none is named.

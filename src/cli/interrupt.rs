@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use engine::stop::Stop;
 use state::SharedStore;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use views::program;
+use views::stream::Stream;
+use views::ui::Ui;
 
 use crate::persist::Results;
-use crate::program;
-use crate::ui::Ui;
-use crate::views::stream::Stream;
 
 /// How long the end may take after a second interrupt before it is forced.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -67,7 +67,7 @@ pub fn listen(ui: Arc<Ui>, stop: Stop) {
 
 /// The same where there are results to save and a lock to release; messages may go to a program.
 pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last_resort: Arc<LastResort>) {
-    crate::prompt::listened();
+    views::prompt::listened();
     // The handlers are installed at once, so that an interrupt is not missed.
     let signals =
         signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
@@ -88,7 +88,7 @@ pub fn listen_telling(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last
                 _ = terminate.recv() => false,
                 () = next(&mut hangup) => true,
             };
-            if crate::prompt::is_asking() {
+            if views::prompt::is_asking() {
                 // The question ends, and with it the command.
                 stop.request();
                 continue;
@@ -137,7 +137,7 @@ No further operation begins. Running providers and commands are asked to stop.
 
 /// Is done when an interrupt has come, for a command that runs until then. The handlers are installed at once.
 pub fn received() -> impl Future<Output = ()> {
-    crate::prompt::listened();
+    views::prompt::listened();
     let signals =
         signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
     let mut hangup = if hangup_is_ignored() {

@@ -9,9 +9,9 @@ use engine::plan::Plan;
 use state::journal::{Intent, IntentAction, Writer, changes};
 use state::{SharedStore, SnapshotStore, State, StateError};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::program;
 
 use crate::TERRAFORM_VERSION;
-use crate::program;
 use crate::session::Session;
 use crate::state_session::{ERRORED_STATE, problem};
 

@@ -3,23 +3,23 @@
 //! [`main`] reads the arguments (`args`) and the environment (`env`), finds the command (`commands`, one file each) and runs it. Each
 //! command has one struct of arguments, which is read once; nothing further in knows the names of flags. A command loads the
 //! configuration and the values of variables through `workdir`, opens its state through `state_session`, starts plugins through
-//! `plugin_source`, has the engine plan and apply through `operation`, and prints results through `views` for people and [`json`]
-//! for programs. What a workspace of HCP Terraform runs on the server goes through `runs` instead. `planfile` reads and writes saved plans. `process` has what the whole process shares: working directory, clock, exit.
+//! `plugin_source`, has the engine plan and apply through `operation`, and prints results through the crate `views`. What a
+//! workspace of HCP Terraform runs on the server goes through `runs` instead. `planfile` reads and writes saved plans. `process` has
+//! what the whole process shares: working directory, clock, exit.
 //!
 //! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a defect, reported as one, with status 11.
 
-mod area;
 mod args;
 mod backend;
 mod browser;
 mod carried_modules;
 mod commands;
 mod credentials;
+mod downloads;
 pub mod env;
 mod guide;
 mod interrupt;
 mod journal;
-pub mod json;
 mod logging;
 mod operation;
 mod panics;
@@ -28,16 +28,10 @@ mod planfile;
 mod planned_variables;
 mod plugin_source;
 mod process;
-mod program;
-mod prompt;
 mod runs;
 mod session;
 mod state_session;
-mod terminal;
 mod tested;
-mod ui;
-mod verb;
-mod views;
 mod watch;
 mod workdir;
 
@@ -45,9 +39,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 pub use files::{Environment, io_reason};
-
-/// The version of Terraform we answer as: of the language, the state, the plans and the JSON.
-pub const TERRAFORM_VERSION: &str = "1.16.0";
+pub use views::program::TERRAFORM_VERSION;
 
 /// Our own version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -18,15 +18,15 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
+use views::terminal::shown;
 
 use crate::env::Env;
-use crate::terminal::shown;
 
 /// Where the events of plugins come from.
 const PROVIDER: &str = "provider";
 /// What all other crates of this program begin with, as targets of events.
 const OURS: &[&str] = &[
-    "cli", "config", "engine", "lang", "modules", "net", "packages", "plugins", "state", "testing", "trust",
+    "cli", "config", "engine", "lang", "modules", "net", "packages", "plugins", "state", "testing", "trust", "views",
 ];
 
 /// What a `TF_LOG` variable enables.

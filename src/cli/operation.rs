@@ -19,6 +19,12 @@ use state::State;
 use state::journal::Writer;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
+use views::live::{Live, Work};
+use views::program;
+use views::progress::Progress;
+use views::reporter::{Done, OperationView, Reporter};
+use views::ui::Ui;
+use views::verb::Verb;
 
 use crate::VERSION;
 use crate::args::UsageError;
@@ -31,16 +37,9 @@ use crate::persist::Persister;
 use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
-use crate::program;
 use crate::runs;
 use crate::session::{Session, Status};
 use crate::state_session::{Opening, StateSession};
-use crate::ui::Ui;
-use crate::verb::Verb;
-use crate::views;
-use crate::views::live::{Live, Work};
-use crate::views::progress::Progress;
-use crate::views::reporter::{Done, OperationView, Reporter};
 use crate::workdir::{self, Project, StatePlace, Variables};
 
 /// An operation on a state: everything from configuration to lock.

@@ -66,7 +66,7 @@ fn is_refused_thread(info: &PanicHookInfo<'_>) -> bool {
 fn report(info: &PanicHookInfo<'_>) {
     if is_refused_thread(info) && !REPORTED.swap(true, Ordering::SeqCst) {
         NO_THREAD.store(true, Ordering::SeqCst);
-        crate::area::close();
+        views::area::close();
         let _ = writeln!(
             io::stderr(),
             "\nError: Cannot start threads\n\nThe limit of processes and threads for this user is reached. Raise it (\"ulimit -u\"), or end\n\
@@ -84,7 +84,7 @@ fn report(info: &PanicHookInfo<'_>) {
         Ok(path) => format!("The report is in {}.", path.display()),
         Err(e) => format!("The report could not be written ({}):\n\n{text}", files::io_reason(&e)),
     };
-    crate::area::close();
+    views::area::close();
     // Nothing is left to do if standard error is gone, too.
     let _ = writeln!(
         io::stderr(),

@@ -9,6 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use views::process::{abort, now};
+
 /// The working directory.
 ///
 /// # Errors
@@ -25,21 +27,8 @@ pub fn change_dir(dir: impl AsRef<Path>) -> io::Result<()> {
     std::env::set_current_dir(dir)
 }
 
-/// The time.
-#[must_use]
-pub fn now() -> jiff::Timestamp {
-    jiff::Timestamp::now()
-}
-
 /// Whether the clock is set to a time before 1970.
 #[must_use]
 pub fn clock_is_unset() -> bool {
     SystemTime::now() < UNIX_EPOCH
-}
-
-/// Ends the process with status 1 while other threads run: nothing is unlocked or flushed. A terminal shows nothing that was to
-/// be replaced.
-pub fn abort() -> ! {
-    crate::area::close();
-    std::process::exit(1)
 }

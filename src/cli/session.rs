@@ -10,15 +10,15 @@ use packages::cli_config::CliConfig;
 use packages::{Catalog, Settings, builtin::Builtins};
 use plugins::{Host, HostSettings, ReportWaiting};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::diagnostics;
+use views::plan::Shown;
+use views::stream::Stream;
+use views::ui::Ui;
 
 use crate::TERRAFORM_VERSION;
 use crate::env::Env;
 use crate::plugin_source::Plugins;
 use crate::process;
-use crate::ui::Ui;
-use crate::views::diagnostics;
-use crate::views::plan::Shown;
-use crate::views::stream::Stream;
 
 /// The exit status of a command.
 pub type Status = u8;

@@ -10,12 +10,12 @@ use state::pending::stamped_backup;
 use state::store::{LocalStore, write_copy};
 use state::{LockInfo, SharedStore, SnapshotStore, State};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::program;
 
 use crate::TERRAFORM_VERSION;
 use crate::args::groups::{LockFlags, StateFlags};
 use crate::backend::{self, Place, Source};
 use crate::journal;
-use crate::program;
 use crate::session::{Session, Status};
 use crate::workdir::{self, Project, StatePlace};
 

@@ -15,13 +15,13 @@ use cty::Value;
 use engine::inputs::EvaluationEnvironment;
 use lang::scope::FunctionSettings;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::prompt::{Answer, Echo};
 
 use crate::TERRAFORM_VERSION;
 use crate::backend::{self, Place, Source};
 use crate::carried_modules;
 use crate::planfile::{self, SavedPlan};
 use crate::process;
-use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 
 /// A loaded configuration with the text of its files.

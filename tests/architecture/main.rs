@@ -63,10 +63,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "monoform-views",
+        &[
+            "engine", "testing", "config", "state", "provider", "lang", "schema", "syntax", "cty",
+        ],
+    ),
+    (
         "monoform-cli",
         &[
-            "engine", "testing", "config", "modules", "state", "packages", "pack", "plugins", "provider", "net", "tfe",
-            "lang", "schema", "syntax", "cty", "files",
+            "views", "engine", "testing", "config", "modules", "state", "packages", "pack", "plugins", "provider",
+            "net", "tfe", "lang", "schema", "syntax", "cty", "files",
         ],
     ),
     ("monoform-sdk-derive", &[]),

@@ -1,9 +1,9 @@
 //! Usage texts, made from what commands declare.
 
 use clap::{Arg, Command};
+use views::wrap::wrap;
 
 use crate::args::flags::is_switch;
-use crate::views::wrap::wrap;
 
 /// The width of a page.
 const WIDTH: usize = 78;

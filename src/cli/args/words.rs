@@ -1,4 +1,4 @@
-//! Shell words: how `TF_CLI_ARGS` is split, and how a command line is shown.
+//! Shell words: how `TF_CLI_ARGS` is split.
 
 /// Splits text into words as a shell does with quotes and backslashes, without expanding anything.
 pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
@@ -43,23 +43,10 @@ pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
     Ok(words)
 }
 
-/// Words as one line that a shell splits into them again.
-#[must_use]
-pub fn joined(words: &[String]) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=:@%+,".contains(c);
-    let one = |word: &String| {
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    };
-    words.iter().map(one).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use views::command_line::joined;
 
     #[test]
     fn words_are_split_as_a_shell_does() {

@@ -6,13 +6,13 @@ use config::Config;
 use config::model::Backend;
 use cty::Value;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::program;
 
 use super::local::{empty_with_backup, same_place};
 use super::migrate::{Migration, migrate};
 use super::record::{Record, Saved};
 use super::remote::CLOUD;
 use super::{Kind, Local, Place, Source, of_saved, select, settings};
-use crate::program;
 use crate::session::Session;
 use crate::state_session::read_source;
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
+use views::program;
+use views::prompt::{Answer, Echo};
 
 use super::remote::CLOUD;
 use super::{Place, Source, migrate_cloud, select};
-use crate::program;
-use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 use crate::state_session::{Opening, StateSession, problem, read_source};
 use crate::workdir;

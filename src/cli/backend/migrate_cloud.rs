@@ -2,10 +2,10 @@
 
 use syntax::{Diagnostic, Diagnostics};
 use tfe::Mapping;
+use views::program;
 
 use super::migrate::{Migration, Pair, aborted, agreed, answered};
 use super::{Place, remote, select};
-use crate::program;
 use crate::workdir;
 
 const DEFAULT: &str = "default";

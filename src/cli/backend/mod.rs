@@ -30,7 +30,6 @@ use schema::Schema;
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics, Range};
 
-use crate::program;
 use crate::session::Session;
 use crate::workdir;
 pub use local::Local;
@@ -38,6 +37,7 @@ use record::{Record, Saved};
 use remote::CLOUD;
 use store::{Store, StorePlugin};
 use third_party::Owner;
+use views::program;
 
 /// Where the states of a configuration are.
 #[derive(Clone)]

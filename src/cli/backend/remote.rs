@@ -12,11 +12,12 @@ use cty::Type;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tfe::{Arguments, Compatibility, Connection, Kind, Problem, Settings, Workspace, compatible};
+use views::program;
 
 use super::record::Record;
 use super::store::Store;
+use crate::TERRAFORM_VERSION;
 use crate::session::{RemoteVersion, Session};
-use crate::{TERRAFORM_VERSION, program};
 
 /// The type of the backend that a `cloud` block stands for.
 pub const CLOUD: &str = "cloud";

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use syntax::{Diagnostic, Diagnostics};
 use tfe::Mapping;
+use views::prompt::{Answer, Echo};
 
 use super::Place;
 use super::remote::{self, CLOUD};
-use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 use crate::workdir;
 

@@ -13,9 +13,9 @@ use schema::{BlockSchema, Schema};
 use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::prompt::{Answer, Echo};
 
 use super::remote::CLOUD;
-use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 
 /// The block of a configuration that says where the state is; `None` without one. A `cloud` block is one of the type that stands

@@ -14,13 +14,13 @@ use state::State;
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
 use versions::{Constraints, Version};
+use views::program;
 
 use super::process::Process;
 use super::record::Saved;
 use super::settings;
 use super::store::{JOURNALS, StorePlugin};
 use crate::plugin_source::{program_of, requirements};
-use crate::program;
 use crate::session::Session;
 
 /// How a provider comes to be here, as records call it.

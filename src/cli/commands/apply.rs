@@ -7,6 +7,10 @@ use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
 use state::State;
 use syntax::Diagnostics;
+use views::plan::Form;
+use views::program;
+use views::reporter::Done;
+use views::verb::Verb;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -14,13 +18,8 @@ use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags};
 use crate::commands::plan::finish;
 use crate::commands::{Command, confirmed, is_file, output};
 use crate::operation::{Applied, Operation, OperationArguments, plan_options};
-use crate::program;
 use crate::runs::{self, bookmark::Bookmark};
 use crate::session::{Session, Status};
-use crate::verb::Verb;
-use crate::views;
-use crate::views::plan::Form;
-use crate::views::reporter::Done;
 
 pub const COMMAND: Command = Command {
     path: "apply",

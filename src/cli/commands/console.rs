@@ -28,6 +28,7 @@ use rustyline::validate::Validator;
 use syntax::content::suggest;
 use syntax::token::TokenKind;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::verb::Verb;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -37,7 +38,6 @@ use crate::commands::plan::finish;
 use crate::operation::{Operation, OperationArguments};
 use crate::runs;
 use crate::session::{Session, Status};
-use crate::verb::Verb;
 use crate::workdir::{self, Project};
 
 pub const COMMAND: Command = Command {

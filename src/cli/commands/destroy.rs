@@ -1,6 +1,7 @@
 //! `destroy`: `apply -destroy`.
 
 use engine::plan::Mode;
+use views::verb::Verb;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -9,7 +10,6 @@ use crate::commands::Command;
 use crate::commands::apply::{Work, approval_possible, direct};
 use crate::operation::{OperationArguments, targeted};
 use crate::session::{Session, Status};
-use crate::verb::Verb;
 
 pub const COMMAND: Command = Command {
     path: "destroy",

@@ -6,14 +6,14 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::json::{Object, diagnostics};
+use views::program;
+use views::unified_diff;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::json::{Object, diagnostics};
-use crate::program;
 use crate::session::{Session, Status};
-use crate::views::unified_diff;
 
 pub const COMMAND: Command = Command {
     path: "fmt",

@@ -1,10 +1,11 @@
 //! `force-unlock`.
 
+use views::program;
+
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::backend::Source;
 use crate::commands::{Command, confirmed};
-use crate::program;
 use crate::session::{Session, Status};
 use crate::workdir;
 

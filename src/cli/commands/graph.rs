@@ -11,6 +11,9 @@ use provider::Schemas;
 use state::State;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::graph::{self as view, Format};
+use views::graph_page;
+use views::json;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -18,10 +21,8 @@ use crate::args::groups::VariableFlags;
 use crate::commands::show::all_schemas;
 use crate::commands::{Command, no_positional};
 use crate::session::{Session, Status};
-use crate::views::graph::{self as view, Format};
-use crate::views::graph_page;
 use crate::workdir::{self, Project};
-use crate::{VERSION, json, planfile, state_session};
+use crate::{VERSION, planfile, state_session};
 
 pub const COMMAND: Command = Command {
     path: "graph",

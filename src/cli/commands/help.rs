@@ -1,12 +1,12 @@
 //! `help`: the commands and the topics, a guide, or the page of a command.
 
 use syntax::content::did_you_mean;
+use views::json::documents;
+use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, find, overview, page};
 use crate::guide;
-use crate::json::documents;
-use crate::program;
 use crate::session::{Session, Status};
 
 pub const COMMAND: Command = Command {
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
     use crate::env::Env;
-    use crate::ui::Ui;
+    use views::ui::Ui;
 
     /// The status, standard output and standard error of `help` with these arguments.
     fn help(words: &[&str]) -> (Status, String, String) {

@@ -20,12 +20,12 @@ use crate::backend;
 use crate::backend::configure::{BackendOptions, configure};
 use crate::commands::{Command, get, no_positional};
 use crate::plugin_source::{origins, requirements};
-use crate::program;
 use crate::session::{Session, Status};
 use crate::state_session;
 use crate::tested;
 use crate::workdir::{self, Project};
 use report::{suggest, tell, told};
+use views::program;
 
 pub const COMMAND: Command = Command {
     path: "init",

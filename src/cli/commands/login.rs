@@ -5,14 +5,14 @@ use net::login::{Attempt, Grant, LoginService, OauthClient, by_password};
 use net::{Client, Host, Token, Url};
 use serde_json::Value as Json;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::program;
+use views::prompt::{Answer, Echo};
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::browser;
 use crate::commands::Command;
 use crate::credentials::{DEFAULT_HOST, Location, Stored, host_argument};
-use crate::program;
-use crate::prompt::{Answer, Echo};
 use crate::session::{Session, Status};
 
 pub const COMMAND: Command = Command {

@@ -4,9 +4,9 @@ use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::credentials::{Location, Stored, host_argument};
-use crate::program;
 use crate::session::{Session, Status};
 use syntax::SourceMap;
+use views::program;
 
 pub const COMMAND: Command = Command {
     path: "logout",

@@ -2,11 +2,11 @@
 
 use lang::functions::signature::{self, SignatureParameter};
 use serde_json::{Map, Value as Json};
+use views::json::Object;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::json::Object;
 use crate::session::{Session, Status};
 
 pub const FUNCTIONS: Command = Command {

@@ -48,14 +48,15 @@ use self::command_line::Parsed;
 use crate::args::groups::VariableFlags;
 use crate::args::{self, Refused, UsageError, flags};
 use crate::env::Env;
-use crate::prompt::{Answer, Echo};
 use crate::session::{RemoteVersion, Session, Status};
-use crate::ui::Ui;
-use crate::views::diagnostics;
-use crate::views::plan::{Form, Shown};
-use crate::views::stream::Stream;
-use crate::{Invocation, json, logging, panics, process, program};
+use crate::{Invocation, logging, panics, process};
 use files::Environment;
+use views::diagnostics;
+use views::plan::{Form, Shown};
+use views::prompt::{Answer, Echo};
+use views::stream::Stream;
+use views::ui::Ui;
+use views::{json, program};
 
 /// A command.
 pub struct Command {

@@ -3,17 +3,17 @@
 use state::{OutputValue, State};
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, SourceMap};
+use views::diagnostics::{self, Form};
+use views::json;
+use views::plan::Shown;
+use views::program;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::state_to_read;
 use crate::commands::Command;
-use crate::json;
-use crate::program;
 use crate::runs;
 use crate::session::{Session, Status};
-use crate::views::diagnostics::{self, Form};
-use crate::views::plan::Shown;
 use crate::{state_session, workdir};
 
 pub const COMMAND: Command = Command {

@@ -1,12 +1,12 @@
 //! What there is: the help of the whole program, of families of commands, and for commands that do not exist.
 
 use syntax::content::{did_you_mean, suggest};
+use views::program;
+use views::wrap::wrap;
 
 use super::{COMMANDS, Command};
 use crate::guide::TOPICS;
-use crate::program;
 use crate::session::{Session, Status};
-use crate::views::wrap::wrap;
 use crate::{TERRAFORM_VERSION, VERSION};
 
 /// Commands that do nothing by themselves, and have others below them.

@@ -4,17 +4,16 @@ use engine::inputs::PlanOptions;
 use engine::plan::{ImportedBy, Mode, Plan};
 use engine::planner::Planning;
 use syntax::Diagnostic;
+use views::program;
+use views::verb::Verb;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags, state_to_read};
 use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, OperationArguments, plan_options};
-use crate::program;
 use crate::runs;
 use crate::session::{Session, Status};
-use crate::verb::Verb;
-use crate::views;
 
 pub const COMMAND: Command = Command {
     path: "plan",

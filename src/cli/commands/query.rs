@@ -6,6 +6,7 @@ use addrs::Mode as ResourceMode;
 use config::files::Disk;
 use engine::inputs::{PlanOptions, QueryOptions};
 use engine::planner::Planning;
+use views::program;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -13,10 +14,8 @@ use crate::args::groups::{LockFlags, VariableFlags};
 use crate::commands::plan::{target_exists, write_new};
 use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, OperationArguments};
-use crate::program;
 use crate::runs;
 use crate::session::{Session, Status};
-use crate::views;
 use crate::workdir;
 
 pub const COMMAND: Command = Command {

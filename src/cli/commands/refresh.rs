@@ -3,6 +3,7 @@
 use engine::plan::Mode;
 use engine::planner::Planning;
 use syntax::{Diagnostic, SourceMap};
+use views::verb::Verb;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -13,7 +14,6 @@ use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, OperationArguments, targeted};
 use crate::runs;
 use crate::session::{Session, Status};
-use crate::verb::Verb;
 
 pub const COMMAND: Command = Command {
     path: "refresh",

@@ -7,12 +7,12 @@ use pack::executable::{self, Checksum, Executable, Linking};
 use pack::signature::PublicKey;
 use pack::{Conditions, Pack, PackError, Trust};
 use serde_json::{Value as Json, json};
+use views::wrap::wrap;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, no_positional};
 use crate::session::{Session, Status};
-use crate::views::wrap::wrap;
 use crate::{VERSION, commands};
 
 pub const COMMAND: Command = Command {

@@ -6,6 +6,8 @@ use config::Config;
 use provider::Schemas;
 use state::State;
 use syntax::{Diagnostics, SourceMap};
+use views::json;
+use views::plan::Form;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -14,8 +16,7 @@ use crate::commands::Command;
 use crate::runs::{self, bookmark::Bookmark};
 use crate::session::{Session, Status};
 use crate::state_session;
-use crate::views::plan::Form;
-use crate::{TERRAFORM_VERSION, VERSION, json, planfile, views, workdir};
+use crate::{TERRAFORM_VERSION, VERSION, planfile, workdir};
 
 pub const COMMAND: Command = Command {
     path: "show",

@@ -5,10 +5,10 @@ use std::path::Path;
 use addrs::platform::Platform;
 use packages::lock_file::LockFile;
 use serde_json::json;
+use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::program;
 use crate::session::{Session, Status};
 use crate::{TERRAFORM_VERSION, VERSION};
 

@@ -7,14 +7,14 @@ use serde_json::json;
 use state::State;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::json::diagnostics;
+use views::program;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::LockFlags;
 use crate::backend::{Place, Source, select};
 use crate::commands::Command;
-use crate::json::diagnostics;
-use crate::program;
 use crate::session::{Session, Status};
 use crate::state_session::{self, Backup, Opening, StateSession};
 use crate::workdir;

@@ -1,9 +1,9 @@
 //! The list of JSON documents, for `help json`.
 
-use crate::json::documents::DOCUMENTS;
-use crate::program;
-use crate::ui::Style;
-use crate::views::wrap::wrap;
+use views::json::documents::DOCUMENTS;
+use views::program;
+use views::ui::Style;
+use views::wrap::wrap;
 
 /// The page: how programs read what commands print, and every document with the command that prints it.
 pub(super) fn page(style: Style, width: usize) -> String {

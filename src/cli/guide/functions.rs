@@ -1,10 +1,9 @@
 //! The list of functions: by what they are for, each with what it gives.
 
 use lang::functions::{groups, signature};
-
-use crate::program;
-use crate::ui::Style;
-use crate::views::wrap::wrap;
+use views::program;
+use views::ui::Style;
+use views::wrap::wrap;
 
 /// The page `functions`, from the table of functions and their descriptions.
 pub(super) fn page(style: Style, width: usize) -> String {

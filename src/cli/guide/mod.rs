@@ -9,9 +9,9 @@ mod functions;
 mod tests;
 
 use syntax::content::suggest;
+use views::ui::Style;
 
 use crate::commands::man;
-use crate::ui::Style;
 
 /// A topic of `help`.
 #[derive(Clone, Copy, Debug)]

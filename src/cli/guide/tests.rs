@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use views::json::documents;
+use views::ui::Style;
+
 use super::{TOPICS, Text, Topic, find, nearest};
 use crate::commands::declared;
 use crate::commands::overview::{general, global_flags, paths};
-use crate::json::documents;
-use crate::ui::Style;
 
 /// The guides with their texts.
 fn guides() -> impl Iterator<Item = (&'static Topic, &'static str)> {

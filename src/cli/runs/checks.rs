@@ -1,12 +1,12 @@
 //! What is checked between the plan and the apply of a run: what it costs, and whether policies allow it.
 
 use tfe::{PolicyCheck, Run, RunStatus};
+use views::verb::Verb;
 
 use super::confirm::Keyword;
 use super::output::RULE;
 use super::waiting::{Patience, usual_pause};
 use super::{Ended, Remote, Step};
-use crate::verb::Verb;
 
 impl Remote<'_> {
     /// A title as the two kinds of backends have it.

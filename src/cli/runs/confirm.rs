@@ -5,9 +5,9 @@ use std::time::Duration;
 use engine::plan::Mode;
 use syntax::Diagnostics;
 use tfe::{Run, RunStatus};
+use views::prompt::{self, Answer, Echo};
 
 use super::{Ended, Remote, Step};
-use crate::prompt::{self, Answer, Echo};
 
 /// How often it is asked whether somebody else has decided.
 const PAUSE: Duration = Duration::from_secs(3);

@@ -2,14 +2,13 @@
 
 use engine::plan::Mode;
 use tfe::{Run, RunOptions, RunStatus};
+use views::program;
+use views::verb::Verb;
 
 use super::bookmark::{self, Bookmark};
 use super::confirm::Keyword;
 use super::logs::Phase;
 use super::{Ended, Remote, Step};
-use crate::program;
-use crate::verb::Verb;
-use crate::views;
 
 impl Remote<'_> {
     /// Plans, and keeps the plan if that is asked for.

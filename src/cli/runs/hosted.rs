@@ -3,10 +3,11 @@
 use config::Config;
 use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Connection, Kind, Mapping, Workspace};
+use views::program;
 
 use crate::backend::remote;
 use crate::session::Session;
-use crate::{program, workdir};
+use crate::workdir;
 
 /// A workspace on a server.
 pub struct Hosted {

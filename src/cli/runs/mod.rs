@@ -39,10 +39,10 @@ use crate::args::groups::StateFlags;
 use crate::interrupt;
 use crate::operation::OperationArguments;
 use crate::session::{Session, Status};
-use crate::verb::Verb;
 use crate::workdir;
 use hosted::Hosted;
 use output::Output;
+use views::verb::Verb;
 
 /// An operation that may have to run on a server.
 pub struct Request<'a> {
@@ -203,7 +203,7 @@ impl<'r> Remote<'r> {
 
     /// The status that the run gives; after an interrupt, the run is cancelled, if that is what is wanted.
     async fn conclude(&self, stopped: bool) -> Status {
-        crate::prompt::resumed();
+        views::prompt::resumed();
         let Some(id) = self.current_run() else {
             return 1;
         };

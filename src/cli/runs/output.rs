@@ -2,10 +2,10 @@
 
 use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Server};
+use views::terminal::SGR;
+use views::ui::Style;
 
 use crate::session::Session;
-use crate::terminal::SGR;
-use crate::ui::Style;
 
 /// What parts of the output are separated by.
 pub(super) const RULE: &str = "------------------------------------------------------------------------";

@@ -7,12 +7,12 @@ use config::values::{self, ValueInputs, ValueSource, VariableFlag};
 use engine::plan::Mode;
 use syntax::{Diagnostic, Diagnostics};
 use tfe::RunOptions;
+use views::verb::Verb;
 
 use super::{Remote, useless_flags};
 use crate::args::groups::Parallelism;
 use crate::commands::plan::target_exists;
 use crate::session::Session;
-use crate::verb::Verb;
 use crate::workdir::Project;
 
 /// Checks whether a run can do what is asked for, and says it in its words.

@@ -6,12 +6,13 @@ use engine::plan::Mode;
 use serde_json::Value as Json;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tfe::{ApiError, Run, Server};
+use views::json::read;
+use views::program;
 
 use super::bookmark::Bookmark;
 use super::hosted::{self, Hosted};
-use crate::json::read;
 use crate::session::{Session, Status};
-use crate::{program, views, workdir};
+use crate::workdir;
 
 const SUMMARY: &str = "Couldn't show cloud plan";
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use syntax::{Diagnostic, SourceMap};
 use tfe::{Configuration, Purpose, Slug};
+use views::verb::Verb;
 
 use super::{Ended, Remote, Step};
-use crate::verb::Verb;
 
 impl Remote<'_> {
     /// Uploads the configuration for a run.

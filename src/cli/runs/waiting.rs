@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tfe::{Run, RunStatus};
+use views::verb::Verb;
 
 use super::{Remote, Step};
-use crate::verb::Verb;
 
 /// After how long it is said again what is waited for.
 const REMINDER: Duration = Duration::from_secs(30);

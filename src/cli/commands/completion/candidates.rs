@@ -1,12 +1,13 @@
 //! Completion candidates for the last word of a command line.
 
+use views::json::documents::DOCUMENTS;
+
 use super::Shell;
 use super::line::Line;
 use super::live::Live;
 use crate::args::flags::is_switch;
 use crate::commands::{COMMANDS, Command, find, overview};
 use crate::guide::TOPICS;
-use crate::json::documents::DOCUMENTS;
 
 /// With more candidates than this, they are shown up to the next dot or bracket only.
 const MANY: usize = 100;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use files::{Policy, io_reason};
+use views::program;
 
 use super::Shell;
-use crate::program;
 use crate::session::{Session, Status};
 
 /// What marks the line that is ours.

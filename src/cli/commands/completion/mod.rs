@@ -15,10 +15,10 @@ use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::env::Env;
-use crate::program;
 use crate::session::{Session, Status};
 
 pub use install::{install, uninstall};
+use views::program;
 
 pub const COMMAND: Command = Command {
     path: "completion",

@@ -7,8 +7,7 @@ use lang::functions::signature::Signature;
 use packages::builtin::BuiltinProvider;
 use provider::{FunctionSchema, ProviderSchema};
 use schema::{AttributeSchema, AttributeType, BlockSchema, Description, Nesting, Schema};
-
-use crate::views::wrap::wrap;
+use views::wrap::wrap;
 
 /// A kind of block whose type a provider describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

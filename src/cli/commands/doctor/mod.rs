@@ -5,14 +5,14 @@ mod network;
 mod states;
 
 use serde_json::{Value as Json, json};
+use views::json::Object;
+use views::terminal;
+use views::wrap::wrap;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, no_positional};
-use crate::json::Object;
 use crate::session::{Session, Status};
-use crate::terminal;
-use crate::views::wrap::wrap;
 
 pub const COMMAND: Command = Command {
     path: "doctor",

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use files::io_reason;
 use syntax::Severity;
+use views::program;
 
 use super::Findings;
 use crate::backend::Place;
 use crate::session::Session;
 use crate::state_session::ERRORED_STATE;
-use crate::{program, workdir};
+use crate::workdir;
 
 /// How deep packages of providers are in their directory: host, namespace, type, version, platform.
 const DEPTH: usize = 5;

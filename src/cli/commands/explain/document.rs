@@ -3,11 +3,11 @@
 use engine::plan::{Reason, ResourceChange};
 use serde_json::{Value as Json, json};
 use syntax::Range;
+use views::json::Object as Document;
+use views::json::plan;
 
 use super::origins::{Origin, Source};
 use super::{Explanation, Neighbour, Object};
-use crate::json::Object as Document;
-use crate::json::plan;
 
 /// What stands in place of a value that must not be shown.
 const SENSITIVE: &str = "(sensitive value)";

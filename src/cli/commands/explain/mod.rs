@@ -22,10 +22,10 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::commands::graph::{Subject, of_directory, of_saved_plan};
-use crate::json;
 use crate::session::{Session, Status};
 
 use origins::{Origin, Tracer};
+use views::json;
 
 pub const COMMAND: Command = Command {
     path: "explain",

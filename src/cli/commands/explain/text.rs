@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use engine::plan::Action;
 use syntax::Range;
+use views::terminal;
+use views::ui::Style;
 
 use super::document::{changed, shown, why};
 use super::origins::Source;
 use super::{Explanation, Neighbour, Object};
-use crate::terminal;
-use crate::ui::Style;
 
 /// The width of an expression or a value, in characters.
 const WIDTH: usize = 72;

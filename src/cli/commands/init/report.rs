@@ -8,11 +8,11 @@ use packages::selection::Selection;
 use packages::signature::Standing;
 use packages::sources::Authentication;
 use versions::Constraints;
+use views::program;
 
 use super::{note, say, space};
-use crate::program;
+use crate::downloads;
 use crate::session::Session;
-use crate::views::downloads;
 
 /// Says what goes on with a provider.
 pub(super) fn tell(session: &Session, step: &Step<'_>) {

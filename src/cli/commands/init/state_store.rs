@@ -10,11 +10,11 @@ use packages::install::{InstallOptions, Installation, Outcome, Provenance};
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 use versions::Constraints;
+use views::program;
+use views::prompt::{Answer, Echo};
 
 use super::{Arguments, say, space, tell};
 use crate::plugin_source::{origins, requirements};
-use crate::program;
-use crate::prompt::{Answer, Echo};
 use crate::session::Session;
 
 /// The provider of the configuration's state store.

@@ -10,11 +10,11 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::{Command, no_positional};
 use crate::session::{Session, Status};
-use crate::views::tree::{Tree, draw};
 use crate::workdir;
 
 pub use mirror::COMMAND as MIRROR;
 pub(in crate::commands) use mirror::fetch;
+use views::tree::{Tree, draw};
 
 pub const COMMAND: Command = Command {
     path: "modules",

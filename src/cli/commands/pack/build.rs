@@ -20,10 +20,10 @@ use versions::Constraints;
 use super::{Arguments, configuration, failed, modules};
 use crate::args::UsageError;
 use crate::commands::providers::{asked, configured, fetching, requested_platforms, required};
+use crate::downloads;
 use crate::plugin_source::origins;
 use crate::process;
 use crate::session::{Session, Status};
-use crate::views::downloads;
 use crate::workdir::Project;
 
 const SUMMARY: &str = "Cannot make the pack";

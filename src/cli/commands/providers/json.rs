@@ -7,9 +7,9 @@ use config::{Config, ModuleNode};
 use serde_json::{Value as Json, json};
 use syntax::Diagnostics;
 use testing::SuiteFile;
+use views::json::Object;
 
 use super::{Needs, needs_of};
-use crate::json::Object;
 
 /// What each module needs, what the modules of test files need, and of which providers there are objects in the state.
 pub(super) fn document(

@@ -8,17 +8,17 @@ use packages::cross_platform::{Request, Step, Tracked};
 use packages::repository_template::RepositoryTemplate;
 use packages::sources::PackageSource;
 use syntax::SourceMap;
+use views::program;
 
 use super::{asked, configured_with_tests, fetching, requested_platforms, required};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{VariableFlags, platforms};
 use crate::commands::Command;
+use crate::downloads;
 use crate::plugin_source::origins;
-use crate::program;
 use crate::session::{Session, Status};
 use crate::tested;
-use crate::views::downloads;
 
 pub const COMMAND: Command = Command {
     path: "providers lock",

@@ -10,16 +10,16 @@ use packages::lock_file::LockFile;
 use packages::sources::PackageSource;
 use syntax::{Diagnostic, SourceMap};
 use versions::Constraints;
+use views::program;
 
 use super::{asked, configured, fetching, requested_platforms, required};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{VariableFlags, platforms};
 use crate::commands::Command;
+use crate::downloads;
 use crate::plugin_source::origins;
-use crate::program;
 use crate::session::{Session, Status};
-use crate::views::downloads;
 
 pub const COMMAND: Command = Command {
     path: "providers mirror",

@@ -25,13 +25,13 @@ use crate::commands::{Command, no_positional};
 use crate::plugin_source::requirements;
 use crate::session::{Session, Status};
 use crate::tested::{self, Purpose, Tested, modules_of};
-use crate::views::tree::{Tree, draw};
 use crate::workdir::{self, Project};
 
 pub use lock::COMMAND as LOCK;
 pub use mirror::COMMAND as MIRROR;
 pub use schema::COMMAND as SCHEMA;
 pub use serve::COMMAND as SERVE;
+use views::tree::{Tree, draw};
 
 pub const COMMAND: Command = Command {
     path: "providers",

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value as Json, json};
 use syntax::{Diagnostics, SourceMap};
+use views::json::schemas;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::commands::output::current_state;
-use crate::json::schemas;
 use crate::plugin_source::{Plugins, requirements};
 use crate::session::{Session, Status};
 use crate::workdir;

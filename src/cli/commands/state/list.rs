@@ -3,13 +3,13 @@
 use addrs::{AbsResourceInstance, Target};
 use serde_json::{Value as Json, json};
 use state::{ObjectStatus, State};
+use views::json::{Object, instance_key};
 
 use super::{edit, no_state};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::state_to_read;
 use crate::commands::Command;
-use crate::json::{Object, instance_key};
 use crate::session::{Session, Status};
 use crate::state_session;
 

@@ -19,8 +19,8 @@ pub use push::COMMAND as PUSH;
 pub use replace_provider::COMMAND as REPLACE_PROVIDER;
 pub use rm::COMMAND as RM;
 pub use show::COMMAND as SHOW;
+use views::program;
 
-use crate::program;
 use crate::session::{Session, Status};
 
 /// Says that there is no state to work on.

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use addrs::{AbsResource, Provider};
 use syntax::content::suggest;
+use views::program;
 
 use super::edit::{self, EditFlags};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, approval};
-use crate::program;
 use crate::session::{Session, Status};
 
 pub const COMMAND: Command = Command {

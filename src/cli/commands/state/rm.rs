@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use addrs::AbsResourceInstance;
+use views::program;
 
 use super::edit::{self, EditFlags};
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::program;
 use crate::session::{Session, Status};
 
 pub const COMMAND: Command = Command {

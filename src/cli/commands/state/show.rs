@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use state::State;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::json;
 
 use super::{nearest, no_state};
 use crate::args::UsageError;
@@ -12,7 +13,6 @@ use crate::commands::Command;
 use crate::commands::show::state_schemas;
 use crate::session::{Session, Status};
 use crate::state_session;
-use crate::{json, views};
 
 pub const COMMAND: Command = Command {
     path: "state show",

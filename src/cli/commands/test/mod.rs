@@ -19,6 +19,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use testing::coverage::Coverage;
 use testing::suite::{self, SuiteResult};
 use testing::{Status as TestStatus, Suite, SuiteFile, View};
+use views::suite::{Human, Machine, Report};
 
 use self::leftovers::Beside;
 use crate::args::UsageError;
@@ -27,7 +28,6 @@ use crate::args::groups::{Parallelism, VariableFlags};
 use crate::commands::Command;
 use crate::session::{Session, Status};
 use crate::tested::{self, Purpose, modules_of};
-use crate::views::tests::{Human, Machine, Report};
 use crate::workdir;
 use crate::{interrupt, process};
 

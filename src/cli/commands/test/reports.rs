@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use testing::coverage::Item;
+use views::suite::{Machine, coverage_text, document, lcov};
 
 use super::Arguments;
 use crate::session::{Session, Status};
-use crate::views::tests::{Machine, coverage_text, document, lcov};
 
 /// Writes a report to a file. Returns the exit status.
 pub(super) fn write(session: &Session, path: &str, what: &str, text: impl AsRef<[u8]>) -> Status {

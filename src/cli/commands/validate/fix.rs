@@ -11,11 +11,11 @@ use std::sync::Arc;
 use config::files::{Disk, FileSource, clean};
 use config::test_files;
 use syntax::{Diagnostics, Edit, SourceMap};
+use views::unified_diff;
 
 use super::{Arguments, Checked, checked, shown};
 use crate::commands::fmt;
 use crate::session::{Session, Status};
-use crate::views::unified_diff;
 
 /// How many changes are tried in a file that cannot be parsed.
 const TRIED: usize = 500;

@@ -14,6 +14,7 @@ use files::io_reason;
 use state::State;
 use syntax::{Diagnostics, SourceMap};
 use testing::substitutes::{check_overrides_of_file, check_overrides_of_run, check_providers};
+use views::json;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -24,7 +25,7 @@ use crate::session::{Session, Status};
 use crate::tested::{Purpose, modules_of};
 use crate::watch::{Watch, beside};
 use crate::workdir::{self, Project};
-use crate::{interrupt, json, process};
+use crate::{interrupt, process};
 
 pub const COMMAND: Command = Command {
     path: "validate",

@@ -8,9 +8,9 @@ use engine::identity::identity_text;
 use engine::invocation::InvocationTrigger;
 use engine::plan::{Action, ImportedBy};
 
+use crate::query;
+use crate::reporter::{ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 use crate::ui::Ui;
-use crate::views::query;
-use crate::views::reporter::{ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 
 /// Shows events as lines of text.
 pub struct Progress {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use engine::apply::{Completion, Recorded, UnfinishedOperation};
 use engine::plan::Action;
 
-use crate::args::words::joined;
+use crate::command_line::joined;
 use crate::program;
 use crate::verb::Verb;
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json};
 use crate::json::Object;
 use crate::json::values::known_part;
 use crate::ui::Ui;
-use crate::views::wrap;
+use crate::wrap;
 
 /// A line for each object: the list block, the identity, and the name. Empty if there are none.
 #[must_use]

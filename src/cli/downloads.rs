@@ -1,8 +1,8 @@
 //! How far downloads are: a bar for each of them, in the live area of a terminal.
 
 use packages::download::{Overall, Running};
+use views::area::Line;
 
-use crate::area::Line;
 use crate::session::Session;
 
 /// The width of a bar.

@@ -13,12 +13,12 @@ use serde_json::{Map, Value as Json, json};
 use state::State;
 use syntax::{Diagnostic, SourceMap};
 
-use crate::TERRAFORM_VERSION;
 use crate::json::{self, Object, instance_key};
 use crate::program;
+use crate::program::TERRAFORM_VERSION;
+use crate::query;
+use crate::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 use crate::ui::Ui;
-use crate::views::query;
-use crate::views::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 
 /// The version of the form of these objects.
 const FORMAT: &str = "1.3";

@@ -14,11 +14,11 @@ use super::values::{known_part, output, sensitive_parts};
 use super::{Object, STATE_FORMAT, instance_key};
 
 /// Resources by module instance, to be nested.
-pub(crate) struct ModuleTree(pub(crate) BTreeMap<ModuleInstance, Vec<Json>>);
+pub struct ModuleTree(pub(crate) BTreeMap<ModuleInstance, Vec<Json>>);
 
 impl ModuleTree {
     /// The document of a module instance and all below it.
-    pub(crate) fn document(&self, at: &ModuleInstance) -> Json {
+    pub fn document(&self, at: &ModuleInstance) -> Json {
         let children: BTreeSet<ModuleInstance> = self
             .0
             .keys()

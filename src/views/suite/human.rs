@@ -11,9 +11,9 @@ use testing::suite::SuiteResult;
 use testing::{Event, Performed, Status, View};
 
 use crate::area::Line;
+use crate::plan::Shown;
 use crate::ui::{Style, Ui};
-use crate::views::plan::Shown;
-use crate::views::{self, diagnostics};
+use crate::diagnostics;
 
 use super::totals;
 
@@ -131,13 +131,13 @@ impl Human {
     fn outcome(&self, done: &Performed) {
         match &done.outcome {
             Some(Outcome::Planned(plan)) => {
-                views::plan::show(&self.ui, plan, &done.schemas, Shown::default());
+                crate::plan::show(&self.ui, plan, &done.schemas, Shown::default());
                 self.ui.line("");
             }
             Some(Outcome::Applied(state)) => {
                 let style = Shown::default().style(&self.ui);
                 self.ui.line("");
-                self.ui.out(views::diff::state_text(state, &done.schemas, style));
+                self.ui.out(crate::diff::state_text(state, &done.schemas, style));
                 self.ui.line("");
             }
             None => {}

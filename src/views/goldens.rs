@@ -13,11 +13,11 @@ use syntax::diag::ExpressionContext;
 use syntax::{Diagnostic, Diagnostics, Pos, Range, SourceMap};
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::diagnostics::{self, Layout};
 use crate::json::read;
 use crate::terminal::shown;
 use crate::ui::Style;
-use crate::views::diagnostics::{self, Layout};
-use crate::views::{diff, summary};
+use crate::{diff, summary};
 
 /// How text is shown.
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ const SUBJECTS: [(&str, Show); 4] = [
 ];
 
 fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("views/goldens/{name}.txt"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("goldens/{name}.txt"))
 }
 
 /// The content of a golden.
@@ -141,7 +141,7 @@ fn change(name: &str, before: &Json, after: &Json) -> Json {
 
 /// Nested blocks, maps, lists, sets, replacement, text in lines, JSON and YAML in strings, long lists, drift.
 fn changes(look: Look) -> String {
-    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("views/diff/tests/plans");
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("diff/tests/plans");
     let record = |name: &str| -> Json {
         serde_json::from_str(&std::fs::read_to_string(records.join(format!("{name}.json"))).unwrap()).unwrap()
     };
@@ -266,7 +266,7 @@ fn many(_: Look) -> String {
         "mode": "normal",
         "resource_changes": [change("a", &json!(1), &json!(2))],
     });
-    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("views/diff/tests/plans/schemas.json");
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("diff/tests/plans/schemas.json");
     let schemas = serde_json::from_str(&std::fs::read_to_string(records).unwrap()).unwrap();
     let one = read::plan(&own, &read::schemas(&schemas).unwrap())
         .unwrap()

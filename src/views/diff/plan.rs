@@ -14,8 +14,8 @@ use super::render::{self, Options, attribute_name};
 use super::tree::{Act, Node};
 use super::{Names, Style};
 use super::{actions, compare};
-use crate::views::stream::actions_to_invoke;
-use crate::views::wrap::wrap;
+use crate::stream::actions_to_invoke;
+use crate::wrap::wrap;
 
 struct Writer<'p> {
     text: Text,

@@ -4,10 +4,10 @@ use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics, Severity, SourceMap};
 
 use crate::program;
+use crate::snippet::{shown_range, snippet};
+use crate::suite::comparison as compared;
 use crate::ui::{Style, Ui};
-use crate::views::snippet::{shown_range, snippet};
-use crate::views::tests::comparison as compared;
-use crate::views::wrap::wrap;
+use crate::wrap::wrap;
 
 /// How a problem is laid out.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 use syntax::{Diagnostic, SourceMap};
 use testing::{Event, Performed, Status, View};
 
+use crate::diagnostics::{self, Layout};
 use crate::ui::Style;
-use crate::views::diagnostics::{self, Layout};
 
 /// The width of texts in the report.
 const WIDTH: usize = 80;

@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+/// The version of Terraform we answer as: of the language, the state, the plans and the JSON.
+pub const TERRAFORM_VERSION: &str = "1.16.0";
+
 /// A name of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {

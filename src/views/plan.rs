@@ -6,8 +6,8 @@ use syntax::Diagnostic;
 
 use crate::program;
 use crate::ui::{Style, Ui};
-use crate::views::wrap::wrap;
-use crate::views::{diff, summary};
+use crate::wrap::wrap;
+use crate::{diff, summary};
 
 /// How much of a plan is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! What a person sees: two streams, colours, widths, questions, and on a terminal the live area.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-#[cfg(test)]
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +18,6 @@ pub struct Style {
 
 impl Style {
     /// Plain text.
-    #[cfg(test)]
     pub const PLAIN: Style = Style { on: false };
 
     fn paint(self, code: &str, text: impl std::fmt::Display) -> String {
@@ -126,7 +124,6 @@ enum Input {
     /// Standard input.
     Standard,
     /// Nobody to ask.
-    #[cfg(test)]
     Nobody,
 }
 
@@ -168,14 +165,12 @@ impl Ui {
     }
 
     /// Streams that end in memory, as with `-no-color`, without input.
-    #[cfg(test)]
     #[must_use]
     pub fn captured() -> (Arc<Ui>, Captured, Captured) {
         Ui::captured_with(false)
     }
 
     /// The same, perhaps with a live area.
-    #[cfg(test)]
     fn captured_with(live: bool) -> (Arc<Ui>, Captured, Captured) {
         let (out, err) = (Captured::default(), Captured::default());
         let stream = |writer: &Captured| Stream {
@@ -360,7 +355,6 @@ impl Ui {
     pub fn is_interactive(&self) -> bool {
         match self.input {
             Input::Standard => io::stdin().is_terminal(),
-            #[cfg(test)]
             Input::Nobody => false,
         }
     }
@@ -370,18 +364,15 @@ impl Ui {
     pub fn ask(&self, question: &str, echo: Echo) -> Answer {
         match self.input {
             Input::Standard => prompt::ask(self, question, echo),
-            #[cfg(test)]
             Input::Nobody => Answer::End,
         }
     }
 }
 
 /// A stream's end in memory.
-#[cfg(test)]
 #[derive(Clone, Debug, Default)]
 pub struct Captured(Arc<Mutex<Vec<u8>>>);
 
-#[cfg(test)]
 impl Captured {
     /// What was written.
     #[must_use]
@@ -390,7 +381,6 @@ impl Captured {
     }
 }
 
-#[cfg(test)]
 impl Write for Captured {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0

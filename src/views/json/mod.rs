@@ -28,17 +28,17 @@ pub const STATE_FORMAT: &str = "1.0";
 
 /// A JSON object that is built key by key.
 #[derive(Default)]
-pub(crate) struct Object(Map<String, Json>);
+pub struct Object(Map<String, Json>);
 
 impl Object {
     /// With this key.
-    pub(crate) fn with(mut self, key: &str, value: impl Into<Json>) -> Object {
+    pub fn with(mut self, key: &str, value: impl Into<Json>) -> Object {
         self.0.insert(key.to_owned(), value.into());
         self
     }
 
     /// With this key, unless the value is null, false, empty text, or an empty list or object.
-    pub(crate) fn with_content(self, key: &str, value: impl Into<Json>) -> Object {
+    pub fn with_content(self, key: &str, value: impl Into<Json>) -> Object {
         let value = value.into();
         let empty = match &value {
             Json::Null => true,
@@ -52,7 +52,7 @@ impl Object {
     }
 
     /// With this key if there is a value at all.
-    pub(crate) fn with_some(self, key: &str, value: Option<impl Into<Json>>) -> Object {
+    pub fn with_some(self, key: &str, value: Option<impl Into<Json>>) -> Object {
         match value {
             Some(value) => self.with(key, value),
             None => self,
@@ -67,7 +67,7 @@ impl From<Object> for Json {
 }
 
 /// An instance key as JSON, if there is one.
-pub(crate) fn instance_key(key: &addrs::InstanceKey) -> Option<Json> {
+pub fn instance_key(key: &addrs::InstanceKey) -> Option<Json> {
     match key {
         addrs::InstanceKey::None => None,
         addrs::InstanceKey::Int(n) => Some((*n).into()),

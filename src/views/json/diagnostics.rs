@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Pos, Range, Severity, SourceMap};
 
 use super::Object;
 use crate::program;
-use crate::views::snippet;
+use crate::snippet;
 
 /// The document of a diagnostic, with the source lines it speaks of.
 #[must_use]

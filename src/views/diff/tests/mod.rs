@@ -28,7 +28,7 @@ const PLAIN: Style = Style {
 
 #[test]
 fn plans_look_as_terraform_shows_them() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("views/diff/tests/plans");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("diff/tests/plans");
     let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
     let schemas = recorded::schemas(&serde_json::from_str(&read("schemas.json")).unwrap());
     let mut compared = 0;

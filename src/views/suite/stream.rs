@@ -11,7 +11,7 @@ use testing::{Event, Performed, Status, SuiteFile, View};
 
 use crate::json;
 use crate::program;
-use crate::views::stream::Stream;
+use crate::stream::Stream;
 
 use super::totals;
 

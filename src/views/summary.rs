@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use addrs::Module;
 use engine::plan::{Action, Plan, ResourceChange};
 
-use crate::views::stream::actions_to_invoke;
+use crate::stream::actions_to_invoke;
 
 /// How many objects that are replaced or destroyed are named, of each kind.
 const NAMED: usize = 50;

@@ -1,0 +1,15 @@
+//! Command lines as they are shown.
+
+/// Words as one line that a shell splits into them again.
+#[must_use]
+pub fn joined(words: &[String]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:@%+,".contains(c);
+    let one = |word: &String| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    words.iter().map(one).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,42 @@
+//! How plans, states, events and problems are shown.
+//!
+//! A view is a function from the engine's data to text, to a JSON document ([`json`]), or a subscriber of the engine's events that
+//! shows progress while a command runs ([`progress`] and [`live`] for people, [`stream`] for programs). [`ui`] has the two streams of
+//! the process with their colours and widths, questions, and the live area of a terminal; all text for people is written there, and
+//! control characters in it lose their effect ([`terminal`]). Begin reading with `reporter.rs` and `ui.rs`.
+//!
+//! Goldens hold what each view prints: `goldens`, `diff/tests` and `json/documents`.
+
+#![allow(
+    missing_docs,
+    reason = "an internal crate: a doc is written where the name and the type do not say it"
+)]
+
+pub mod area;
+pub mod command_line;
+pub mod completion;
+pub mod diagnostics;
+pub mod diff;
+#[cfg(test)]
+mod goldens;
+pub mod graph;
+pub mod graph_page;
+pub mod json;
+pub mod live;
+pub mod plan;
+pub mod process;
+pub mod program;
+pub mod progress;
+pub mod prompt;
+pub mod query;
+pub mod reporter;
+pub mod snippet;
+pub mod stream;
+pub mod suite;
+mod summary;
+pub mod terminal;
+pub mod tree;
+pub mod ui;
+pub mod unified_diff;
+pub mod verb;
+pub mod wrap;
