@@ -176,7 +176,8 @@ impl Install<'_> {
         } else {
             manifest
         };
-        let calls = !loaded.config.root.module.module_calls.is_empty() || crate::tests::name_modules(self.tests);
+        let calls =
+            !loaded.config.root.module.module_calls.is_empty() || crate::test_run_modules::name_modules(self.tests);
         if let Some(path) = &walk.written.path
             && (calls || path.exists())
             && let Err(problem) = write(path, &last)

@@ -26,11 +26,11 @@ pub mod mirror;
 mod moved;
 pub mod registry;
 mod shown;
-mod tests;
+mod test_run_modules;
 mod tree;
 mod written;
 
 pub use fetch::Fetcher;
 pub use install::{Event, Install, Outcome};
 pub use mirror::Mirror;
-pub use tests::name_modules;
+pub use test_run_modules::name_modules;
