@@ -8,7 +8,7 @@ use addrs::AbsResourceInstance;
 use engine::plan::Plan;
 use state::journal::{Intent, IntentAction, Writer, changes};
 use state::{SharedStore, SnapshotStore, State, StateError};
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 use views::program;
 
 use crate::TERRAFORM_VERSION;
@@ -31,7 +31,7 @@ pub fn report(session: &Session, store: &mut dyn SnapshotStore, state: Option<&S
             ));
         }
         let warning = Diagnostic::warning(left.summary(), detail);
-        session.show(&warning.into(), &SourceMap::default());
+        session.warn_now(warning);
         session.ui.flush();
     }
     store.forget_journal().map_err(|e| problem(&e))
@@ -93,7 +93,7 @@ pub fn report_copies(session: &Session, state: Option<&State>, is_file: bool) {
                  need the file any more, remove it."
             ),
         );
-        session.show(&warning.into(), &SourceMap::default());
+        session.warn_now(warning);
         session.ui.flush();
     }
 }

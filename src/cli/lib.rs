@@ -7,6 +7,7 @@
 //! workspace of HCP Terraform runs on the server goes through `runs` instead. `planfile` reads and writes saved plans. `process` has
 //! what the whole process shares: working directory, clock, exit.
 //!
+//! A command returns an outcome, which only the dispatcher (`commands/mod.rs`) renders; see `outcome`.
 //! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a defect, reported as one, with status 11.
 
 mod args;
@@ -22,6 +23,7 @@ mod interrupt;
 mod journal;
 mod logging;
 mod operation;
+mod outcome;
 mod panics;
 mod persist;
 mod planfile;

@@ -33,12 +33,13 @@ use crate::backend::{self, Place};
 use crate::commands::validate::beyond_loading;
 use crate::interrupt::{self, LastResort};
 use crate::journal;
+use crate::outcome::{Failure, Outcome, Within as _};
 use crate::persist::Persister;
 use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
 use crate::runs;
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::state_session::{Opening, StateSession};
 use crate::workdir::{self, Project, StatePlace, Variables};
 
@@ -245,14 +246,13 @@ fn addresses(texts: &[String], files: &[String], what: &str) -> Result<Vec<addrs
 }
 
 impl<'s> Operation<'s> {
-    /// Gets everything ready for planning: configuration, values, lock, state, plugins. Problems have been shown when it
-    /// fails. `what` is the name of the operation for the lock.
+    /// Gets everything ready for planning: configuration, values, lock, state, plugins.
     pub fn begin(
         session: &'s Session,
         arguments: &OperationArguments<'_>,
         mode: Mode,
         verb: Verb,
-    ) -> Result<Operation<'s>, Status> {
+    ) -> Result<Operation<'s>, Failure> {
         if !workdir::has_configuration() && mode != Mode::Destroy {
             let advice = if verb == Verb::Plan {
                 "To see what destroying everything would do, run plan with the -destroy option. To keep what \
@@ -261,7 +261,7 @@ impl<'s> Operation<'s> {
             } else {
                 format!("To destroy everything, run \"{} destroy\".", program::command())
             };
-            return Err(session.fail(
+            return Err(Failure::new(
                 "No configuration files",
                 format!(
                     "{} needs configuration files, and there are none in this directory. {} without them would plan \
@@ -276,8 +276,7 @@ impl<'s> Operation<'s> {
         if problems.has_errors() {
             // Nothing will come of it, so that everything else that is wrong is reported as well.
             problems.extend(beyond_loading(session, &project, &problems));
-            session.show(&problems, &project.sources);
-            return Err(1);
+            return Err(Failure::within(problems, &project.sources));
         }
         let operation = Operation::with_project(session, arguments, project, verb, None)?;
         operation.warn_later(problems);
@@ -289,7 +288,7 @@ impl<'s> Operation<'s> {
         session: &'s Session,
         arguments: &OperationArguments<'_>,
         project: Project,
-    ) -> Result<Operation<'s>, Status> {
+    ) -> Result<Operation<'s>, Failure> {
         Operation::with_project(session, arguments, project, Verb::Import, None)
     }
 
@@ -299,7 +298,7 @@ impl<'s> Operation<'s> {
         arguments: &OperationArguments<'_>,
         project: Project,
         warnings: Diagnostics,
-    ) -> Result<Operation<'s>, Status> {
+    ) -> Result<Operation<'s>, Failure> {
         let operation = Operation::with_project(session, arguments, project, Verb::Plan, None)?;
         operation.warn_later(warnings);
         Ok(operation)
@@ -311,7 +310,7 @@ impl<'s> Operation<'s> {
             let provider = self.project.config.provider_for(&address.config());
             journal::begin_import(self.states.store(), self.operation, address, provider.to_string())
         });
-        self.session.show(&self.take_warnings(), &self.project.sources);
+        self.session.show_now(&self.take_warnings(), &self.project.sources);
         let reporter = self.showing(Progress::of_import, Work::named("Importing"));
         (self.plan_with(options, &reporter), journal)
     }
@@ -323,7 +322,7 @@ impl<'s> Operation<'s> {
         project: Project,
         verb: Verb,
         known: Option<BTreeMap<Arc<str>, Value>>,
-    ) -> Result<Operation<'s>, Status> {
+    ) -> Result<Operation<'s>, Failure> {
         Operation::at_place(session, arguments, project, verb, known, None)
     }
 
@@ -335,19 +334,14 @@ impl<'s> Operation<'s> {
         verb: Verb,
         known: Option<BTreeMap<Arc<str>, Value>>,
         place: Option<StatePlace>,
-    ) -> Result<Operation<'s>, Status> {
-        let shown = |problems: Diagnostics, sources: &SourceMap| {
-            session.show(&problems, sources);
-            1
-        };
-        let none = SourceMap::default();
+    ) -> Result<Operation<'s>, Failure> {
         let mut before = Diagnostics::new();
         let place = match place {
             Some(place) => place,
-            None => workdir::state_place(session, Some(&project.config)).map_err(|p| shown(p, &project.sources))?,
+            None => workdir::state_place(session, Some(&project.config)).within(&project.sources)?,
         };
         before.extend(place.place.take_warnings());
-        let runtime = session.runtime().map_err(|p| shown(p, &none))?;
+        let runtime = session.runtime()?;
         let stop = Stop::new();
         let last_resort = Arc::new(LastResort::default());
         {
@@ -371,8 +365,7 @@ impl<'s> Operation<'s> {
                     Place::Store(_) => Opening::new(place.source(), verb.lock_operation(), arguments.lock.timeout),
                 }
             },
-        )
-        .map_err(|p| shown(p, &none))?;
+        )?;
         let state = states.state.clone().unwrap_or_default();
         last_resort.protect(states.store());
         let variables = match known {
@@ -383,26 +376,23 @@ impl<'s> Operation<'s> {
             None => {
                 let input = arguments.input && session.stream.is_none();
                 let stored = match verb {
-                    Verb::Import => runs::variables::stored(session, &project.config),
-                    _ => Ok(BTreeMap::new()),
+                    Verb::Import => runs::variables::stored(session, &project.config)?,
+                    _ => BTreeMap::new(),
                 };
-                let stored = stored.map_err(|p| shown(p, &none))?;
                 let result = workdir::variables(session, &mut project, arguments.variables, &stored, input);
-                let (variables, warnings) = result.map_err(|p| shown(p, &project.sources))?;
+                let (variables, warnings) = result.within(&project.sources)?;
                 before.extend(warnings);
                 variables
             }
         };
-        let plugins = session.plugins().map_err(|p| shown(p, &none))?;
-        let warnings = plugins
-            .resolve(&project.config, &state)
-            .map_err(|p| shown(p, &project.sources))?;
+        let plugins = session.plugins()?;
+        let warnings = plugins.resolve(&project.config, &state).within(&project.sources)?;
         let (development, warnings): (Vec<_>, Vec<_>) = warnings
             .into_iter()
             .partition(|w| w.summary == packages::selection::DEVELOPMENT);
         before.extend(warnings);
         // At once, as in Terraform: who tries a provider out should see which one runs, whatever it then does.
-        session.show(&Diagnostics(development), &project.sources);
+        session.show_now(&Diagnostics(development), &project.sources);
         Ok(Operation {
             warnings: Mutex::new(before),
             session,
@@ -426,29 +416,21 @@ impl<'s> Operation<'s> {
         session: &'s Session,
         arguments: &OperationArguments<'_>,
         path: &Path,
-    ) -> Result<(Operation<'s>, SavedPlan), Status> {
+    ) -> Result<(Operation<'s>, SavedPlan), Failure> {
         warn_of_state_flag(session, &arguments.files);
-        let none = SourceMap::default();
-        let saved = planfile::read(path, VERSION).map_err(|e| {
-            session.show(&e.into(), &none);
-            1
-        })?;
+        let saved = planfile::read(path, VERSION)?;
         let loaded = workdir::load_planned(session, &saved);
         let mut project = Project {
             config: loaded.config,
             sources: loaded.sources,
         };
         if loaded.diagnostics.has_errors() {
-            session.show(&loaded.diagnostics, &project.sources);
-            return Err(1);
+            return Err(Failure::within(loaded.diagnostics, &project.sources));
         }
         let variables = planned_variables::read(session, arguments.variables, &mut project, &saved.plan)?;
-        let selected = workdir::workspace(session).map_err(|problems| {
-            session.show(&problems, &none);
-            1
-        })?;
+        let selected = workdir::workspace(session)?;
         if saved.workspace != selected {
-            return Err(session.fail(
+            return Err(Failure::new(
                 "Saved plan is for another workspace",
                 format!(
                     "The plan describes changes to the workspace \"{0}\", and the workspace \"{selected}\" is selected. To apply \
@@ -458,29 +440,26 @@ impl<'s> Operation<'s> {
                 ),
             ));
         }
-        check_locked(session, saved.lock_file.as_deref())?;
+        check_locked(saved.lock_file.as_deref())?;
         // A plan is applied where it was made for, whatever the working directory says.
         let place = match &saved.backend {
             None => None,
             Some(backend) => Some(StatePlace {
-                place: backend::of_saved(session, backend).map_err(|problems| {
-                    session.show(&problems, &none);
-                    1
-                })?,
+                place: backend::of_saved(session, backend)?,
                 workspace: saved.workspace.clone(),
             }),
         };
         let operation = Operation::at_place(session, arguments, project, Verb::Apply, Some(variables), place)?;
         let previous = &saved.plan.previous_state;
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
-            return Err(session.fail(
+            return Err(Failure::new(
                 "Saved plan does not match the given state",
                 "The state has another lineage than the one that the plan was made from: it is the state of \
                  something else, or it was replaced since then.",
             ));
         }
         if previous.serial != operation.state.serial || previous.lineage != operation.state.lineage {
-            return Err(session.fail(
+            return Err(Failure::new(
                 "Saved plan is stale",
                 "The state has been changed since the plan was made, by another apply or by hand. Make a new plan.",
             ));
@@ -665,7 +644,7 @@ impl<'s> Operation<'s> {
                 let mut problems = self.save(last.as_ref().unwrap_or(&plan.prior_state));
                 // What was going on is named by the next command: the journal stays.
                 problems.extend(self.states.unlock().err().unwrap_or_default());
-                self.session.show(&problems, &SourceMap::default());
+                self.session.show_now(&problems, &SourceMap::default());
                 std::panic::resume_unwind(panic)
             }
         }
@@ -705,6 +684,15 @@ impl<'s> Operation<'s> {
         self.stop.is_requested()
     }
 
+    /// Releases the lock. If that fails, so does the command, whatever its result is.
+    pub fn finish(self, result: Result<Outcome, Failure>) -> Result<Outcome, Failure> {
+        let problems = self.end();
+        match result {
+            Ok(outcome) => Ok(outcome.and_unplaced(problems)),
+            Err(failure) => Err(failure.and(problems.into())),
+        }
+    }
+
     /// Releases the lock.
     pub fn end(self) -> Diagnostics {
         let result = self.states.unlock();
@@ -735,15 +723,9 @@ impl<'s> Operation<'s> {
 }
 
 /// Refuses a saved plan where other versions or packages of providers are chosen now than when it was made.
-fn check_locked(session: &Session, planned: Option<&[u8]>) -> Result<(), Status> {
-    let fail = |problems: Diagnostics| {
-        session.show(&problems, &SourceMap::default());
-        1
-    };
-    let planned = LockFile::parse(&String::from_utf8_lossy(planned.unwrap_or_default()))
-        .map_err(fail)?
-        .0;
-    let current = LockFile::load(Path::new(".")).map_err(fail)?.0;
+fn check_locked(planned: Option<&[u8]>) -> Result<(), Failure> {
+    let planned = LockFile::parse(&String::from_utf8_lossy(planned.unwrap_or_default()))?.0;
+    let current = LockFile::load(Path::new("."))?.0;
     if planned == current {
         return Ok(());
     }
@@ -762,7 +744,7 @@ fn check_locked(session: &Session, planned: Option<&[u8]>) -> Result<(), Status>
             }
         })
         .collect();
-    Err(session.fail(
+    Err(Failure::new(
         "Inconsistent dependency lock file",
         format!(
             "The plan was made with other providers than the dependency lock file {} names now:\n{}\n\nA saved plan can only \
@@ -780,6 +762,6 @@ fn warn_of_state_flag(session: &Session, files: &StateFlags) {
             "Deprecated flag: -state",
             "Use the \"path\" argument of the \"local\" backend instead: then every command knows where the state is.",
         );
-        session.show(&warning.into(), &SourceMap::default());
+        session.warn_now(warning);
     }
 }

@@ -9,7 +9,8 @@ use cty::Value;
 use engine::plan::Plan;
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::session::{Session, Status};
+use crate::outcome::Failure;
+use crate::session::Session;
 use crate::workdir::Project;
 
 /// The values of the variables of a saved plan. Values that are set again must be the same; ephemeral ones, which are not
@@ -19,7 +20,7 @@ pub fn read(
     flags: &[VariableFlag],
     project: &mut Project,
     plan: &Plan,
-) -> Result<BTreeMap<Arc<str>, Value>, Status> {
+) -> Result<BTreeMap<Arc<str>, Value>, Failure> {
     let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
     let mut problems = Diagnostics::new();
     let environment = session.env.variables();
@@ -79,11 +80,8 @@ pub fn read(
         }
         out.insert(variable.name.clone(), planned);
     }
-    if session.show(&problems, &project.sources) {
-        Err(1)
-    } else {
-        Ok(out)
-    }
+    session.pass(&problems, &project.sources)?;
+    Ok(out)
 }
 
 /// What a person should know who gives another value than the one in the plan: on the command line that is an error; the

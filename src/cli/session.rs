@@ -17,11 +17,9 @@ use views::ui::Ui;
 
 use crate::TERRAFORM_VERSION;
 use crate::env::Env;
+use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::plugin_source::Plugins;
 use crate::process;
-
-/// The exit status of a command.
-pub type Status = u8;
 
 /// The threads that are needed beside the workers of the runtime: for blocking calls, for starting plugins, for saving
 /// results, and for ending by force.
@@ -117,8 +115,9 @@ impl Session {
         }
     }
 
-    /// Shows problems; returns whether one of them is an error.
-    pub fn show(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
+    /// Shows problems while the command runs; returns whether one of them is an error. What is known at its end belongs to its
+    /// outcome.
+    pub fn show_now(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
         if let Some(stream) = &self.stream {
             for problem in problems {
                 stream.diagnostic(problem, sources);
@@ -133,10 +132,33 @@ impl Session {
         problems.has_errors()
     }
 
-    /// Shows an error that has no place in a file, and gives the status for it.
-    pub fn fail(&self, summary: impl Into<String>, detail: impl Into<String>) -> Status {
-        self.show(&Diagnostic::error(summary, detail).into(), &SourceMap::default());
-        1
+    /// Shows what came of a command, and gives its exit status.
+    pub fn render(&self, outcome: Outcome) -> Status {
+        for part in outcome.parts {
+            match part {
+                Part::Problems(problems, sources) => {
+                    self.show_now(&problems, &sources);
+                }
+                Part::Text(text) => self.ui.out(text),
+                Part::Exact(text) => self.ui.out_bytes(text.as_bytes()),
+                Part::Error(text) => self.ui.err(text),
+            }
+        }
+        outcome.status
+    }
+
+    /// Shows a warning that refers to no file while the command runs.
+    pub fn warn_now(&self, warning: Diagnostic) {
+        self.show_now(&warning.into(), &SourceMap::default());
+    }
+
+    /// Goes on where there is no error: warnings are shown now. With errors among them, all problems are those of the failure.
+    pub fn pass(&self, problems: &Diagnostics, sources: &SourceMap) -> Result<(), Failure> {
+        if problems.has_errors() {
+            return Err(Failure::within(problems.clone(), sources));
+        }
+        self.show_now(problems, sources);
+        Ok(())
     }
 
     /// The plugins of the working directory, for the engine.

@@ -16,7 +16,8 @@ use crate::TERRAFORM_VERSION;
 use crate::args::groups::{LockFlags, StateFlags};
 use crate::backend::{self, Place, Source};
 use crate::journal;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome, Within as _};
+use crate::session::Session;
 use crate::workdir::{self, Project, StatePlace};
 
 /// The summary of the error for a configuration that requires another version.
@@ -152,7 +153,7 @@ impl<'s> StateSession<'s> {
         let state = store.read().map_err(|e| problem(&e))?;
         if let Some(recovery) = store.take_recovery() {
             let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
-            session.show(&warning.into(), &SourceMap::default());
+            session.warn_now(warning);
         }
         journal::report(session, &mut store, state.as_ref())?;
         if opening.replacement.is_none() {
@@ -170,7 +171,7 @@ impl<'s> StateSession<'s> {
         })
     }
 
-    /// Opens a state for a command that changes it without planning; problems have been shown when it fails.
+    /// Opens a state for a command that changes it without planning.
     ///
     /// # Errors
     /// The configuration refuses this version, or the state cannot be locked or read.
@@ -180,18 +181,18 @@ impl<'s> StateSession<'s> {
         lock: LockFlags,
         operation: &str,
         backup: Backup,
-    ) -> Result<StateSession<'s>, Status> {
+    ) -> Result<StateSession<'s>, Failure> {
         let place = place(session)?;
         let opening = Opening {
             backup,
             ..Opening::at(&place, files, operation, lock.timeout)
         };
-        let mut opened = StateSession::open(session, &opening).map_err(|problems| shown(session, &problems))?;
+        let mut opened = StateSession::open(session, &opening)?;
         opened.before = opened.state.clone().unwrap_or_default();
         Ok(opened)
     }
 
-    /// Opens a state whose place is to be taken by a snapshot from elsewhere; problems have been shown when it fails.
+    /// Opens a state whose place is to be taken by a snapshot from elsewhere.
     ///
     /// # Errors
     /// The configuration refuses this version, or the state cannot be locked or read.
@@ -199,13 +200,13 @@ impl<'s> StateSession<'s> {
         session: &'s Session,
         lock: LockFlags,
         snapshot: &'s State,
-    ) -> Result<StateSession<'s>, Status> {
+    ) -> Result<StateSession<'s>, Failure> {
         let place = place(session)?;
         let opening = Opening {
             replacement: Some(snapshot),
             ..Opening::at(&place, &StateFlags::default(), "state-push", lock.timeout)
         };
-        StateSession::open(session, &opening).map_err(|problems| shown(session, &problems))
+        Ok(StateSession::open(session, &opening)?)
     }
 
     /// The store, for those that write while the operation runs.
@@ -214,18 +215,23 @@ impl<'s> StateSession<'s> {
         &self.store
     }
 
-    /// Writes the next snapshot if its content differs; problems have been shown when it fails. If the write is cut short, the next
-    /// command makes up for it.
+    /// Writes the next snapshot if its content differs. If the write is cut short, the next command makes up for it.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn write(&mut self, state: &State) -> Result<(), Status> {
+    pub fn write(&mut self, state: &State) -> Result<(), Failure> {
         journal::begin_edit(&self.store, &self.operation, &self.before, state);
         let result = self.lock_store().write(state, TERRAFORM_VERSION);
         // What could not be written was not changed; the next command does not do it by itself.
         let ended = journal::end(&self.store);
-        self.session.show(&ended, &SourceMap::default());
-        result.map(drop).map_err(|e| self.not_written(&e))
+        match result {
+            Ok(_) => {
+                self.session.show_now(&ended, &SourceMap::default());
+                Ok(())
+            }
+            Err(e) if ended.is_empty() => Err(not_written(&e)),
+            Err(e) => Err(Failure::from(ended).and(not_written(&e))),
+        }
     }
 
     /// Writes a snapshot with the serial it has.
@@ -321,29 +327,36 @@ impl<'s> StateSession<'s> {
         self.lock_store().unlock().map_err(|e| problem(&e))
     }
 
-    /// Releases the lock; the status is 1 if that fails, which is shown.
-    #[must_use]
-    pub fn close(self, status: Status) -> Status {
+    /// Releases the lock. If that fails, so does the command, whatever its result is.
+    pub fn close(self, result: Result<Outcome, Failure>) -> Result<Outcome, Failure> {
+        match (self.unlock(), result) {
+            (Ok(()), result) => result,
+            (Err(problems), Ok(outcome)) => Ok(outcome.and_unplaced(problems)),
+            (Err(problems), Err(failure)) => Err(failure.and(problems.into())),
+        }
+    }
+
+    /// Releases the lock.
+    pub fn release(self) -> Result<(), Failure> {
+        Ok(self.unlock()?)
+    }
+
+    /// Releases the lock of a command that fails.
+    pub fn fail(self, failure: Failure) -> Failure {
         match self.unlock() {
-            Ok(()) => status,
-            Err(problems) => shown(self.session, &problems),
+            Ok(()) => failure,
+            Err(problems) => failure.and(problems.into()),
         }
     }
 
     fn lock_store(&self) -> MutexGuard<'_, dyn SnapshotStore + 'static> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Shows why the state was not written.
-    #[must_use]
-    pub fn not_written(&self, error: &state::StateError) -> Status {
-        self.session.fail("Failed to save the state", error.to_string())
-    }
 }
 
-fn shown(session: &Session, problems: &Diagnostics) -> Status {
-    session.show(problems, &SourceMap::default());
-    1
+/// The failure of a command whose state was not written.
+pub fn not_written(error: &state::StateError) -> Failure {
+    Failure::new("Failed to save the state", error.to_string())
 }
 
 /// A problem with a state as a diagnostic.
@@ -386,26 +399,22 @@ pub fn read_source(source: &Source) -> Result<Option<State>, Diagnostics> {
     .map_err(|e| problem(&e))
 }
 
-/// The state of the selected workspace without a lock, or that of the file a flag names; `None` if there is none. Problems have
-/// been shown when it fails.
+/// The state of the selected workspace without a lock, or that of the file a flag names; `None` if there is none.
 ///
 /// # Errors
 /// The backend or the workspace cannot be determined, or the state cannot be read.
-pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Status> {
+pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Failure> {
     // Other problems of the configuration do not matter for the place of the state.
     let (project, problems) = workdir::read(session);
-    show_refusals(session, &project, problems)?;
-    read_of(session, &project, flag).map_err(|problems| {
-        session.show(&problems, &project.sources);
-        1
-    })
+    accept(session, &project, problems)?;
+    read_of(session, &project, flag).within(&project.sources)
 }
 
-/// The same, which shows nothing.
+/// The same, whatever else is wrong with the configuration.
 ///
 /// # Errors
 /// The same.
-pub fn read_or_problems(session: &Session, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
+pub fn read_leniently(session: &Session, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
     let (project, _) = workdir::read(session);
     read_of(session, &project, flag)
 }
@@ -414,41 +423,34 @@ fn read_of(session: &Session, project: &Project, flag: Option<&str>) -> Result<O
     workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)))
 }
 
-/// Where the state of the selected workspace is, for a configuration that accepts this version. Problems have been shown when it
-/// fails.
+/// Where the state of the selected workspace is, for a configuration that accepts this version.
 ///
 /// # Errors
 /// The configuration refuses this version, or the backend or the workspace cannot be determined.
-pub fn place(session: &Session) -> Result<StatePlace, Status> {
+pub fn place(session: &Session) -> Result<StatePlace, Failure> {
     let (project, problems) = workdir::read(session);
-    show_version_refusal(session, &project, &problems)?;
-    show_refusals(session, &project, problems)?;
-    workdir::state_place(session, Some(&project.config)).map_err(|problems| {
-        session.show(&problems, &project.sources);
-        1
-    })
+    accept_version(&project, &problems)?;
+    accept(session, &project, problems)?;
+    workdir::state_place(session, Some(&project.config)).within(&project.sources)
 }
 
-/// Reports what is wrong with a configuration that variables were given for on the command line: they matter nowhere else.
-fn show_refusals(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Status> {
+/// Refuses a configuration with errors where variables are set on the command line: only then do they matter.
+fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Failure> {
     let errors: Diagnostics = problems.into_iter().filter(Diagnostic::is_error).collect();
-    if !session.variables.is_empty() && session.show(&errors, &project.sources) {
-        return Err(1);
+    if session.variables.is_empty() || errors.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    Err(Failure::within(errors, &project.sources))
 }
 
-/// Where the states of all workspaces are, even if the selected one cannot exist. Problems have been shown when it fails.
+/// Where the states of all workspaces are, even if the selected one cannot exist.
 ///
 /// # Errors
 /// The configuration refuses this version, or the backend cannot be determined.
-pub fn place_of_all(session: &Session) -> Result<Place, Status> {
+pub fn place_of_all(session: &Session) -> Result<Place, Failure> {
     let (project, problems) = workdir::read(session);
-    show_version_refusal(session, &project, &problems)?;
-    backend::current(session, Some(&project.config)).map_err(|problems| {
-        session.show(&problems, &project.sources);
-        1
-    })
+    accept_version(&project, &problems)?;
+    backend::current(session, Some(&project.config)).within(&project.sources)
 }
 
 /// Whether a problem is that the configuration refuses this version.
@@ -457,10 +459,10 @@ pub fn is_refusal(problem: &Diagnostic) -> bool {
     problem.is_error() && problem.summary == VERSION_REFUSED
 }
 
-fn show_version_refusal(session: &Session, project: &Project, problems: &Diagnostics) -> Result<(), Status> {
+fn accept_version(project: &Project, problems: &Diagnostics) -> Result<(), Failure> {
     let refusals: Diagnostics = problems.iter().filter(|d| is_refusal(d)).cloned().collect();
-    if session.show(&refusals, &project.sources) {
-        return Err(1);
+    match refusals.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::within(refusals, &project.sources)),
     }
-    Ok(())
 }

@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime};
 use config::Config;
 use config::files::clean;
 use engine::stop::Stop;
-use syntax::SourceMap;
 
 use crate::interrupt;
-use crate::session::{Session, Status};
+use crate::outcome::Failure;
+use crate::session::Session;
 
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_millis(300);
@@ -138,16 +138,10 @@ impl Watch {
     /// Waits until files change, and prints which; `None` after an interrupt.
     ///
     /// # Errors
-    /// It cannot be waited; that has been reported.
-    pub fn wait(&self, session: &Session) -> Result<Option<BTreeSet<PathBuf>>, Status> {
+    /// No runtime can be started.
+    pub fn wait(&self, session: &Session) -> Result<Option<BTreeSet<PathBuf>>, Failure> {
         let stop = Stop::new();
-        let runtime = match session.runtime() {
-            Ok(runtime) => runtime,
-            Err(problems) => {
-                session.show(&problems, &SourceMap::default());
-                return Err(1);
-            }
-        };
+        let runtime = session.runtime()?;
         let changed = runtime.block_on(async {
             interrupt::listen(session.ui.clone(), stop.clone());
             // The handlers are there by now: an interrupt that follows this line is not missed.

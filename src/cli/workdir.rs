@@ -20,6 +20,7 @@ use views::prompt::{Answer, Echo};
 use crate::TERRAFORM_VERSION;
 use crate::backend::{self, Place, Source};
 use crate::carried_modules;
+use crate::outcome::Failure;
 use crate::planfile::{self, SavedPlan};
 use crate::process;
 use crate::session::Session;
@@ -49,9 +50,9 @@ impl StatePlace {
     }
 }
 
-/// Reads the configuration in the working directory for a command that evaluates nothing; shows its problems. `None` if it cannot
-/// be read. Errors that only matter to `validate` and to operations are shown as warnings.
-pub fn load(session: &Session) -> Option<Project> {
+/// Reads the configuration in the working directory for a command that evaluates nothing, and shows warnings about it. Errors that
+/// only matter to `validate` and to operations are among these.
+pub fn load(session: &Session) -> Result<Project, Failure> {
     let (loaded, mut problems) = load_all(session, ".");
     let loaded = loaded.for_reading();
     problems.extend(loaded.diagnostics);
@@ -59,11 +60,8 @@ pub fn load(session: &Session) -> Option<Project> {
         config: loaded.config,
         sources: loaded.sources,
     };
-    if session.show(&problems, &project.sources) {
-        None
-    } else {
-        Some(project)
-    }
+    session.pass(&problems, &project.sources)?;
+    Ok(project)
 }
 
 /// Reads the configuration in the working directory, as far as it can be understood.
@@ -383,7 +381,7 @@ fn asked(
                 let found = values::from_prompt(variable, &text);
                 match &found {
                     Err(problems) if ui.is_interactive() => {
-                        session.show(problems, sources);
+                        session.show_now(problems, sources);
                     }
                     _ => return Ok(Some(found)),
                 }

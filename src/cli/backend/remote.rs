@@ -10,7 +10,7 @@ use std::sync::Arc;
 use config::Config;
 use cty::Type;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 use tfe::{Arguments, Compatibility, Connection, Kind, Problem, Settings, Workspace, compatible};
 use views::program;
 
@@ -186,7 +186,7 @@ fn version(session: &Session, connection: &Connection, workspace: &Workspace) ->
         ),
     };
     if session.remote_version == RemoteVersion::Ignored {
-        session.show(&Diagnostic::warning(summary, why).into(), &SourceMap::default());
+        session.warn_now(Diagnostic::warning(summary, why));
         return Ok(());
     }
     Err(Diagnostic::error(

@@ -271,10 +271,8 @@ pub fn asked(session: &Session, schema: &Schema, config: Value, input: bool) -> 
                         break;
                     }
                     Err(e) if ui.is_interactive() => {
-                        session.fail(
-                            "Invalid value",
-                            format!("This is no value for \"{name}\": {}.", e.message),
-                        );
+                        let why = format!("This is no value for \"{name}\": {}.", e.message);
+                        session.show_now(&Diagnostic::error("Invalid value", why).into(), &SourceMap::default());
                     }
                     Err(e) => {
                         let detail = format!("The answer is no value for \"{name}\": {}.", e.message);

@@ -15,11 +15,11 @@ use views::verb::Verb;
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags};
-use crate::commands::plan::finish;
 use crate::commands::{Command, confirmed, is_file, output};
 use crate::operation::{Applied, Operation, OperationArguments, plan_options};
+use crate::outcome::{Failure, Outcome, Status};
 use crate::runs::{self, bookmark::Bookmark};
-use crate::session::{Session, Status};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "apply",
@@ -60,10 +60,10 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let positional = &arguments.positional;
     if positional.len() > 1 {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Too many command line arguments",
             "Expected at most one positional argument.",
         ));
@@ -76,16 +76,16 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     };
     if let Some(path) = positional.first() {
         if session.shown.form == Form::Summary {
-            return Err(UsageError::new(
+            return Err(Failure::usage(
                 "Incompatible options",
                 "A saved plan is applied without being shown, so -summary has nothing to shorten. To see it, use \"show -summary\".",
             ));
         }
-        return Ok(saved(session, &work, path));
+        return saved(session, &work, path);
     }
     let options = plan_options(&arguments.modes)?;
     approval_possible(session, arguments.auto_approve)?;
-    Ok(direct(session, &work, &options))
+    direct(session, &work, &options)
 }
 
 /// Refuses a stream in which a prompt would be necessary.
@@ -112,32 +112,29 @@ pub struct Work<'a> {
 }
 
 /// Carries out a saved plan.
-fn saved(session: &Session, work: &Work<'_>, path: &str) -> Status {
+fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Failure> {
     if !is_file(path) {
-        return session.fail(
+        return Err(Failure::new(
             format!("Failed to load \"{path}\" as a plan file"),
             "There is no such file. To apply the configuration of another directory, use the global -chdir flag.",
-        );
+        ));
     }
-    if let Some(status) = remote(session, work, &PlanOptions::default(), Some(Path::new(path))) {
-        return status;
+    if let Some(status) = remote(session, work, &PlanOptions::default(), Some(Path::new(path)))? {
+        return Ok(status.into());
     }
     if Bookmark::is(Path::new(path)) {
-        return session.fail(
+        return Err(Failure::new(
             "Saved plan is not a local plan",
             "The file leads to a plan that is kept on a server, and the operations of this working directory run here. Such a plan \
              is applied where the \"cloud\" block leads to its workspace.",
-        );
+        ));
     }
-    let (operation, saved) = match Operation::saved(session, &work.arguments, Path::new(path)) {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    let (operation, saved) = Operation::saved(session, &work.arguments, Path::new(path))?;
     if saved.plan.errored {
-        return session.fail(
+        return Err(Failure::new(
             "Cannot apply incomplete plan",
             "Planning ended with errors, so this plan cannot be applied.",
-        );
+        ));
     }
     if let Some(stream) = &session.stream {
         stream.planned_changes(&saved.plan);
@@ -146,7 +143,12 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Status {
 }
 
 /// Has it done on a server, if the workspace is one whose operations run there.
-fn remote(session: &Session, work: &Work<'_>, options: &PlanOptions, saved: Option<&Path>) -> Option<Status> {
+fn remote(
+    session: &Session,
+    work: &Work<'_>,
+    options: &PlanOptions,
+    saved: Option<&Path>,
+) -> Result<Option<Status>, Failure> {
     let request = runs::Request {
         verb: work.verb,
         arguments: &work.arguments,
@@ -161,44 +163,43 @@ fn remote(session: &Session, work: &Work<'_>, options: &PlanOptions, saved: Opti
 }
 
 /// Plans, asks for approval, and applies.
-pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Status {
-    if let Some(status) = remote(session, work, options, None) {
-        return status;
+pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Result<Outcome, Failure> {
+    if let Some(status) = remote(session, work, options, None)? {
+        return Ok(status.into());
     }
-    let operation = match Operation::begin(session, &work.arguments, options.mode, work.verb) {
-        Ok(operation) => operation,
-        Err(status) => return status,
-    };
+    let operation = Operation::begin(session, &work.arguments, options.mode, work.verb)?;
     let Planning {
         plan,
         schemas,
         diagnostics: mut problems,
     } = operation.plan(options);
+    let failed = |operation: Operation<'_>, problems: Diagnostics| {
+        let failure = Failure::within(problems, &operation.project.sources);
+        operation.finish(Err(failure))
+    };
     let Some(plan) = plan else {
-        session.show(&problems, &operation.project.sources);
-        return finish(session, operation, 1);
+        return failed(operation, problems);
     };
     match &session.stream {
         Some(stream) => stream.plan(&plan),
         None => views::plan::show(&session.ui, &plan, &schemas, session.shown),
     }
     if problems.has_errors() || plan.errored {
-        session.show(&problems, &operation.project.sources);
-        return finish(session, operation, 1);
+        return failed(operation, problems);
     }
     let asked = plan.is_applyable() && !work.auto_approve;
     if asked {
         // Warnings are to be known before the question is answered; without a question they come at the end.
-        session.show(&std::mem::take(&mut problems), &operation.project.sources);
+        session.show_now(&std::mem::take(&mut problems), &operation.project.sources);
         let (question, explanation) = question(&plan, &operation.workspace);
         match confirmed(session, &question, &explanation, "-auto-approve") {
             Ok(true) => {}
             Ok(false) => {
                 let what = if plan.mode == Mode::Destroy { "Destroy" } else { "Apply" };
-                session.ui.line(format!("{what} cancelled."));
-                return finish(session, operation, 1);
+                let outcome = Outcome::from(1).and_text(format!("{what} cancelled.\n"));
+                return operation.finish(Ok(outcome));
             }
-            Err(status) => return finish(session, operation, status),
+            Err(failure) => return operation.finish(Err(failure)),
         }
     }
     if !asked {
@@ -259,7 +260,7 @@ fn perform(
     operation: Operation<'_>,
     plan: &Plan,
     mut problems: Diagnostics,
-) -> Status {
+) -> Result<Outcome, Failure> {
     let Applied {
         state,
         done,
@@ -272,7 +273,7 @@ fn perform(
     if let (Some(stream), Some(text), true) = (&session.stream, &unfinished, operation.interrupted()) {
         stream.log(text.trim_end());
     }
-    let failed = session.show(&problems, &operation.project.sources);
+    let failed = session.show_now(&problems, &operation.project.sources);
     let destroying = work.verb == Verb::Destroy;
     if let (None, Some(text)) = (&session.stream, unfinished) {
         // Standard output is what it is elsewhere.
@@ -301,7 +302,7 @@ fn perform(
         outputs(session, &state);
     }
     let status = u8::from(failed || operation.interrupted());
-    finish(session, operation, status)
+    operation.finish(Ok(status.into()))
 }
 
 fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {

@@ -30,14 +30,13 @@ use syntax::token::TokenKind;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::verb::Verb;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, StateFlags, VariableFlags, state_to_read};
 use crate::commands::Command;
-use crate::commands::plan::finish;
 use crate::operation::{Operation, OperationArguments};
+use crate::outcome::{Failure, Outcome, Within as _};
 use crate::runs;
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::workdir::{self, Project};
 
 pub const COMMAND: Command = Command {
@@ -91,9 +90,9 @@ const HELP: &str = "The console evaluates expressions of the configuration langu
                     lines while a bracket is open. type(x) tells the type of a value.\n\nTo leave the console, type \"exit\", \
                     or press Control-C or Control-D.";
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if !arguments.positional.is_empty() {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Too many command line arguments",
             "The console takes its expressions from standard input. To choose a working directory, use the global -chdir \
              flag.",
@@ -102,18 +101,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let module = match arguments.scope.as_deref().map(addrs::parse::module_instance) {
         None => ModuleInstance::root(),
         Some(Ok(module)) => module,
-        Some(Err(e)) => return Ok(session.fail("Invalid module instance address", e.detail)),
+        Some(Err(e)) => return Err(Failure::new("Invalid module instance address", e.detail)),
     };
-    let Some(mut project) = workdir::load(session) else {
-        return Ok(1);
-    };
-    let variables = match variables(session, arguments, &mut project) {
-        Ok(variables) => variables,
-        Err(problems) => {
-            session.show(&problems, &project.sources);
-            return Ok(1);
-        }
-    };
+    let mut project = workdir::load(session)?;
+    let variables = variables(session, arguments, &mut project).within(&project.sources)?;
     let operation_arguments = OperationArguments {
         files: StateFlags {
             state: arguments.state.clone(),
@@ -123,12 +114,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         ..OperationArguments::default()
     };
     let operation = Operation::with_project(session, &operation_arguments, project, Verb::Console, Some(variables));
-    let operation = match operation {
-        Ok(operation) => operation,
-        Err(status) => return Ok(status),
-    };
-    let status = with_operation(session, arguments, &operation, module)?;
-    Ok(finish(session, operation, status))
+    let operation = operation?;
+    let result = with_operation(session, arguments, &operation, module);
+    operation.finish(result)
 }
 
 /// The values of the root variables; those that are not set are unknown.
@@ -157,7 +145,7 @@ fn variables(
     if collected.diagnostics.has_errors() {
         return Err(collected.diagnostics);
     }
-    session.show(&collected.diagnostics, &project.sources);
+    session.show_now(&collected.diagnostics, &project.sources);
     Ok(out)
 }
 
@@ -166,7 +154,7 @@ fn with_operation(
     arguments: &Arguments,
     operation: &Operation<'_>,
     module: ModuleInstance,
-) -> Result<Status, UsageError> {
+) -> Result<Outcome, Failure> {
     let sources = &operation.project.sources;
     let mut problems = operation.take_warnings();
     let (plan, schemas) = if arguments.plan {
@@ -177,18 +165,11 @@ fn with_operation(
         } = operation.plan_silently(&PlanOptions::default());
         problems.extend(diagnostics);
         if plan.is_none() {
-            session.show(&problems, sources);
-            return Ok(1);
+            return Err(Failure::within(problems, sources));
         }
         (plan, schemas)
     } else {
-        match operation.schemas() {
-            Ok(schemas) => (None, schemas),
-            Err(problems) => {
-                session.show(&problems, sources);
-                return Ok(1);
-            }
-        }
+        (None, operation.schemas().within(sources)?)
     };
     let config = &operation.project.config;
     let functions = Functions::default();
@@ -211,8 +192,7 @@ fn with_operation(
     }
     let Some(console) = console else {
         operation.end_functions(&functions);
-        session.show(&problems, sources);
-        return Ok(1);
+        return Err(Failure::within(problems, sources));
     };
     if problems.has_errors() {
         problems.push(Diagnostic::warning(
@@ -220,7 +200,7 @@ fn with_operation(
             "",
         ));
     }
-    session.show(&problems, sources);
+    session.show_now(&problems, sources);
     let scope = module.to_string();
     let nodes = operation.project.config.nodes();
     let modules: Vec<String> = nodes.iter().map(|node| node.path.to_string()).collect();
@@ -228,7 +208,7 @@ fn with_operation(
         operation.end_functions(&functions);
         let near = suggest(&scope, modules.iter().map(String::as_str)).filter(|near| *near != scope);
         let hint = near.map_or_else(String::new, |near| format!(" Did you mean {near}?"));
-        return Ok(session.fail(
+        return Err(Failure::new(
             "Module instance not found",
             format!("There is no module instance {scope}, which the -scope option names, in the configuration.{hint}"),
         ));
@@ -239,13 +219,13 @@ fn with_operation(
         functions: &functions,
         console,
     };
-    let status = if std::io::stdin().is_terminal() {
+    let result = if std::io::stdin().is_terminal() {
         conversation.terminal()
     } else {
         conversation.pipe()
     };
     operation.end_functions(&functions);
-    Ok(status)
+    result
 }
 
 struct Conversation<'a> {
@@ -281,7 +261,7 @@ impl Conversation<'_> {
                 Err(problems) => {
                     let mut sources = SourceMap::default();
                     sources.insert(INPUT_NAME, input);
-                    self.session.show(&problems, &sources);
+                    self.session.show_now(&problems, &sources);
                     Answer::Wrong
                 }
             },
@@ -297,34 +277,33 @@ impl Conversation<'_> {
         self.console.evaluate(input)
     }
 
-    fn pipe(&mut self) -> Status {
+    fn pipe(&mut self) -> Result<Outcome, Failure> {
         let mut last = String::new();
         for line in std::io::stdin().lock().lines() {
             let line = match line {
                 Ok(line) => line,
                 Err(e) => {
-                    return self.session.fail(
+                    return Err(Failure::new(
                         "Cannot read expressions",
                         format!("Standard input cannot be read: {}.", io_reason(&e)),
-                    );
+                    ));
                 }
             };
             match self.answer(line.trim()) {
                 Answer::Text(text) => last = text,
-                Answer::Wrong => return 1,
-                Answer::Exit => return 0,
+                Answer::Wrong => return Ok(Outcome::from(1)),
+                Answer::Exit => return Ok(Outcome::success()),
             }
         }
-        self.session.ui.line(last);
-        0
+        Ok(Outcome::line(last))
     }
 
-    fn terminal(&mut self) -> Status {
+    fn terminal(&mut self) -> Result<Outcome, Failure> {
         let config = rustyline::Config::builder().auto_add_history(true).build();
         let editor = rustyline::Editor::<Typed, MemHistory>::with_history(config, MemHistory::new());
         let mut editor = match editor {
             Ok(editor) => editor,
-            Err(e) => return self.session.fail("Cannot use the terminal", format!("{}.", reason(&e))),
+            Err(e) => return Err(Failure::new("Cannot use the terminal", format!("{}.", reason(&e)))),
         };
         editor.set_helper(Some(Typed::default()));
         let mut input = String::new();
@@ -342,7 +321,7 @@ impl Conversation<'_> {
                     match self.answer(&std::mem::take(&mut input)) {
                         Answer::Text(text) => self.session.ui.line(text),
                         Answer::Wrong => {}
-                        Answer::Exit => return 0,
+                        Answer::Exit => return Ok(Outcome::success()),
                     }
                 }
                 // What was begun is dropped; where nothing was, this is the end.
@@ -351,8 +330,8 @@ impl Conversation<'_> {
                     self.session.ui.line("(multi-line entry canceled)");
                 }
                 Err(ReadlineError::Interrupted) if editor.helper().is_some_and(|typed| typed.0.get()) => {}
-                Err(ReadlineError::Interrupted | ReadlineError::Eof) => return 0,
-                Err(e) => return self.session.fail("Cannot read expressions", format!("{}.", reason(&e))),
+                Err(ReadlineError::Interrupted | ReadlineError::Eof) => return Ok(Outcome::success()),
+                Err(e) => return Err(Failure::new("Cannot read expressions", format!("{}.", reason(&e)))),
             }
         }
     }

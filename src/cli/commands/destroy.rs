@@ -3,13 +3,13 @@
 use engine::plan::Mode;
 use views::verb::Verb;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{OperationFlags, StateFlags, TargetFlags, VariableFlags, refresh};
 use crate::commands::Command;
 use crate::commands::apply::{Work, approval_possible, direct};
 use crate::operation::{OperationArguments, targeted};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "destroy",
@@ -51,9 +51,9 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if !arguments.positional.is_empty() {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Too many command line arguments",
             "The destroy command takes no plan. To destroy by a saved plan, make it with \"plan -destroy -out=FILE\" and apply it.",
         ));
@@ -66,5 +66,5 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         verb: Verb::Destroy,
         saved: None,
     };
-    Ok(direct(session, &work, &options))
+    direct(session, &work, &options)
 }

@@ -10,10 +10,10 @@ use views::json::{Object, diagnostics};
 use views::program;
 use views::unified_diff;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome, Status};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "fmt",
@@ -79,12 +79,12 @@ const FAILED: Status = 2;
 /// Something is not formatted, and was to be checked only.
 const DIFFERS: Status = 3;
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let targets = &arguments.positional;
     let from_stdin = targets.first().is_some_and(|t| t == "-");
     let check = arguments.check;
     if arguments.json && from_stdin && !check {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Incompatible options",
             "The text of standard input is written to standard output once it is formatted, so -json is possible only with -check.",
         ));
@@ -113,23 +113,24 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     } else {
         formatter.targets(targets);
     }
-    let failed = match formatter.documents.take() {
+    let outcome = match formatter.documents.take() {
         Some(files) => {
             let document = json!({
                 "format_version": "1.0",
                 "files": files,
                 "diagnostics": diagnostics::list(&formatter.problems, &formatter.sources),
             });
-            session.ui.exact_line(cty::json::to_text(&document, Some(2)));
-            formatter.problems.has_errors()
+            Outcome::document(&document)
         }
-        None => session.show(&formatter.problems, &formatter.sources),
+        None => Outcome::success().and_problems(formatter.problems.clone(), &formatter.sources),
     };
-    Ok(match (failed, check && formatter.differs) {
-        (true, _) => FAILED,
-        (false, true) => DIFFERS,
-        (false, false) => 0,
-    })
+    Ok(
+        outcome.with_status(match (formatter.problems.has_errors(), check && formatter.differs) {
+            (true, _) => FAILED,
+            (false, true) => DIFFERS,
+            (false, false) => 0,
+        }),
+    )
 }
 
 struct Formatter<'s> {

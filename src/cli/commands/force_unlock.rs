@@ -2,11 +2,11 @@
 
 use views::program;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::backend::Source;
 use crate::commands::{Command, confirmed};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome, Within as _};
+use crate::session::Session;
 use crate::workdir;
 
 pub const COMMAND: Command = Command {
@@ -33,22 +33,13 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let args = &arguments.positional;
     let [id] = args.as_slice() else {
-        return Err(UsageError::new(
-            "Expected a single argument",
-            "Give the ID of the lock.",
-        ));
+        return Err(Failure::usage("Expected a single argument", "Give the ID of the lock."));
     };
     let (project, _) = workdir::read(session);
-    let place = match workdir::state_place(session, Some(&project.config)) {
-        Ok(place) => place,
-        Err(problems) => {
-            session.show(&problems, &project.sources);
-            return Ok(1);
-        }
-    };
+    let place = workdir::state_place(session, Some(&project.config)).within(&project.sources)?;
     if !arguments.force {
         let explanation = format!(
             "  {} will remove the lock on the remote state.\n  This will allow local commands to modify this state, even \
@@ -58,10 +49,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         match confirmed(session, "Do you really want to force-unlock?", &explanation, "-force") {
             Ok(true) => {}
             Ok(false) => {
-                session.ui.line("force-unlock cancelled.");
-                return Ok(1);
+                return Ok(Outcome::from(1).and_line("force-unlock cancelled."));
             }
-            Err(status) => return Ok(status),
+            Err(failure) => return Err(failure),
         }
     }
     let unlocked = match place.source() {
@@ -74,16 +64,13 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }),
     };
     match unlocked {
-        Ok(()) => {
-            session.ui.line(format!(
-                "{}\n\nCommands that need the lock of this state can get it again.",
-                session
-                    .ui
-                    .style()
-                    .good(format!("{} state has been successfully unlocked!", program::tool())),
-            ));
-            Ok(0)
-        }
-        Err(e) => Ok(session.fail("Failed to unlock state", e)),
+        Ok(()) => Ok(Outcome::line(format!(
+            "{}\n\nCommands that need the lock of this state can get it again.",
+            session
+                .ui
+                .style()
+                .good(format!("{} state has been successfully unlocked!", program::tool())),
+        ))),
+        Err(e) => Err(Failure::new("Failed to unlock state", e)),
     }
 }

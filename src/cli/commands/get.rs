@@ -6,14 +6,14 @@ use std::sync::Arc;
 use config::TestFile;
 use config::manifest::Manifest;
 use modules::{Event, Install, Mirror};
-use syntax::{Diagnostics, SourceMap};
+use syntax::Diagnostics;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::carried_modules;
 use crate::commands::{Command, no_positional};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::tested;
 use crate::workdir::{self, Project};
 
@@ -56,22 +56,13 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "get")?;
-    let tests = match tested::read(arguments.test_directory.as_deref()) {
-        Ok(tests) => tests,
-        Err(problem) => return Ok(u8::from(session.show(&problem.into(), &SourceMap::default()))),
-    };
-    if session.show(&tests.diagnostics, &tests.sources) {
-        return Ok(1);
-    }
+    let tests = tested::read(arguments.test_directory.as_deref())?;
+    session.pass(&tests.diagnostics, &tests.sources)?;
     let mirror = mirror(session, arguments.mirror.as_deref());
-    Ok(
-        match install(session, arguments.update, mirror.as_deref(), &tests.files) {
-            Ok((project, problems)) => u8::from(session.show(&problems, &project.sources)),
-            Err(status) => status,
-        },
-    )
+    let (project, problems) = install(session, arguments.update, mirror.as_deref(), &tests.files)?;
+    Ok(Outcome::success().and_problems(problems, &project.sources))
 }
 
 /// The flag that names a mirror.
@@ -91,15 +82,18 @@ pub fn mirror(session: &Session, flag: Option<&str>) -> Option<String> {
 }
 
 /// Installs modules, those that runs of these test files name too, and reports each. Returns the whole configuration with its
-/// warnings; where it cannot be loaded, or a module of a run cannot, the problems have been shown.
+/// warnings.
+///
+/// # Errors
+/// The configuration or a module of a run cannot be loaded.
 pub fn install(
     session: &Session,
     upgrade: bool,
     mirror: Option<&str>,
     tests: &[Arc<TestFile>],
-) -> Result<(Project, Diagnostics), Status> {
+) -> Result<(Project, Diagnostics), Failure> {
     let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();
-    let mirror = mirror.map_err(|why| session.fail("Cannot install from the mirror", why.to_string()))?;
+    let mirror = mirror.map_err(|why| Failure::new("Cannot install from the mirror", why.to_string()))?;
     let carried = carried_modules::of(session).filter(|_| mirror.is_none());
     let (nothing, environment) = (Manifest::default(), session.env.variables());
     let install = Install {
@@ -113,10 +107,7 @@ pub fn install(
         tests,
         forget: true,
     };
-    let runtime = session.runtime().map_err(|problems| {
-        session.show(&problems, &SourceMap::default());
-        1
-    })?;
+    let runtime = session.runtime()?;
     let say = |text: String| match &session.stream {
         Some(stream) => stream.log(text.trim_start_matches("- ")),
         None => session.ui.line(text),
@@ -145,8 +136,7 @@ pub fn install(
     });
     sources.extend(loaded.sources);
     if problems.has_errors() {
-        session.show(&problems, &sources);
-        return Err(1);
+        return Err(Failure::within(problems, &sources));
     }
     let mut project = Project {
         config: loaded.config,
@@ -155,8 +145,7 @@ pub fn install(
     let root = Arc::new(project.config.clone());
     let tested = tested::modules_of(session, &root, tests.to_vec(), tested::Purpose::Reading);
     if tested.problems.has_errors() {
-        session.show(&tested.problems, &tested.sources);
-        return Err(1);
+        return Err(Failure::within(tested.problems, &tested.sources));
     }
     problems.extend(tested.problems);
     project.sources.extend(tested.sources);

@@ -10,17 +10,17 @@ use engine::plan::{Mode, Plan};
 use provider::Schemas;
 use state::State;
 use syntax::content::{did_you_mean, suggest};
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 use views::graph::{self as view, Format};
 use views::graph_page;
 use views::json;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::show::all_schemas;
 use crate::commands::{Command, no_positional};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome, Within as _};
+use crate::session::Session;
 use crate::workdir::{self, Project};
 use crate::{VERSION, planfile, state_session};
 
@@ -134,7 +134,7 @@ pub(super) struct Subject {
     pub values: VariableValues,
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "graph")?;
     let format = match arguments.format.as_str() {
         "dot" => Some(Format::Dot),
@@ -142,7 +142,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         // It is a page of the resources, and written by other means.
         "html" => None,
         other => {
-            return Ok(session.fail(
+            return Err(Failure::new(
                 "Unsupported graph format",
                 format!(
                     "The formats are dot, mermaid and html, and not \"{other}\".{}",
@@ -152,32 +152,23 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
     };
     if format.is_none() && arguments.kind.as_deref().is_some_and(|kind| !kind.is_empty()) {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Incompatible options",
             "The page of -format=html has the resources only. Use -type with one of the other formats.",
         ));
     }
     if arguments.json && arguments.format != "dot" {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Incompatible options",
             "The option -json is a format of its own: leave out -format.",
         ));
     }
-    let kind = match Kind::of(arguments) {
-        Ok(kind) => kind,
-        Err(problem) => {
-            session.show(&problem.into(), &SourceMap::default());
-            return Ok(1);
-        }
-    };
+    let kind = Kind::of(arguments)?;
     let subject = match &arguments.plan {
         Some(path) => of_saved_plan(session, Path::new(path)),
         None => of_directory(session, &arguments.variables.0),
     };
-    let subject = match subject {
-        Ok(subject) => subject,
-        Err(status) => return Ok(status),
-    };
+    let subject = subject?;
     let text = match format {
         Some(_) if arguments.json => document(&subject, arguments, kind)
             .map(|(json, problems)| (cty::json::to_text(&json, Some(2)) + "\n", problems)),
@@ -185,17 +176,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         None => graph::resources(&subject.project.config, &subject.schemas, &subject.state)
             .map(|(resources, problems)| (graph_page::page(&resources, subject.plan.as_ref()), problems)),
     };
-    Ok(match text {
-        Ok((text, problems)) => {
-            session.show(&problems, &subject.project.sources);
-            session.ui.out(text);
-            0
-        }
-        Err(problems) => {
-            session.show(&problems, &subject.project.sources);
-            1
-        }
-    })
+    let (text, problems) = text.within(&subject.project.sources)?;
+    Ok(Outcome::success()
+        .and_problems(problems, &subject.project.sources)
+        .and_text(text))
 }
 
 /// The graph as a document, with warnings.
@@ -245,8 +229,8 @@ fn draw(
 }
 
 /// The configuration of the working directory, with the state of the workspace.
-pub(super) fn of_directory(session: &Session, variables: &[VariableFlag]) -> Result<Subject, Status> {
-    let mut project = workdir::load(session).ok_or(1)?;
+pub(super) fn of_directory(session: &Session, variables: &[VariableFlag]) -> Result<Subject, Failure> {
+    let mut project = workdir::load(session)?;
     let environment = session.env.variables();
     let inputs = ValueInputs {
         files: &Disk,
@@ -263,10 +247,7 @@ pub(super) fn of_directory(session: &Session, variables: &[VariableFlag]) -> Res
         (true, _) => Err(collected.diagnostics),
         (false, state) => state.and_then(|state| Ok((all_schemas(session, &project.config, &state)?, state))),
     };
-    let (schemas, state) = known.map_err(|problems| {
-        session.show(&problems, &project.sources);
-        1
-    })?;
+    let (schemas, state) = known.within(&project.sources)?;
     Ok(Subject {
         project,
         state,
@@ -277,21 +258,15 @@ pub(super) fn of_directory(session: &Session, variables: &[VariableFlag]) -> Res
 }
 
 /// What a saved plan was made of.
-pub(super) fn of_saved_plan(session: &Session, path: &Path) -> Result<Subject, Status> {
-    let saved = planfile::read(path, VERSION).map_err(|problem| {
-        session.show(&problem.into(), &SourceMap::default());
-        1
-    })?;
+pub(super) fn of_saved_plan(session: &Session, path: &Path) -> Result<Subject, Failure> {
+    let saved = planfile::read(path, VERSION)?;
     let loaded = workdir::load_planned(session, &saved);
     let state = saved.plan.prior_state.clone();
     let schemas = match loaded.diagnostics.has_errors() {
         true => Err(loaded.diagnostics),
         false => all_schemas(session, &loaded.config, &state),
     };
-    let schemas = schemas.map_err(|problems| {
-        session.show(&problems, &loaded.sources);
-        1
-    })?;
+    let schemas = schemas.within(&loaded.sources)?;
     Ok(Subject {
         project: Project {
             config: loaded.config,

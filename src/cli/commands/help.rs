@@ -7,7 +7,8 @@ use views::program;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, find, overview, page};
 use crate::guide;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome, Status};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "help",
@@ -18,7 +19,7 @@ pub const COMMAND: Command = Command {
       a network.",
     declare: flags::declare::<Arguments>,
     refused: &[],
-    run: |session, matches| Ok(run(session, &flags::read(matches))),
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
 struct Arguments {
@@ -33,40 +34,35 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Status {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let subject = arguments.positional.join(" ");
     if subject.is_empty() {
-        session.ui.out(overview::general());
-        return 0;
+        return Ok(Outcome::text(overview::general()));
     }
     if let Some(text) = text(session, &subject) {
-        session.ui.out(text);
-        return 0;
+        return Ok(Outcome::text(text));
     }
     if let Some(name) = subject.strip_prefix("json ") {
         return match documents::find(name) {
-            Some(document) => {
-                session.ui.out(document.schema);
-                0
-            }
-            None => session.fail(
+            Some(document) => Ok(Outcome::text(document.schema)),
+            None => Err(Failure::new(
                 "No such document",
                 format!(
                     "There is no JSON document \"{name}\".{} To see all of them, run: {} help json",
                     did_you_mean(documents::nearest(name)),
                     program::command()
                 ),
-            ),
+            )),
         };
     }
     let hint = did_you_mean(guide::nearest(&subject, overview::paths()));
-    session.fail(
+    Err(Failure::new(
         "No such topic or command",
         format!(
             "There is no help about \"{subject}\".{hint} To see all commands and topics, run: {} help",
             program::command()
         ),
-    )
+    ))
 }
 
 /// The text about a topic, a command or a family of commands.
@@ -100,7 +96,8 @@ mod tests {
             ".".into(),
         );
         let positional = words.iter().map(|word| (*word).to_owned()).collect();
-        let status = run(&session, &Arguments { positional });
+        let outcome = run(&session, &Arguments { positional }).unwrap_or_else(Outcome::from);
+        let status = session.render(outcome);
         session.ui.flush();
         (status, out.text(), err.text())
     }

@@ -6,17 +6,15 @@ use std::sync::Arc;
 use addrs::{AbsResourceInstance, Mode, Target};
 use config::files::Disk;
 use engine::inputs::PlanOptions;
-use state::journal::{Answers, Outcome};
-use syntax::SourceMap;
+use state::journal::{self, Answers};
 use syntax::content::suggest;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, Parallelism, StateFlags, VariableFlags, ignore_remote_version, input};
 use crate::commands::Command;
-use crate::commands::plan::finish;
 use crate::operation::{Operation, OperationArguments};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::workdir::{self, Project};
 
 pub const COMMAND: Command = Command {
@@ -67,27 +65,27 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let args = &arguments.positional;
     let [address, id] = args.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "The import command expects two arguments.",
             "Give the address that the object will have, and its identifier.",
         ));
     };
-    Ok(import(session, arguments, address, id).unwrap_or_else(|status| status))
+    import(session, arguments, address, id)
 }
 
-fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> Result<Status, Status> {
-    let address = addrs::parse::resource_instance(address).map_err(|e| session.fail(e.summary, e.detail))?;
+fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> Result<Outcome, Failure> {
+    let address = addrs::parse::resource_instance(address).map_err(|e| Failure::new(e.summary, e.detail))?;
     if address.resource.resource.mode != Mode::Managed {
-        return Err(session.fail(
+        return Err(Failure::new(
             "A managed resource address is required. Importing into a data resource is not allowed.",
             "What a data block stands for is read each time, so there is nothing to import.",
         ));
     }
     let project = configuration(session, arguments.config.as_deref().unwrap_or("."))?;
-    check_block(session, &project, &address)?;
+    check_block(&project, &address)?;
     let operation_arguments = OperationArguments {
         files: arguments.state.clone(),
         lock: arguments.lock,
@@ -97,14 +95,14 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
     };
     let operation = Operation::for_import(session, &operation_arguments, project)?;
     if operation.state.current(&address).is_some() {
-        let status = session.fail(
+        let failure = Failure::new(
             "Resource already managed by Terraform",
             format!(
                 "There is an object for {address} in the state already. To import another one to this address, remove that \
                  from the state first."
             ),
         );
-        return Ok(finish(session, operation, status));
+        return operation.finish(Err(failure));
     }
     let options = PlanOptions {
         refresh: false,
@@ -126,7 +124,7 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         let mut state = operation.state.clone();
         state.set_current(&address, provider, Some(object.clone()));
         if let Some(journal) = &journal {
-            journal.outcome(Outcome {
+            journal.outcome(journal::Outcome {
                 address: address.clone(),
                 provider: provider.clone(),
                 objects: state.instance(&address).cloned(),
@@ -142,34 +140,35 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
     if saved || found.is_none() {
         problems.extend(operation.end_journal());
     }
-    if session.show(&problems, &operation.project.sources) {
-        return Ok(finish(session, operation, 1));
+    if problems.has_errors() {
+        let failure = Failure::within(problems, &operation.project.sources);
+        return operation.finish(Err(failure));
     }
     if found.is_none() {
-        let status = session.fail(
+        let failure = Failure::new(
             "Configuration for import target does not exist",
             format!(
                 "The configuration has a resource block for it, but {address} is none of its instances: see its count or \
                  for_each, and those of the modules it is in."
             ),
         );
-        return Ok(finish(session, operation, status));
+        return operation.finish(Err(failure));
     }
-    session.ui.line(session.ui.style().green(
+    let done = session.ui.style().green(
         "\nImport successful!\n\nThe object is in the state now, and is managed from now on: the next plan compares it with \
          its\nconfiguration.\n",
-    ));
-    Ok(finish(session, operation, 0))
+    );
+    operation.finish(Ok(Outcome::text(done + "\n")))
 }
 
-fn configuration(session: &Session, dir: &str) -> Result<Project, Status> {
+fn configuration(session: &Session, dir: &str) -> Result<Project, Failure> {
     if !config::loader::has_configuration(&Disk, dir).unwrap_or(false) {
         let shown = if dir == "." {
             session.working_dir.display().to_string()
         } else {
             Path::new(dir).display().to_string()
         };
-        return Err(session.fail(
+        return Err(Failure::new(
             "No Terraform configuration files",
             format!(
                 "There are no configuration files (.tf or .tf.json) in {shown}. To take the configuration of another directory, \
@@ -178,14 +177,12 @@ fn configuration(session: &Session, dir: &str) -> Result<Project, Status> {
         ));
     }
     let (project, problems) = workdir::read_in(session, dir);
-    if session.show(&problems, &project.sources) {
-        return Err(1);
-    }
+    session.pass(&problems, &project.sources)?;
     Ok(project)
 }
 
 /// Refuses an address that has no resource block, and shows one to begin with.
-fn check_block(session: &Session, project: &Project, address: &AbsResourceInstance) -> Result<(), Status> {
+fn check_block(project: &Project, address: &AbsResourceInstance) -> Result<(), Failure> {
     let module = address.module.module();
     if project.config.node(&module).is_none() {
         let modules: Vec<String> = project
@@ -195,7 +192,7 @@ fn check_block(session: &Session, project: &Project, address: &AbsResourceInstan
             .map(|node| node.path.to_string())
             .collect();
         let near = suggest(&module.to_string(), modules.iter().map(String::as_str));
-        return Err(session.fail(
+        return Err(Failure::new(
             "Import to non-existent module",
             format!(
                 "There is no {module} in the configuration. Add a module block for it before anything is imported into it.{}",
@@ -224,16 +221,11 @@ fn check_block(session: &Session, project: &Project, address: &AbsResourceInstan
         blocks.iter().map(String::as_str),
     );
     let hint = near.map_or_else(String::new, |near| format!(" Did you mean {near}?"));
-    session.show(
-        &syntax::Diagnostic::error(
-            format!("resource address \"{containing}\" does not exist in the configuration."),
-            format!(
-                "What is imported needs a resource block first.{hint} Put one into {place}, for example:\n\nresource \"{ty}\" \
-                 \"{name}\" {{\n  # (resource arguments)\n}}"
-            ),
-        )
-        .into(),
-        &SourceMap::default(),
-    );
-    Err(1)
+    Err(Failure::new(
+        format!("resource address \"{containing}\" does not exist in the configuration."),
+        format!(
+            "What is imported needs a resource block first.{hint} Put one into {place}, for example:\n\nresource \"{ty}\" \
+             \"{name}\" {{\n  # (resource arguments)\n}}"
+        ),
+    ))
 }

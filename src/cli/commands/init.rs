@@ -13,14 +13,14 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
 
 use crate::TERRAFORM_VERSION;
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
 use crate::backend;
 use crate::backend::configure::{BackendOptions, configure};
 use crate::commands::{Command, get, no_positional};
+use crate::outcome::{Failure, Outcome, Within as _};
 use crate::plugin_source::{origins, requirements};
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::state_session;
 use crate::tested;
 use crate::workdir::{self, Project};
@@ -134,10 +134,10 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "init")?;
     if arguments.backend.is_some() && arguments.cloud.is_some() {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Incompatible options",
             "The options -backend and -cloud mean the same. Set one of them only.",
         ));
@@ -146,25 +146,25 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         None | Some("") => false,
         Some("readonly") => true,
         Some(other) => {
-            return Err(UsageError::flag(format!(
+            return Err(Failure::flag(format!(
                 "invalid value \"{other}\" for flag -lockfile: it must be \"readonly\""
             )));
         }
     };
     if read_only_lock && arguments.upgrade {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Incompatible options",
             "The -upgrade flag conflicts with -lockfile=readonly.",
         ));
     }
     if arguments.reconfigure && arguments.migrate_state {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Invalid init options",
             "The -migrate-state and -reconfigure options are mutually-exclusive.",
         ));
     }
     if session.stream.is_some() && arguments.migrate_state {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "The -migrate-state and -json options are mutually-exclusive",
             "With -json nobody can be asked whether to bring the states along. Use -force-copy, or leave -json out.",
         ));
@@ -172,18 +172,15 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let plugin_dirs = &arguments.plugin_dir;
     let mirror = get::mirror(session, arguments.mirror.as_deref());
     if !plugin_dirs.is_empty() && arguments.mirror.is_some() {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Incompatible options",
             "The -plugin-dir and -mirror options both say where plugins are, and are mutually-exclusive.",
         ));
     }
     let ui = &session.ui;
     let style = ui.style();
-    if let Some(source) = arguments.from_module.as_deref()
-        && let Err(problems) = copy_module(session, source)
-    {
-        session.show(&problems, &SourceMap::default());
-        return Ok(1);
+    if let Some(source) = arguments.from_module.as_deref() {
+        copy_module(session, source)?;
     }
     if !tested::is_anything_there(arguments.test_directory.as_deref()) {
         let title = style.bold(format!("{} initialized in an empty directory!", program::tool()));
@@ -193,7 +190,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             program::tool()
         );
         say(session, "output_init_empty_message", text);
-        return Ok(0);
+        return Ok(Outcome::success());
     }
     let (loaded, mut problems) = workdir::load_for_installation(session);
     // What must be installed is no problem yet.
@@ -203,23 +200,15 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         loaded.diagnostics
     });
     if problems.has_errors() {
-        session.show(&problems, &loaded.sources);
-        return Ok(1);
+        return Err(Failure::within(problems, &loaded.sources));
     }
     let mut project = Project {
         config: loaded.config,
         sources: loaded.sources,
     };
-    let tests = match tested::read(arguments.test_directory.as_deref()) {
-        Ok(tests) => tests,
-        Err(problem) => {
-            session.show(&problem.into(), &project.sources);
-            return Ok(1);
-        }
-    };
+    let tests = tested::read(arguments.test_directory.as_deref()).within(&project.sources)?;
     if tests.diagnostics.has_errors() {
-        session.show(&tests.diagnostics, &tests.sources);
-        return Ok(1);
+        return Err(Failure::within(tests.diagnostics, &tests.sources));
     }
     let mut backend_warnings = Diagnostics::new();
     let backend_options = BackendOptions {
@@ -270,13 +259,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         let workspace = workdir::workspace(session)?;
         Ok(place.state(&workspace))
     });
-    let state_source = match state_source {
-        Ok(source) => source,
-        Err(problems) => {
-            session.show(&problems, &project.sources);
-            return Ok(1);
-        }
-    };
+    let state_source = state_source.within(&project.sources)?;
     let calls = !project.config.root.module.module_calls.is_empty() || modules::name_modules(&tests.files);
     if arguments.get && calls {
         let (code, text) = if arguments.upgrade {
@@ -285,41 +268,20 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             ("initializing_modules_message", "Initializing modules...")
         };
         say(session, code, style.bold(text));
-        match get::install(session, arguments.upgrade, mirror.as_deref(), &tests.files) {
-            Ok((installed, found)) => {
-                project = installed;
-                problems = found;
-            }
-            Err(status) => return Ok(status),
-        }
+        (project, problems) = get::install(session, arguments.upgrade, mirror.as_deref(), &tests.files)?;
     }
-    let fail = |problems: Diagnostics| {
-        session.show(&problems, &project.sources);
-        Ok(1)
-    };
-    session.show(&problems, &project.sources);
+    session.show_now(&problems, &project.sources);
     say(
         session,
         "initializing_provider_plugin_message",
         style.bold("Initializing provider plugins..."),
     );
-    let state = match state_session::read_source(&state_source) {
-        Ok(state) => state.unwrap_or_default(),
-        Err(problems) => return fail(problems),
-    };
-    let needed = match requirements(&project.config, &state) {
-        Ok(needed) => needed,
-        Err(problems) => return fail(problems),
-    };
+    let state = state_session::read_source(&state_source).within(&project.sources)?;
+    let state = state.unwrap_or_default();
+    let needed = requirements(&project.config, &state).within(&project.sources)?;
     let root = Arc::new(project.config.clone());
     let tested = tested::modules_of(session, &root, tests.files, tested::Purpose::Installation);
-    let needed = match tested::add_requirements(&tested, &root, needed) {
-        Ok(needed) => needed,
-        Err(problems) => {
-            session.show(&problems, &tested.sources);
-            return Ok(1);
-        }
-    };
+    let needed = tested::add_requirements(&tested, &root, needed).within(&tested.sources)?;
     let install = || -> Result<Installation, Diagnostics> {
         let catalog = catalog(session, plugin_dirs, mirror.as_deref())?;
         let provisioners = engine::requirements::provisioners_needed(&project.config, &state);
@@ -341,26 +303,17 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         installation.warnings = missing;
         Ok(installation)
     };
-    let installation = match install() {
-        Ok(mut installation) => {
-            installation.lock_created |= first.lock_created;
-            installation.lock_changed |= first.lock_changed;
-            installation
-        }
-        Err(problems) => return fail(problems),
-    };
-    if let Err(problem) = data_dir(session, &needed) {
-        return fail(problem.into());
-    }
+    let mut installation = install().within(&project.sources)?;
+    installation.lock_created |= first.lock_created;
+    installation.lock_changed |= first.lock_changed;
+    data_dir(session, &needed)?;
     told(session, &installation);
     suggest(session, &needed, &installation);
-    if !plugin_dirs.is_empty()
-        && let Err(problems) = remember(session, plugin_dirs)
-    {
-        return fail(problems);
+    if !plugin_dirs.is_empty() {
+        remember(session, plugin_dirs)?;
     }
     backend_warnings.extend(installation.warnings);
-    session.show(&backend_warnings, &SourceMap::default());
+    session.show_now(&backend_warnings, &SourceMap::default());
     space(session);
     let (code, what) = match in_cloud {
         true => ("output_init_success_cloud_message", "HCP Terraform"),
@@ -386,7 +339,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         };
         say(session, code, text);
     }
-    Ok(0)
+    Ok(Outcome::success())
 }
 
 /// The plugins there are, where these directories or this mirror may be all that is asked.

@@ -8,12 +8,12 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::program;
 use views::prompt::{Answer, Echo};
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::browser;
 use crate::commands::Command;
 use crate::credentials::{DEFAULT_HOST, Location, Stored, host_argument};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "login",
@@ -47,10 +47,10 @@ const RULE: &str = "\n----------------------------------------------------------
 /// How large the answers of the host may be.
 const LIMIT: u64 = 1024 * 1024;
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let (host, given) = host_argument(&arguments.positional, "log in to")?;
     if !arguments.input {
-        return Ok(session.fail(
+        return Err(Failure::new(
             "Login is an interactive command",
             format!(
                 "The command \"{} login\" asks whether it may go on, so it cannot be used without input. Where nobody can answer, \
@@ -61,29 +61,22 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         ));
     }
     let Some(host) = host else {
-        return Ok(session.fail(
+        return Err(Failure::new(
             "Invalid hostname",
             format!("The given hostname \"{given}\" is not valid: it must be the name of a host, and perhaps a port."),
         ));
     };
-    let logged_in = session.runtime().and_then(|runtime| {
-        let login = Login {
-            session,
-            net: session.net(),
-            shown: host.display(),
-            stored: Stored::find(session, host.clone()),
-            host,
-        };
-        // What is waited for inside ends when the process does: an interrupt needs no help.
-        runtime.block_on(login.run())
-    });
-    Ok(match logged_in {
-        Ok(()) => 0,
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            1
-        }
-    })
+    let runtime = session.runtime()?;
+    let login = Login {
+        session,
+        net: session.net(),
+        shown: host.display(),
+        stored: Stored::find(session, host.clone()),
+        host,
+    };
+    // What is waited for inside ends when the process does: an interrupt needs no help.
+    runtime.block_on(login.run())?;
+    Ok(Outcome::success())
 }
 
 fn error(summary: &str, detail: impl Into<String>) -> Diagnostics {
@@ -118,7 +111,7 @@ impl Login<'_> {
             problems.push(self.stored.elsewhere("log in"));
             return Err(problems);
         }
-        self.session.show(&warnings, &SourceMap::default());
+        self.session.show_now(&warnings, &SourceMap::default());
         self.consent(&way)?;
         let token = match &way {
             Way::Oauth(client, Grant::Code) => self.by_code(client).await?,

@@ -1,11 +1,10 @@
 //! `logout`: forgets the stored token of a host.
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::credentials::{Location, Stored, host_argument};
-use crate::session::{Session, Status};
-use syntax::SourceMap;
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use views::program;
 
 pub const COMMAND: Command = Command {
@@ -31,10 +30,10 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let (host, given) = host_argument(&arguments.positional, "log out of")?;
     let Some(host) = host else {
-        return Ok(session.fail(
+        return Err(Failure::new(
             "Invalid hostname",
             format!("The given hostname \"{given}\" is not valid: it must be the name of a host, and perhaps a port."),
         ));
@@ -44,12 +43,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let ui = &session.ui;
     match stored.location() {
         Location::OtherFile => {
-            session.show(&stored.elsewhere("log out").into(), &SourceMap::default());
-            return Ok(1);
+            return Err(Failure::from(stored.elsewhere("log out")));
         }
         Location::Nowhere => {
-            ui.line(format!("No credentials for {shown} are stored.\n"));
-            return Ok(0);
+            return Ok(Outcome::line(format!("No credentials for {shown} are stored.\n")));
         }
         Location::Helper(helper) => ui.line(format!(
             "Removing the stored credentials for {shown} from the configured\n\"{}\" credentials helper.\n",
@@ -60,28 +57,18 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             stored.file()
         )),
     }
-    let removed = session
-        .runtime()
-        .map(|runtime| runtime.block_on(stored.store(&session.net(), None)));
-    match removed {
-        Ok(Ok(())) => {}
-        Ok(Err(why)) => {
-            let detail = format!("The stored token could not be removed: {why}.");
-            return Ok(session.fail("Failed to remove API token", detail));
-        }
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            return Ok(1);
-        }
-    }
+    let removed = session.runtime()?.block_on(stored.store(&session.net(), None));
+    removed.map_err(|why| {
+        let detail = format!("The stored token could not be removed: {why}.");
+        Failure::new("Failed to remove API token", detail)
+    })?;
     let style = ui.style();
-    ui.line(format!(
+    Ok(Outcome::line(format!(
         "{} {}\n",
         style.good("Success!"),
         style.bold(format!(
             "{} has removed the stored API token for {shown}.",
             program::tool()
         ))
-    ));
-    Ok(0)
+    )))
 }

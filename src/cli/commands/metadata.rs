@@ -4,10 +4,10 @@ use lang::functions::signature::{self, SignatureParameter};
 use serde_json::{Map, Value as Json};
 use views::json::Object;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 pub const FUNCTIONS: Command = Command {
     path: "metadata functions",
@@ -31,15 +31,15 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if !arguments.json {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "The -json option is required",
             "The signatures are shown only in machine-readable form: use -json.",
         ));
     }
     session.ui.exact_line(cty::json::to_text(&document(), None));
-    Ok(0)
+    Ok(Outcome::success())
 }
 
 fn document() -> Json {

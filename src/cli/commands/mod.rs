@@ -48,7 +48,8 @@ use self::command_line::Parsed;
 use crate::args::groups::VariableFlags;
 use crate::args::{self, Refused, UsageError, flags};
 use crate::env::Env;
-use crate::session::{RemoteVersion, Session, Status};
+use crate::outcome::{Failure, Outcome, Part, Status};
+use crate::session::{RemoteVersion, Session};
 use crate::{Invocation, logging, panics, process};
 use files::Environment;
 use views::diagnostics;
@@ -73,7 +74,7 @@ pub struct Command {
     /// Flags that exist elsewhere and are refused.
     refused: &'static [Refused],
     /// Reads the struct of its arguments from clap's matches, and runs the command.
-    run: fn(&Session, &clap::ArgMatches) -> Result<Status, UsageError>,
+    run: fn(&Session, &clap::ArgMatches) -> Result<Outcome, Failure>,
 }
 
 impl Command {
@@ -247,7 +248,7 @@ fn complete(builtins: packages::builtin::Builtins, env: Env, ui: &Arc<Ui>, line:
         return 0;
     };
     let session = Session::new(ui.clone(), env, builtins, CliConfig::default(), working_dir);
-    let status = completion::print(&session, line);
+    let status = session.render(completion::candidates(&session, line));
     ui.flush();
     status
 }
@@ -341,13 +342,14 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
             .arguments
             .iter()
             .any(|a| matches!(a.trim_start_matches('-'), "json" | "json=true"));
-        return version::print(&session, json);
+        return session.render(version::outcome(&session, json));
     }
     if let (Some(installed), false) = (parsed.completion, parsed.help) {
-        return match installed {
+        let result = match installed {
             true => completion::install(&session),
             false => completion::uninstall(&session),
         };
+        return session.render(result.unwrap_or_else(Outcome::from));
     }
     if parsed.path.is_empty() {
         if let Some(flag) = parsed.arguments.first().filter(|_| !parsed.help) {
@@ -362,7 +364,8 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
         return if parsed.help { 0 } else { 127 };
     }
     let Some(command) = find(&parsed.path) else {
-        return overview::unknown(&session, &parsed.path, &parsed.arguments, parsed.help);
+        let outcome = overview::unknown(&parsed.path, &parsed.arguments, parsed.help);
+        return session.render(outcome);
     };
     let declared = command.declared();
     if !parsed.help && STREAMING.contains(&command.path) && json_asked(&parsed.arguments) {
@@ -384,10 +387,10 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
             )
         })
     });
-    let result = result.and_then(|matches| {
+    let result = result.map_err(Failure::from).and_then(|matches| {
         session.compact_warnings |= flags::compact_warnings(&matches);
         if let Some(flag) = flags::for_people(&matches).filter(|_| json_asked(&parsed.arguments)) {
-            return Err(UsageError::new(
+            return Err(Failure::usage(
                 "Incompatible options",
                 format!(
                     "The option -{flag} is about what people read. It cannot be used with -json, whose output is always the same."
@@ -409,27 +412,29 @@ fn dispatch(mut session: Session, parsed: Parsed) -> Status {
         }
         (command.run)(&session, &matches)
     });
-    match result {
-        Ok(status) => status,
-        Err(error) if command.path == "validate" && json_asked(&parsed.arguments) => {
-            let problem = Diagnostic::error(error.summary, error.detail);
-            let document = json::diagnostics::validation(&problem.into(), &SourceMap::default());
-            session.ui.exact_line(cty::json::to_text(&document, Some(2)));
-            1
-        }
-        Err(error) => {
-            session.fail(error.summary, error.detail);
-            if session.stream.is_some() {
-                return 1;
-            }
-            session.ui.err(format!(
-                "\nFor more help on using this command, run:\n  {} {} -help\n",
-                program::command(),
-                command.path
-            ));
-            1
-        }
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(failure) if failure.is_usage => wrong_usage(&session, command, failure, json_asked(&parsed.arguments)),
+        Err(failure) => failure.into(),
+    };
+    session.render(outcome)
+}
+
+/// The outcome of a command with wrong arguments.
+fn wrong_usage(session: &Session, command: &Command, failure: Failure, as_json: bool) -> Outcome {
+    let outcome = Outcome::from(failure);
+    if command.path == "validate" && as_json {
+        let document = json::diagnostics::validation(&outcome.problems(), &SourceMap::default());
+        return Outcome::document(&document).with_status(outcome.status);
     }
+    if session.stream.is_some() {
+        return outcome;
+    }
+    outcome.and(Part::Error(format!(
+        "\nFor more help on using this command, run:\n  {} {} -help\n",
+        program::command(),
+        command.path
+    )))
 }
 
 /// Refuses positional arguments.
@@ -444,7 +449,7 @@ fn no_positional(positional: &[String], what: &str) -> Result<(), UsageError> {
 }
 
 /// Asks for the one word that means yes; `skip` is the option that does so without a question.
-fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -> Result<bool, Status> {
+fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -> Result<bool, Failure> {
     let style = session.ui.style();
     let prompt = format!(
         "\n{}\n{explanation}\n\n  {} ",
@@ -455,16 +460,16 @@ fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -
 }
 
 /// Asks for approval in words of the caller's own.
-fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Status> {
+fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Failure> {
     let answer = session.ui.ask(prompt, Echo::On);
     session.ui.line("");
     match answer {
         Answer::Line(answer) => Ok(answer.trim_end() == "yes"),
-        Answer::End => Err(session.fail(
+        Answer::End => Err(Failure::new(
             "Error asking for approval: EOF",
             format!("There is no answer: the input has ended. To go on without a question, use {skip}."),
         )),
-        Answer::Interrupted => Err(session.fail(
+        Answer::Interrupted => Err(Failure::new(
             "Error asking for approval: interrupted",
             "The question was not answered, and nothing was changed.",
         )),

@@ -3,17 +3,17 @@
 use state::{OutputValue, State};
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, SourceMap};
-use views::diagnostics::{self, Form};
+use views::diagnostics::{self, Layout};
 use views::json;
 use views::plan::Shown;
 use views::program;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::state_to_read;
 use crate::commands::Command;
+use crate::outcome::{Failure, Outcome, Within as _};
 use crate::runs;
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::{state_session, workdir};
 
 pub const COMMAND: Command = Command {
@@ -49,39 +49,36 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let names = &arguments.positional;
     let (as_json, raw) = (arguments.json, arguments.raw);
     if names.len() > 1 {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Unexpected argument",
             "Name one output value, or none to see all of them.",
         ));
     }
     if as_json && raw {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Invalid output format",
             "The -raw and -json options are mutually-exclusive.",
         ));
     }
     if raw && names.is_empty() {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Output name required",
             "With -raw the value of one output is printed, so its name must follow.",
         ));
     }
-    let state = match current_state(session, arguments.state.as_deref()) {
-        Ok(state) => state,
-        Err(status) => return Ok(status),
-    };
+    let state = current_state(session, arguments.state.as_deref())?;
     let Some(name) = names.first() else {
         return Ok(all(session, &state, as_json));
     };
     let Some(output) = state.outputs.get(&**name) else {
         if state.outputs.is_empty() && as_json {
-            return Ok(session.fail("No outputs found", no_outputs()));
+            return Err(Failure::new("No outputs found", no_outputs()));
         }
-        return Ok(session.fail(
+        return Err(Failure::new(
             format!("Output \"{name}\" not found"),
             format!(
                 "The state has no output value of this name. An output block that is new in the configuration gets \
@@ -91,7 +88,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             ),
         ));
     };
-    Ok(one(session, name, output, as_json, raw))
+    one(name, output, as_json, raw)
 }
 
 fn no_outputs() -> String {
@@ -102,40 +99,39 @@ fn no_outputs() -> String {
     )
 }
 
-fn all(session: &Session, state: &State, as_json: bool) -> Status {
+fn all(session: &Session, state: &State, as_json: bool) -> Outcome {
     if as_json {
         let outputs: serde_json::Map<String, serde_json::Value> = state
             .outputs
             .iter()
             .map(|(name, o)| (name.to_string(), json::values::output(&o.value, o.sensitive, false)))
             .collect();
-        session.ui.exact_line(cty::json::to_text(&outputs.into(), Some(2)));
-        return 0;
+        return Outcome::document(&outputs.into());
     }
     if state.outputs.is_empty() {
         // It stands in the place of the list, where scripts look for it.
         let problem = Diagnostic::warning("No outputs found", no_outputs());
-        diagnostics::show(&session.ui, &problem.into(), &SourceMap::default(), Form::default());
-        return 0;
+        let layout = Layout {
+            style: session.ui.style(),
+            width: session.ui.width(),
+            plain: session.ui.plain,
+        };
+        return Outcome::text(diagnostics::format(&problem, &SourceMap::default(), layout));
     }
-    session.ui.out(listing(state, session.shown));
-    0
+    Outcome::text(listing(state, session.shown))
 }
 
-fn one(session: &Session, name: &str, output: &OutputValue, as_json: bool, raw: bool) -> Status {
+fn one(name: &str, output: &OutputValue, as_json: bool, raw: bool) -> Result<Outcome, Failure> {
     let value = &output.value;
     if as_json {
         return match cty::json::to_simple_json(value) {
-            Ok(json) => {
-                session.ui.exact_line(cty::json::to_text(&json, None));
-                0
-            }
-            Err(e) => session.fail("Cannot show output value", e.to_string()),
+            Ok(json) => Ok(Outcome::exact(cty::json::to_text(&json, None) + "\n")),
+            Err(e) => Err(Failure::new("Cannot show output value", e.to_string())),
         };
     }
     if raw {
         let fails = |what: &str| {
-            session.fail(
+            Failure::new(
                 "Unsupported value for raw output",
                 format!(
                     "The output value \"{name}\" is {what}, and -raw prints only what has one plain text form: a \
@@ -144,21 +140,17 @@ fn one(session: &Session, name: &str, output: &OutputValue, as_json: bool, raw: 
             )
         };
         if value.is_null() {
-            return fails("null");
+            return Err(fails("null"));
         }
         if !value.is_known() {
-            return fails("not known");
+            return Err(fails("not known"));
         }
         return match cty::convert(value, &cty::Type::String) {
-            Ok(text) => {
-                session.ui.out_bytes(text.as_str().unwrap_or_default().as_bytes());
-                0
-            }
-            Err(_) => fails(&value.ty().friendly_name()),
+            Ok(text) => Ok(Outcome::exact(text.as_str().unwrap_or_default())),
+            Err(_) => Err(fails(&value.ty().friendly_name())),
         };
     }
-    session.ui.line(lang::render::format_value(value, 0));
-    0
+    Ok(Outcome::line(lang::render::format_value(value, 0)))
 }
 
 /// All outputs, a line or more each; sensitive ones hidden, unless they are to be shown.
@@ -176,7 +168,7 @@ pub fn listing(state: &State, shown: Shown) -> String {
 }
 
 /// A state with nothing but outputs, from a server that tells them by themselves.
-fn outputs_alone(session: &Session) -> Result<Option<State>, Status> {
+fn outputs_alone(session: &Session) -> Result<Option<State>, Failure> {
     if !runs::hosted::may_be(session) {
         return Ok(None);
     }
@@ -185,21 +177,16 @@ fn outputs_alone(session: &Session) -> Result<Option<State>, Status> {
         // Whoever reads the state reports them.
         return Ok(None);
     }
-    match runs::outputs::current(session, &project.config) {
-        Ok(outputs) => Ok(outputs.map(|outputs| {
-            let mut state = State::new();
-            state.outputs = outputs;
-            state
-        })),
-        Err(problems) => {
-            session.show(&problems, &project.sources);
-            Err(1)
-        }
-    }
+    let outputs = runs::outputs::current(session, &project.config).within(&project.sources)?;
+    Ok(outputs.map(|outputs| {
+        let mut state = State::new();
+        state.outputs = outputs;
+        state
+    }))
 }
 
 /// The state of the selected workspace, or that of the file a flag names; empty if there is none.
-pub fn current_state(session: &Session, path: Option<&str>) -> Result<State, Status> {
+pub fn current_state(session: &Session, path: Option<&str>) -> Result<State, Failure> {
     if path.is_none()
         && let Some(state) = outputs_alone(session)?
     {

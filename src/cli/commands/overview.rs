@@ -6,7 +6,7 @@ use views::wrap::wrap;
 
 use super::{COMMANDS, Command};
 use crate::guide::TOPICS;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
 use crate::{TERRAFORM_VERSION, VERSION};
 
 /// Commands that do nothing by themselves, and have others below them.
@@ -179,28 +179,26 @@ pub fn family(path: &str) -> Option<String> {
 }
 
 /// The error for an unknown command.
-pub fn unknown(session: &Session, path: &str, arguments: &[String], help: bool) -> Status {
+pub fn unknown(path: &str, arguments: &[String], help: bool) -> Outcome {
     let command = program::command();
     if let Some(mut text) = family(path) {
         if help {
-            session.ui.out(text);
-            return 0;
+            return Outcome::text(text);
         }
         if let Some(word) = arguments.first().filter(|word| !word.starts_with('-')) {
             let names = below(path).into_iter().map(|c| &c.path[path.len() + 1..]);
             let hint = did_you_mean(suggest(word, names));
             text.push_str(&format!("\nThere is no command \"{path} {word}\".{hint}\n"));
         }
-        session.ui.out(text);
-        return 1;
+        return Outcome::from(1).and_text(text);
     }
     let names = top().into_iter().map(|(name, _)| name);
     let hint = did_you_mean(suggest(path, names));
-    session.ui.err(format!(
+    Failure::text(format!(
         "{tool} has no command named \"{path}\".{hint}\n\nTo see all of {tool}'s top-level commands, run:\n  {command} -help\n\n",
         tool = program::tool()
-    ));
-    1
+    ))
+    .into()
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use syntax::Diagnostic;
 use views::program;
 use views::verb::Verb;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags, state_to_read};
 use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, OperationArguments, plan_options};
+use crate::outcome::{Failure, Outcome};
 use crate::runs;
-use crate::session::{Session, Status};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "plan",
@@ -66,7 +66,7 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "plan")?;
     let generate = arguments.generate_config_out.as_deref();
     let options = PlanOptions {
@@ -75,15 +75,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     };
     if let Some(path) = &generate {
         if options.mode != Mode::Normal {
-            return Err(UsageError::new(
+            return Err(Failure::usage(
                 "Invalid generate-config-out flag",
                 "The option -generate-config-out writes blocks for objects that a plan imports. With -destroy or \
                  -refresh-only nothing is imported.",
             ));
         }
         if let Some(problem) = target_exists(path) {
-            session.show(&problem.into(), &syntax::SourceMap::default());
-            return Ok(1);
+            return Err(Failure::from(problem));
         }
     }
     let files = StateFlags {
@@ -101,22 +100,18 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         detailed_exitcode: arguments.detailed_exitcode,
         saved: None,
     };
-    if let Some(status) = runs::perform(session, &remote) {
-        return Ok(status);
+    if let Some(status) = runs::perform(session, &remote)? {
+        return Ok(status.into());
     }
-    let operation = match Operation::begin(session, &operation_arguments, options.mode, Verb::Plan) {
-        Ok(operation) => operation,
-        Err(status) => return Ok(status),
-    };
+    let operation = Operation::begin(session, &operation_arguments, options.mode, Verb::Plan)?;
     let Planning {
         plan,
         schemas,
         diagnostics: mut problems,
     } = operation.plan(&options);
-    let mut status = u8::from(problems.has_errors());
     let Some(mut plan) = plan else {
-        session.show(&problems, &operation.project.sources);
-        return Ok(finish(session, operation, status.max(1)));
+        let failure = Failure::within(problems, &operation.project.sources);
+        return operation.finish(Err(failure));
     };
     plan.errored |= problems.has_errors();
     let mut generated = None;
@@ -126,47 +121,47 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             Ok(()) => generated = Some(path),
             Err(problem) => problems.push(problem),
         }
-        status = u8::from(problems.has_errors());
     }
     match &session.stream {
         Some(stream) => stream.plan(&plan),
         None => views::plan::show(&session.ui, &plan, &schemas, session.shown),
     }
-    session.show(&problems, &operation.project.sources);
-    if status == 0 && arguments.detailed_exitcode && plan.is_applyable() {
-        status = 2;
+    let errored = plan.errored || problems.has_errors();
+    let mut outcome = Outcome::success().and_problems(problems, &operation.project.sources);
+    if outcome.status == 0 && arguments.detailed_exitcode && plan.is_applyable() {
+        outcome.status = 2;
     }
-    let (applyable, errored) = (plan.is_applyable(), plan.errored || problems.has_errors());
+    let applyable = plan.is_applyable();
     let out = arguments.out.as_deref();
     // A plan with errors is saved, too, and can be shown; apply refuses it. An interrupted plan is not saved.
     if let Some(out) = out
         && !operation.interrupted()
         && let Err(problem) = operation.save_plan(out.as_ref(), plan)
     {
-        session.show(&problem.into(), &operation.project.sources);
-        return Ok(finish(session, operation, 1));
+        let outcome = outcome.and_problems(problem, &operation.project.sources);
+        return operation.finish(Ok(outcome));
     }
     if applyable && !errored && session.stream.is_none() && !session.env.in_automation() {
         let ui = &session.ui;
-        ui.out(views::plan::rule(ui.style(), ui.width()));
+        outcome = outcome.and_text(views::plan::rule(ui.style(), ui.width()));
         if let Some(path) = generated {
-            ui.out(format!(
+            outcome = outcome.and_text(format!(
                 "\n{} wrote blocks for the imported objects to {path}. Check them, and complete\nwhat a provider \
                  could not say, before they become part of the configuration.\n",
                 program::tool()
             ));
         }
-        match out {
-            None => ui.out(format!(
+        outcome = outcome.and_text(match out {
+            None => format!(
                 "\nNote: You didn't use the -out option to save this plan, so {} can't\nguarantee to take exactly these \
                  actions if you run \"{} apply\" now.\n",
                 program::tool(),
                 program::command()
-            )),
-            Some(out) => ui.out(views::plan::saved(out, ui.width())),
-        }
+            ),
+            Some(out) => views::plan::saved(out, ui.width()),
+        });
     }
-    Ok(finish(session, operation, status))
+    operation.finish(Ok(outcome))
 }
 
 /// Writes the blocks that were generated for imports to a new file.
@@ -219,14 +214,4 @@ pub fn target_exists(path: &str) -> Option<Diagnostic> {
              and delete it.",
         )
     })
-}
-
-/// Ends an operation: releases the lock.
-pub fn finish(session: &Session, operation: Operation<'_>, status: Status) -> Status {
-    let problems = operation.end();
-    if session.show(&problems, &syntax::SourceMap::default()) {
-        1
-    } else {
-        status
-    }
 }

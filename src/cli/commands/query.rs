@@ -8,14 +8,14 @@ use engine::inputs::{PlanOptions, QueryOptions};
 use engine::planner::Planning;
 use views::program;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, VariableFlags};
 use crate::commands::plan::{target_exists, write_new};
 use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, OperationArguments};
+use crate::outcome::{Failure, Outcome, Within as _};
 use crate::runs;
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::workdir;
 
 pub const COMMAND: Command = Command {
@@ -51,12 +51,11 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "query")?;
     let generate = arguments.generate_config_out.as_deref();
     if let Some(problem) = generate.and_then(target_exists) {
-        session.show(&problem.into(), &syntax::SourceMap::default());
-        return Ok(1);
+        return Err(Failure::from(problem));
     }
     let options = PlanOptions {
         query: Some(QueryOptions {
@@ -73,7 +72,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         ..OperationArguments::default()
     };
     if !workdir::has_configuration() && !workdir::has_queries() {
-        return Ok(session.fail(
+        return Err(Failure::new(
             "No configuration files",
             "A query needs query files, and there are none in this directory. Write a list block into a file whose name \
              ends with .tfquery.hcl.",
@@ -81,38 +80,27 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     }
     let (project, problems) = workdir::read_from(session, &Disk, true);
     if problems.has_errors() {
-        session.show(&problems, &project.sources);
-        return Ok(1);
+        return Err(Failure::within(problems, &project.sources));
     }
     let is_list = |r: &config::Resource| r.address.mode == ResourceMode::List;
     if !project.config.root.module.resources.values().any(is_list) {
-        session.show(&problems, &project.sources);
-        return Ok(session.fail(
+        let failure = Failure::new(
             "No resources to query",
             "The configuration has no list block: the query files (.tfquery.hcl) say what to look for.",
+        );
+        return Err(Failure::within(problems, &project.sources).and(failure));
+    }
+    if let Some(hosted) = runs::hosted::of_operation(session, &project.config).within(&project.sources)? {
+        return Err(Failure::new(
+            "Remote operations not supported",
+            format!(
+                "The execution mode of the workspace \"{}\" is \"{}\", and queries run on this machine only. Set the environment \
+                 variable TF_FORCE_LOCAL_BACKEND to have this one run here.",
+                hosted.workspace.name, hosted.workspace.execution_mode
+            ),
         ));
     }
-    match runs::hosted::of_operation(session, &project.config) {
-        Ok(None) => {}
-        Ok(Some(hosted)) => {
-            return Ok(session.fail(
-                "Remote operations not supported",
-                format!(
-                    "The execution mode of the workspace \"{}\" is \"{}\", and queries run on this machine only. Set the environment \
-                     variable TF_FORCE_LOCAL_BACKEND to have this one run here.",
-                    hosted.workspace.name, hosted.workspace.execution_mode
-                ),
-            ));
-        }
-        Err(problems) => {
-            session.show(&problems, &project.sources);
-            return Ok(1);
-        }
-    }
-    let operation = match Operation::for_query(session, &operation_arguments, project, problems) {
-        Ok(operation) => operation,
-        Err(status) => return Ok(status),
-    };
+    let operation = Operation::for_query(session, &operation_arguments, project, problems)?;
     let Planning {
         plan,
         diagnostics: mut problems,
@@ -130,7 +118,6 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             views::query::warn_of_empty(&session.ui, plan);
         }
     }
-    session.show(&problems, &operation.project.sources);
-    let status = u8::from(problems.has_errors() || plan.is_none());
-    Ok(super::plan::finish(session, operation, status))
+    let outcome = Outcome::from(u8::from(plan.is_none())).and_problems(problems, &operation.project.sources);
+    operation.finish(Ok(outcome))
 }

@@ -2,18 +2,17 @@
 
 use engine::plan::Mode;
 use engine::planner::Planning;
-use syntax::{Diagnostic, SourceMap};
+use syntax::Diagnostic;
 use views::verb::Verb;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{OperationFlags, StateFlags, TargetFlags, VariableFlags};
 use crate::commands::apply::outputs;
-use crate::commands::plan::finish;
 use crate::commands::{Command, no_positional};
 use crate::operation::{Operation, OperationArguments, targeted};
+use crate::outcome::{Failure, Outcome};
 use crate::runs;
-use crate::session::{Session, Status};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "refresh",
@@ -48,7 +47,7 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "refresh")?;
     let options = targeted(Mode::RefreshOnly, true, &arguments.targets)?;
     let operation_arguments =
@@ -63,19 +62,16 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         detailed_exitcode: false,
         saved: None,
     };
-    if let Some(status) = runs::perform(session, &remote) {
-        return Ok(status);
+    if let Some(status) = runs::perform(session, &remote)? {
+        return Ok(status.into());
     }
-    let operation = match Operation::begin(session, &operation_arguments, options.mode, Verb::Refresh) {
-        Ok(operation) => operation,
-        Err(status) => return Ok(status),
-    };
+    let operation = Operation::begin(session, &operation_arguments, options.mode, Verb::Refresh)?;
     if !operation.state.has_resources() {
         let warning = Diagnostic::warning(
             "Empty or non-existent state",
             "The state has no objects that could be read, so it stays as it is.",
         );
-        session.show(&warning.into(), &SourceMap::default());
+        session.warn_now(warning);
     }
     let Planning {
         plan,
@@ -83,14 +79,16 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         ..
     } = operation.plan(&options);
     let Some(plan) = plan.filter(|p| !p.errored && !problems.has_errors()) else {
-        session.show(&problems, &operation.project.sources);
-        return Ok(finish(session, operation, 1));
+        let failure = Failure::within(problems, &operation.project.sources);
+        return operation.finish(Err(failure));
     };
     let applied = operation.apply(&plan);
     problems.extend(applied.problems);
-    let failed = session.show(&problems, &operation.project.sources);
-    if !failed {
-        outputs(session, &applied.state);
+    if problems.has_errors() {
+        let failure = Failure::within(problems, &operation.project.sources);
+        return operation.finish(Err(failure));
     }
-    Ok(finish(session, operation, u8::from(failed)))
+    session.show_now(&problems, &operation.project.sources);
+    outputs(session, &applied.state);
+    operation.finish(Ok(Outcome::success()))
 }

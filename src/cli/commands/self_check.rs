@@ -9,10 +9,10 @@ use pack::{Conditions, Pack, PackError, Trust};
 use serde_json::{Value as Json, json};
 use views::wrap::wrap;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, no_positional};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::{VERSION, commands};
 
 pub const COMMAND: Command = Command {
@@ -74,20 +74,21 @@ impl Found {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "check")?;
     let conditions = session
         .pack_conditions()
         .with_key(arguments.trust.as_deref().map(Path::new));
     let found = check(&session.builtins.executable, conditions);
     if arguments.json {
-        session
-            .ui
-            .exact_line(cty::json::to_text(&document(session, &found), Some(2)));
-    } else {
-        show(session, &found);
+        let status = u8::from(!found.problems.is_empty());
+        return Ok(Outcome::document(&document(session, &found)).with_status(status));
     }
-    Ok(u8::from(!found.problems.is_empty()))
+    show(session, &found);
+    let problems = found.problems.iter();
+    Ok(problems.fold(Outcome::success(), |outcome, problem| {
+        outcome.and_failure(Failure::new(problem.summary, problem.detail.clone()))
+    }))
 }
 
 fn check(path: &Path, conditions: Conditions) -> Found {
@@ -295,9 +296,6 @@ fn show(session: &Session, found: &Found) {
                 commands::pack::bytes(*size)
             ));
         }
-    }
-    for problem in &found.problems {
-        session.fail(problem.summary, problem.detail.clone());
     }
     if !found.problems.is_empty() {
         return;

@@ -5,16 +5,16 @@ use std::path::Path;
 use config::Config;
 use provider::Schemas;
 use state::State;
-use syntax::{Diagnostics, SourceMap};
+use syntax::Diagnostics;
 use views::json;
 use views::plan::Form;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
+use crate::outcome::{Failure, Outcome, Within as _};
 use crate::runs::{self, bookmark::Bookmark};
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::state_session;
 use crate::{TERRAFORM_VERSION, VERSION, planfile, workdir};
 
@@ -49,10 +49,10 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let paths = &arguments.positional;
     if paths.len() > 1 {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Too many command line arguments",
             "Expected at most one positional argument.",
         ));
@@ -60,65 +60,57 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let as_json = arguments.json;
     let of_plan = |path: &Path| Bookmark::is(path) || planfile::looks_like_plan(path);
     if session.shown.form == Form::Summary && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Incompatible options",
             "The option -summary is about plans. Name a saved plan that is to be shown.",
         ));
     }
     let Some(path) = paths.first().map(Path::new) else {
-        let state = match state_session::read(session, None) {
-            Ok(state) => state,
-            Err(status) => return Ok(status),
-        };
-        return Ok(show_state(session, state, as_json));
+        let state = state_session::read(session, None)?;
+        return show_state(session, state, as_json);
     };
     if Bookmark::is(path) {
-        return Ok(runs::show::show(session, path, as_json));
+        runs::show::show(session, path, as_json)?;
+        return Ok(Outcome::success());
     }
     if planfile::looks_like_plan(path) {
-        return Ok(show_plan(session, path, as_json));
+        return show_plan(session, path, as_json);
     }
     if !path.exists() {
-        return Ok(session.fail(
+        return Err(Failure::new(
             "Failed to read the given file as a state or plan file",
             format!("There is no file {}.", path.display()),
         ));
     }
     match state::store::read_copy(path) {
-        Ok(None) => Ok(session.fail(
+        Ok(None) => Err(Failure::new(
             "Failed to read the given file as a state or plan file",
             format!("The file {} is empty.", path.display()),
         )),
-        Ok(state) => Ok(show_state(session, state, as_json)),
-        Err(e) => Ok(session.fail("Failed to read the given file as a state or plan file", e.to_string())),
+        Ok(state) => show_state(session, state, as_json),
+        Err(e) => Err(Failure::new(
+            "Failed to read the given file as a state or plan file",
+            e.to_string(),
+        )),
     }
 }
 
-fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Status {
+fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Result<Outcome, Failure> {
     let Some(state) = state else {
         let text = if as_json {
             format!("{{\"format_version\":\"{}\"}}", "1.0")
         } else {
             "No state.".into()
         };
-        session.ui.line(text);
-        return 0;
+        return Ok(Outcome::line(text));
     };
-    let schemas = match state_schemas(session, &state) {
-        Ok(schemas) => schemas,
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            return 1;
-        }
-    };
+    let schemas = state_schemas(session, &state)?;
     if as_json {
         let document = json::state::state_document(&state, Some(&schemas), TERRAFORM_VERSION);
-        session.ui.exact_line(cty::json::to_text(&document, None));
-    } else {
-        let style = session.shown.style(&session.ui);
-        session.ui.out(views::diff::state_text(&state, &schemas, style));
+        return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
     }
-    0
+    let style = session.shown.style(&session.ui);
+    Ok(Outcome::text(views::diff::state_text(&state, &schemas, style)))
 }
 
 /// What the providers of a configuration and of a state say about themselves.
@@ -143,28 +135,17 @@ pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Diagno
     failed.into_result(plugins.schemas())
 }
 
-fn show_plan(session: &Session, path: &Path, as_json: bool) -> Status {
-    let problems = |problems: Diagnostics, sources: &SourceMap| {
-        session.show(&problems, sources);
-        1
-    };
-    let saved = match planfile::read(path, VERSION) {
-        Ok(saved) => saved,
-        Err(e) => return problems(e.into(), &SourceMap::default()),
-    };
+fn show_plan(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, Failure> {
+    let saved = planfile::read(path, VERSION)?;
     let loaded = workdir::load_planned(session, &saved);
     if loaded.diagnostics.has_errors() {
-        return problems(loaded.diagnostics, &loaded.sources);
+        return Err(Failure::within(loaded.diagnostics, &loaded.sources));
     }
-    let schemas = match all_schemas(session, &loaded.config, &saved.plan.prior_state) {
-        Ok(schemas) => schemas,
-        Err(e) => return problems(e, &loaded.sources),
-    };
+    let schemas = all_schemas(session, &loaded.config, &saved.plan.prior_state).within(&loaded.sources)?;
     if as_json {
         let document = json::plan::document(&saved.plan, &loaded.config, &schemas, TERRAFORM_VERSION);
-        session.ui.exact_line(cty::json::to_text(&document, None));
-    } else {
-        views::plan::show(&session.ui, &saved.plan, &schemas, session.shown);
+        return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
     }
-    0
+    views::plan::show(&session.ui, &saved.plan, &schemas, session.shown);
+    Ok(Outcome::success())
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, Mode};
 use state::{Object, ObjectStatus, State};
-use syntax::{Diagnostic, SourceMap};
+use syntax::Diagnostic;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, StateFlags, VariableFlags, ignore_remote_version};
 use crate::commands::Command;
 use crate::commands::state::nearest;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::state_session::{Backup, StateSession};
 
 pub const TAINT: Command = Command {
@@ -75,7 +75,7 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments, wanted: ObjectStatus) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments, wanted: ObjectStatus) -> Result<Outcome, Failure> {
     let name = if wanted == ObjectStatus::Tainted {
         "taint"
     } else {
@@ -83,7 +83,7 @@ fn run(session: &Session, arguments: &Arguments, wanted: ObjectStatus) -> Result
     };
     let args = &arguments.positional;
     let [text] = args.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             if args.is_empty() {
                 "Required argument missing"
             } else {
@@ -94,15 +94,15 @@ fn run(session: &Session, arguments: &Arguments, wanted: ObjectStatus) -> Result
     };
     let address = match addrs::parse::resource_instance(text) {
         Ok(address) => address,
-        Err(e) => return Ok(session.fail(e.summary, e.detail)),
+        Err(e) => return Err(Failure::new(e.summary, e.detail)),
     };
     if wanted == ObjectStatus::Tainted && address.resource.resource.mode != Mode::Managed {
-        return Ok(session.fail(
+        return Err(Failure::new(
             format!("Resource instance {address} cannot be tainted"),
             "Only what is managed can be replaced, and this is only read.",
         ));
     }
-    Ok(mark(session, arguments, name, &address, wanted).unwrap_or_else(|status| status))
+    mark(session, arguments, name, &address, wanted)
 }
 
 fn mark(
@@ -111,33 +111,27 @@ fn mark(
     name: &str,
     address: &AbsResourceInstance,
     wanted: ObjectStatus,
-) -> Result<Status, Status> {
+) -> Result<Outcome, Failure> {
     let backup = Backup::optional(arguments.state.backup.as_deref());
     let mut opened = StateSession::open_for_edit(session, &arguments.state, arguments.lock, name, backup)?;
     let mut state = opened.state.take().unwrap_or_default();
     let object = match find(&state, address) {
         Ok(object) => object,
-        Err(problem) => {
-            let status = if arguments.allow_missing {
-                let warning = Diagnostic::warning(
-                    "No such resource instance",
-                    format!("{address} is not in the state, which is allowed, because -allow-missing was set."),
-                );
-                session.show(&warning.into(), &SourceMap::default());
-                0
-            } else {
-                session.show(&problem.into(), &SourceMap::default());
-                1
-            };
-            return Ok(opened.close(status));
+        Err(_) if arguments.allow_missing => {
+            let warning = Diagnostic::warning(
+                "No such resource instance",
+                format!("{address} is not in the state, which is allowed, because -allow-missing was set."),
+            );
+            return opened.close(Ok(Outcome::success().and_unplaced(warning)));
         }
+        Err(problem) => return opened.close(Err(problem.into())),
     };
     if wanted == ObjectStatus::Ready && object.status == ObjectStatus::Ready {
-        let status = session.fail(
+        let failure = Failure::new(
             "Resource instance is not tainted",
             format!("There is no mark to take off: {address} is not tainted."),
         );
-        return Ok(opened.close(status));
+        return opened.close(Err(failure));
     }
     if let Some(provider) = state
         .resources
@@ -146,17 +140,13 @@ fn mark(
     {
         state.set_current(address, &provider, Some(Arc::new(object.with_status(wanted))));
     }
-    let status = match opened.write(&state) {
-        Ok(()) => {
-            session.ui.line(match wanted {
-                ObjectStatus::Tainted => format!("Resource instance {address} has been marked as tainted."),
-                ObjectStatus::Ready => format!("Resource instance {address} has been successfully untainted."),
-            });
-            0
-        }
-        Err(status) => status,
-    };
-    Ok(opened.close(status))
+    let result = opened.write(&state).map(|()| {
+        Outcome::line(match wanted {
+            ObjectStatus::Tainted => format!("Resource instance {address} has been marked as tainted."),
+            ObjectStatus::Ready => format!("Resource instance {address} has been successfully untainted."),
+        })
+    });
+    opened.close(result)
 }
 
 fn find(state: &State, address: &AbsResourceInstance) -> Result<Arc<Object>, Diagnostic> {

@@ -9,7 +9,8 @@ use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::Outcome;
+use crate::session::Session;
 use crate::{TERRAFORM_VERSION, VERSION};
 
 pub const COMMAND: Command = Command {
@@ -21,7 +22,7 @@ pub const COMMAND: Command = Command {
     refused: &[],
     run: |session, matches| {
         let Arguments { json } = flags::read(matches);
-        Ok(print(session, json))
+        Ok(outcome(session, json))
     },
 };
 
@@ -39,8 +40,8 @@ impl FromFlags for Arguments {
     }
 }
 
-/// Prints versions. Drivers of Terraform read the first line, so under that name it is Terraform's.
-pub fn print(session: &Session, as_json: bool) -> Status {
+/// The versions. Drivers of Terraform read the first line, so under that name it is Terraform's.
+pub fn outcome(session: &Session, as_json: bool) -> Outcome {
     let locked = LockFile::load(Path::new(".")).map(|(lock, _)| lock).unwrap_or_default();
     let platform = Platform::current();
     let own = format!("Monoform v{VERSION}");
@@ -68,24 +69,19 @@ pub fn print(session: &Session, as_json: bool) -> Status {
                 object.insert("carried_providers".into(), versions.collect::<Vec<_>>().into());
             }
         }
-        session.ui.exact_line(cty::json::to_text(&document, Some(2)));
-        return 0;
+        return Outcome::document(&document);
     }
-    if program::is_terraform() {
-        session
-            .ui
-            .line(format!("Terraform v{TERRAFORM_VERSION}\non {platform}\n+ {own}"));
+    let mut text = if program::is_terraform() {
+        format!("Terraform v{TERRAFORM_VERSION}\non {platform}\n+ {own}\n")
     } else {
-        session.ui.line(format!(
-            "{own}\non {platform}\n+ compatible with Terraform v{TERRAFORM_VERSION}"
-        ));
-    }
+        format!("{own}\non {platform}\n+ compatible with Terraform v{TERRAFORM_VERSION}\n")
+    };
     for provider in carried {
         let (address, version) = (&provider.address, &provider.version);
-        session.ui.line(format!("+ carries provider {address} v{version}"));
+        text.push_str(&format!("+ carries provider {address} v{version}\n"));
     }
     for (provider, locked) in &locked.providers {
-        session.ui.line(format!("+ provider {provider} v{}", locked.version));
+        text.push_str(&format!("+ provider {provider} v{}\n", locked.version));
     }
-    0
+    Outcome::text(text)
 }

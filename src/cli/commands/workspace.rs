@@ -6,16 +6,16 @@ use files::io_reason;
 use serde_json::json;
 use state::State;
 use syntax::content::{did_you_mean, suggest};
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 use views::json::diagnostics;
 use views::program;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::LockFlags;
 use crate::backend::{Place, Source, select};
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::state_session::{self, Backup, Opening, StateSession};
 use crate::workdir;
 
@@ -219,7 +219,7 @@ struct Places {
 impl Places {
     /// The places, whatever workspace is selected: it may have a name that no workspace can have, which another one is selected
     /// for.
-    fn to_select(session: &Session) -> Result<Places, Status> {
+    fn to_select(session: &Session) -> Result<Places, Failure> {
         match workdir::workspace(session) {
             Ok(_) => Places::new(session),
             Err(_) => Ok(Places {
@@ -229,29 +229,19 @@ impl Places {
         }
     }
 
-    fn new(session: &Session) -> Result<Places, Status> {
-        let shown = |problems: Diagnostics| {
-            session.show(&problems, &SourceMap::default());
-            1
-        };
-        let selected = workdir::workspace(session).map_err(shown)?;
+    fn new(session: &Session) -> Result<Places, Failure> {
+        let selected = workdir::workspace(session)?;
         // What refuses this version, or cannot be used, is told by this.
         let place = state_session::place(session)?.place;
         Ok(Places { place, selected })
     }
 
     /// All names, the default first.
-    fn names(&self, session: &Session) -> Result<Vec<String>, Status> {
+    fn names(&self) -> Result<Vec<String>, Failure> {
         match self.place.workspaces() {
             Ok(Some(names)) => Ok(names),
-            Ok(None) => {
-                session.show(&unsupported(&self.place).into(), &SourceMap::default());
-                Err(1)
-            }
-            Err(problems) => {
-                session.show(&problems, &SourceMap::default());
-                Err(1)
-            }
+            Ok(None) => Err(Failure::from(unsupported(&self.place))),
+            Err(problems) => Err(Failure::from(problems)),
         }
     }
 }
@@ -267,33 +257,29 @@ fn unsupported(place: &Place) -> Diagnostic {
 }
 
 /// Writes down which workspace is selected.
-fn remember(session: &Session, name: &str) -> Result<(), Status> {
-    select::remember(session, name).map_err(|problems| {
-        session.show(&problems, &SourceMap::default());
-        1
-    })
+fn remember(session: &Session, name: &str) -> Result<(), Failure> {
+    select::remember(session, name).map_err(Failure::from)
 }
 
-fn name<'a>(session: &Session, args: &'a [String]) -> Result<Result<&'a str, Status>, UsageError> {
+fn name(args: &[String]) -> Result<&str, Failure> {
     let [name] = args else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Expected a single argument: NAME.",
             "Give the name of one workspace.",
         ));
     };
     if !workdir::is_workspace_name(name) {
-        let status = session.fail(
+        return Err(Failure::new(
             format!("The workspace name \"{name}\" is not allowed"),
             "A name may have only characters that a URL takes as they are: letters, digits, and - _ . ~",
-        );
-        return Ok(Err(status));
+        ));
     }
-    Ok(Ok(name))
+    Ok(name)
 }
 
-fn list(session: &Session, arguments: &ListArguments) -> Result<Status, UsageError> {
+fn list(session: &Session, arguments: &ListArguments) -> Result<Outcome, Failure> {
     if !arguments.positional.is_empty() {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Too many command line arguments",
             "To list the workspaces of another directory, use the global -chdir flag.",
         ));
@@ -301,18 +287,14 @@ fn list(session: &Session, arguments: &ListArguments) -> Result<Status, UsageErr
     if arguments.json {
         return Ok(list_json(session));
     }
-    let run = || -> Result<Status, Status> {
-        let places = Places::new(session)?;
-        let names = places.names(session)?;
-        session.show(&noted(session, &names), &SourceMap::default());
-        for name in names {
-            let mark = if name == places.selected { "* " } else { "  " };
-            session.ui.line(format!("{mark}{name}"));
-        }
-        session.ui.line("");
-        Ok(0)
-    };
-    Ok(run().unwrap_or_else(|status| status))
+    let places = Places::new(session)?;
+    let names = places.names()?;
+    let mut outcome = Outcome::success().and_unplaced(noted(session, &names));
+    for name in names {
+        let mark = if name == places.selected { "* " } else { "  " };
+        outcome = outcome.and_line(format!("{mark}{name}"));
+    }
+    Ok(outcome.and_line(""))
 }
 
 /// What is said beside a list of workspaces.
@@ -334,7 +316,7 @@ fn noted(session: &Session, names: &[String]) -> Diagnostics {
 }
 
 /// The document of all workspaces, in which problems are, too.
-fn list_json(session: &Session) -> Status {
+fn list_json(session: &Session) -> Outcome {
     let (project, found) = workdir::read(session);
     let mut problems: Diagnostics = found.into_iter().filter(state_session::is_refusal).collect();
     let mut listed = || -> Result<(Vec<String>, String), Diagnostics> {
@@ -372,70 +354,58 @@ fn list_json(session: &Session) -> Status {
         "workspaces": names.iter().map(workspace).collect::<Vec<_>>(),
         "diagnostics": diagnostics::list(&problems, &project.sources),
     });
-    session.ui.exact_line(cty::json::to_text(&document, Some(2)));
-    u8::from(problems.has_errors())
+    Outcome::document(&document).with_status(u8::from(problems.has_errors()))
 }
 
-fn show(session: &Session, _: &ShowArguments) -> Result<Status, UsageError> {
-    match workdir::workspace(session) {
-        Ok(name) => {
-            session.ui.line(name);
-            Ok(0)
-        }
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            Ok(1)
-        }
-    }
+fn show(session: &Session, _: &ShowArguments) -> Result<Outcome, Failure> {
+    Ok(Outcome::line(workdir::workspace(session)?))
 }
 
 /// What `TF_WORKSPACE` says cannot be changed by a command.
-fn overridden(session: &Session, what: &str) -> Option<Status> {
-    session.env.workspace()?;
-    Some(session.fail(
+fn not_overridden(session: &Session, what: &str) -> Result<(), Failure> {
+    if session.env.workspace().is_none() {
+        return Ok(());
+    }
+    Err(Failure::new(
         format!("Cannot {what} a workspace while TF_WORKSPACE is set"),
         "The environment variable TF_WORKSPACE says which workspace is selected, whatever commands do. Unset it, or set it to \
          the name you want.",
     ))
 }
 
-fn created(session: &Session, name: &str) {
+fn created(session: &Session, name: &str) -> Outcome {
     let style = session.ui.style();
-    session.ui.out(format!(
+    Outcome::text(format!(
         "{}\n\nThis workspace has a state of its own, so nothing that exists in another one is planned for\nhere.\n",
         style.good(format!("Created and switched to workspace \"{name}\"!"))
-    ));
+    ))
 }
 
-fn new(session: &Session, arguments: &NewArguments) -> Result<Status, UsageError> {
-    let name = match name(session, &arguments.positional)? {
-        Ok(name) => name,
-        Err(status) => return Ok(status),
-    };
-    if let Some(status) = overridden(session, "create") {
-        return Ok(status);
-    }
-    let run = || -> Result<Status, Status> {
+fn new(session: &Session, arguments: &NewArguments) -> Result<Outcome, Failure> {
+    let name = name(&arguments.positional)?;
+    not_overridden(session, "create")?;
+    let run = || -> Result<Outcome, Failure> {
         let places = Places::to_select(session)?;
-        if places.names(session)?.iter().any(|n| n == name) {
-            return Err(session.fail(
+        if places.names()?.iter().any(|n| n == name) {
+            return Err(Failure::new(
                 format!("Workspace \"{name}\" already exists"),
                 "Select it with \"workspace select\".",
             ));
         }
         // The state to copy is read before anything is made, so that a wrong path leaves nothing behind.
-        let seed = arguments.state.as_deref().map(|path| seed(session, path)).transpose()?;
-        create(session, &places, name)?;
+        let seed = arguments.state.as_deref().map(seed).transpose()?;
+        create(&places, name)?;
+        let mut unlocked = Outcome::success();
         if let Some(seed) = seed {
             let mut opened = open(session, arguments.lock, places.place.state(name), "workspace-new")?;
             opened.write(&seed)?;
-            let _ = opened.close(0);
+            // That the lock stays is no reason not to select the workspace.
+            unlocked = opened.close(Ok(unlocked))?;
         }
         remember(session, name)?;
-        created(session, name);
-        Ok(0)
+        Ok(unlocked.with_status(0).and_outcome(created(session, name)))
     };
-    Ok(run().unwrap_or_else(|status| status))
+    run()
 }
 
 /// Opens the state of a workspace, which gets no backup.
@@ -444,39 +414,33 @@ fn open<'s>(
     lock: LockFlags,
     source: Source,
     operation: &str,
-) -> Result<StateSession<'s>, Status> {
+) -> Result<StateSession<'s>, Failure> {
     let opening = Opening {
         backup: Backup::None,
         ..Opening::new(source, operation, lock.timeout)
     };
-    StateSession::open(session, &opening).map_err(|problems| {
-        session.show(&problems, &SourceMap::default());
-        1
-    })
+    StateSession::open(session, &opening).map_err(Failure::from)
 }
 
-fn create(session: &Session, places: &Places, name: &str) -> Result<(), Status> {
+fn create(places: &Places, name: &str) -> Result<(), Failure> {
     let local = match &places.place {
         Place::Local(local) => local,
         // To open a workspace of a store is to create it.
         Place::Store(store) => {
-            return store.open(name).map(drop).map_err(|problems| {
-                session.show(&problems, &SourceMap::default());
-                1
-            });
+            return store.open(name).map(drop).map_err(Failure::from);
         }
     };
     let dir = local.others().join(name);
     std::fs::create_dir_all(&dir).map_err(|e| {
-        session.fail(
+        Failure::new(
             "Failed to create the workspace",
             format!("The directory {} cannot be created: {}.", dir.display(), io_reason(&e)),
         )
     })
 }
 
-fn seed(session: &Session, path: &str) -> Result<State, Status> {
-    let failed = |detail: String| session.fail("Failed to read the state to copy", detail);
+fn seed(path: &str) -> Result<State, Failure> {
+    let failed = |detail: String| Failure::new("Failed to read the state to copy", detail);
     if !Path::new(path).exists() {
         return Err(failed(format!("There is no file {path}.")));
     }
@@ -486,70 +450,61 @@ fn seed(session: &Session, path: &str) -> Result<State, Status> {
     }
 }
 
-fn unknown(session: &Session, name: &str, names: &[String]) -> Status {
+fn unknown(name: &str, names: &[String]) -> Failure {
     let hint = did_you_mean(suggest(name, names.iter().map(String::as_str)));
-    session.fail(
+    Failure::new(
         format!("Workspace \"{name}\" doesn't exist."),
         format!("Create it with \"workspace new\", or select it with -or-create.{hint}"),
     )
 }
 
-fn select(session: &Session, arguments: &SelectArguments) -> Result<Status, UsageError> {
-    let name = match name(session, &arguments.positional)? {
-        Ok(name) => name,
-        Err(status) => return Ok(status),
-    };
-    if let Some(status) = overridden(session, "select") {
-        return Ok(status);
-    }
-    let run = || -> Result<Status, Status> {
+fn select(session: &Session, arguments: &SelectArguments) -> Result<Outcome, Failure> {
+    let name = name(&arguments.positional)?;
+    not_overridden(session, "select")?;
+    let run = || -> Result<Outcome, Failure> {
         let places = Places::to_select(session)?;
         if places.selected == name {
-            return Ok(0);
+            return Ok(Outcome::success());
         }
-        let names = places.names(session)?;
+        let names = places.names()?;
         let exists = names.iter().any(|n| n == name);
         if !exists && !arguments.or_create {
-            return Err(unknown(session, name, &names));
+            return Err(unknown(name, &names));
         }
         if !exists {
-            create(session, &places, name)?;
+            create(&places, name)?;
         }
         remember(session, name)?;
-        if exists {
-            let style = session.ui.style();
-            session
-                .ui
-                .line(style.green(format!("Switched to workspace \"{name}\".")));
-        } else {
-            created(session, name);
+        if !exists {
+            return Ok(created(session, name));
         }
-        Ok(0)
+        let style = session.ui.style();
+        Ok(Outcome::line(style.green(format!("Switched to workspace \"{name}\"."))))
     };
-    Ok(run().unwrap_or_else(|status| status))
+    run()
 }
 
-fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Status, UsageError> {
+fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Outcome, Failure> {
     let [name] = arguments.positional.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Expected a single argument: NAME.",
             "Give the name of one workspace.",
         ));
     };
-    let run = || -> Result<Status, Status> {
+    let run = || -> Result<Outcome, Failure> {
         let places = Places::new(session)?;
-        let names = places.names(session)?;
+        let names = places.names()?;
         if !names.contains(name) {
-            return Err(unknown(session, name, &names));
+            return Err(unknown(name, &names));
         }
         if places.selected == *name {
-            return Err(session.fail(
+            return Err(Failure::new(
                 format!("Workspace \"{name}\" is your active workspace."),
                 "A workspace cannot be deleted while it is selected. Select another one first.",
             ));
         }
         if name == DEFAULT {
-            return Err(session.fail(
+            return Err(Failure::new(
                 "Cannot delete the default workspace",
                 "The workspace \"default\" is always there.",
             ));
@@ -558,52 +513,46 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Status, Usag
         let mut opened = open(session, arguments.lock, places.place.state(name), "workspace-delete")?;
         let state = opened.state.take().unwrap_or_default();
         if state.has_resources() && !force {
-            return Err(opened.close(not_empty(session, name, &state)));
+            return Err(opened.fail(not_empty(name, &state)));
         }
         // The lock is on what goes.
-        if opened.close(0) != 0 {
-            return Err(1);
-        }
-        remove(session, &places.place, name)?;
-        session
-            .ui
-            .line(session.ui.style().green(format!("Deleted workspace \"{name}\"!")));
+        opened.release()?;
+        remove(&places.place, name)?;
+        let style = session.ui.style();
+        let mut outcome = Outcome::line(style.green(format!("Deleted workspace \"{name}\"!")));
         if state.has_resources() {
-            session.ui.line(session.ui.style().yellow(format!(
+            outcome = outcome.and_line(style.yellow(format!(
                 "WARNING: \"{name}\" was non-empty.\nThe objects of the deleted workspace may still exist, but nothing knows of \
                  them\nany more.\n"
             )));
         }
-        Ok(0)
+        Ok(outcome)
     };
-    Ok(run().unwrap_or_else(|status| status))
+    run()
 }
 
 /// Deletes a workspace with its state.
-fn remove(session: &Session, place: &Place, name: &str) -> Result<(), Status> {
+fn remove(place: &Place, name: &str) -> Result<(), Failure> {
     match place {
         Place::Local(local) => {
             let dir = local.others().join(name);
             std::fs::remove_dir_all(&dir).map_err(|e| {
-                session.fail(
+                Failure::new(
                     "Failed to delete the workspace",
                     format!("The directory {} cannot be removed: {}.", dir.display(), io_reason(&e)),
                 )
             })
         }
-        Place::Store(store) => store.delete(name).map_err(|problems| {
-            session.show(&problems, &SourceMap::default());
-            1
-        }),
+        Place::Store(store) => store.delete(name).map_err(Failure::from),
     }
 }
 
-fn not_empty(session: &Session, name: &str, state: &State) -> Status {
+fn not_empty(name: &str, state: &State) -> Failure {
     let all: Vec<String> = state
         .instances()
         .map(|(resource, _, key, _)| format!("\n  - {}", resource.instance(key.clone())))
         .collect();
-    let problem = Diagnostic::error(
+    Failure::new(
         "Workspace is not empty",
         format!(
             "Workspace \"{name}\" is currently tracking the following resource instances:{}\n\nIf the workspace were deleted, \
@@ -611,7 +560,5 @@ fn not_empty(session: &Session, name: &str, state: &State) -> Status {
              delete the workspace and forget them nevertheless, use the -force option.",
             all.concat()
         ),
-    );
-    session.show(&problem.into(), &SourceMap::default());
-    1
+    )
 }

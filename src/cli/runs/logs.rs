@@ -83,7 +83,7 @@ impl Remote<'_> {
             | "ephemeral_op_complete" => self.output.bold(message),
             "diagnostic" => {
                 let (problem, sources) = diagnostic(event);
-                self.session.show(&problem, &sources);
+                self.session.show_now(&problem, &sources);
             }
             "provision_progress" => {
                 let of = |pointer: &str| event.pointer(pointer).and_then(Json::as_str).unwrap_or_default();

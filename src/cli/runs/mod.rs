@@ -32,13 +32,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::inputs::PlanOptions;
 use engine::plan::Mode;
 use engine::stop::Stop;
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Run, RunStatus, Server};
 
 use crate::args::groups::StateFlags;
 use crate::interrupt;
 use crate::operation::OperationArguments;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Status, Within as _};
+use crate::session::Session;
 use crate::workdir;
 use hosted::Hosted;
 use output::Output;
@@ -104,34 +105,28 @@ struct Remote<'r> {
 }
 
 /// Runs an operation on a server, if the workspace is one whose operations run there; `None` for all others.
-pub fn perform(session: &Session, request: &Request<'_>) -> Option<Status> {
+///
+/// # Errors
+/// The operation failed.
+pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status>, Failure> {
     if !hosted::may_be(session) || !workdir::has_configuration() {
-        return None;
+        return Ok(None);
     }
     let (mut project, problems) = workdir::read(session);
     if problems.has_errors() {
         // The operation reports them, and what else is wrong.
-        return None;
+        return Ok(None);
     }
-    let hosted = match hosted::of_operation(session, &project.config) {
-        Ok(hosted) => hosted?,
-        Err(problems) => {
-            session.show(&problems, &project.sources);
-            return Some(1);
-        }
+    let Some(hosted) = hosted::of_operation(session, &project.config).within(&project.sources)? else {
+        return Ok(None);
     };
-    session.show(&problems, &project.sources);
+    session.show_now(&problems, &project.sources);
     let result = Remote::start(session, request, hosted).and_then(|remote| {
         let options = request::check(&remote, &mut project);
         Ok((remote, options?))
     });
-    Some(match result {
-        Ok((remote, options)) => remote.carry_out(options),
-        Err(problems) => {
-            session.show(&problems, &project.sources);
-            1
-        }
-    })
+    let (remote, options) = result.within(&project.sources)?;
+    Ok(Some(remote.carry_out(options)?))
 }
 
 impl<'r> Remote<'r> {
@@ -154,11 +149,8 @@ impl<'r> Remote<'r> {
         })
     }
 
-    fn carry_out(self, options: tfe::RunOptions) -> Status {
-        let runtime = match self.session.runtime() {
-            Ok(runtime) => runtime,
-            Err(problems) => return self.failed(&problems),
-        };
+    fn carry_out(self, options: tfe::RunOptions) -> Result<Status, Diagnostics> {
+        let runtime = self.session.runtime()?;
         let status = runtime.block_on(async {
             interrupt::listen_telling(
                 self.session.ui.clone(),
@@ -168,7 +160,7 @@ impl<'r> Remote<'r> {
             );
             tokio::select! {
                 status = self.operate(options) => status,
-                () = self.stop.cancelled() => 1,
+                () = self.stop.cancelled() => Ok(1),
             }
         });
         // What hangs, such as a question nobody answers, is not waited for.
@@ -177,13 +169,7 @@ impl<'r> Remote<'r> {
         status
     }
 
-    fn failed(&self, problems: &Diagnostics) -> Status {
-        self.session.ui.flush();
-        self.session.show(problems, &SourceMap::default());
-        1
-    }
-
-    async fn operate(&self, options: tfe::RunOptions) -> Status {
+    async fn operate(&self, options: tfe::RunOptions) -> Result<Status, Diagnostics> {
         let work = async {
             match self.request.verb {
                 Verb::Plan => self.plan_only(options).await,
@@ -195,31 +181,29 @@ impl<'r> Remote<'r> {
             never = self.give_up_waiting() => match never {},
         };
         match result {
-            Err(Ended::Failed(problems)) => self.failed(&problems),
+            Err(Ended::Failed(problems)) => Err(problems),
             Ok(()) => self.conclude(false).await,
             Err(Ended::Stopped) => self.conclude(true).await,
         }
     }
 
     /// The status that the run gives; after an interrupt, the run is cancelled, if that is what is wanted.
-    async fn conclude(&self, stopped: bool) -> Status {
+    async fn conclude(&self, stopped: bool) -> Result<Status, Diagnostics> {
         views::prompt::resumed();
         let Some(id) = self.current_run() else {
-            return 1;
+            return Ok(1);
         };
-        let run = match self.hosted.connection.run(&id).await {
-            Ok(run) => run,
-            Err(e) => return self.failed(&self.error("Failed to retrieve run", &e)),
-        };
-        if stopped && let Err(problems) = self.cancel(&run).await {
-            return self.failed(&problems);
+        let run = self.hosted.connection.run(&id).await;
+        let run = run.map_err(|e| self.error("Failed to retrieve run", &e))?;
+        if stopped {
+            self.cancel(&run).await?;
         }
-        match run.status {
+        Ok(match run.status {
             RunStatus::Canceled | RunStatus::Errored => 1,
             _ if stopped => 1,
             _ if self.request.detailed_exitcode && run.has_changes => 2,
             _ => 0,
-        }
+        })
     }
 
     /// Cancels a run that is still waiting after the time that `-lock-timeout` gives it.

@@ -55,7 +55,7 @@ pub(super) fn check(remote: &Remote<'_>, project: &mut Project) -> Result<RunOpt
     if problems.has_errors() {
         return Err(problems);
     }
-    remote.session.show(&problems, &project.sources);
+    remote.session.show_now(&problems, &project.sources);
     Ok(options(remote, variables))
 }
 

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use engine::plan::Mode;
 use serde_json::Value as Json;
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Run, Server};
 use views::json::read;
 use views::program;
 
 use super::bookmark::Bookmark;
 use super::hosted::{self, Hosted};
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::workdir;
 
 const SUMMARY: &str = "Couldn't show cloud plan";
@@ -74,39 +74,33 @@ pub(super) fn human(session: &Session, document: &Json, run: &Run) {
                     "This version cannot read what the server says the plan is: {why}. The page of the run shows the plan."
                 ),
             );
-            session.show(&warning.into(), &SourceMap::default());
+            session.warn_now(warning);
         }
     }
     session.ui.flush();
 }
 
 /// Shows the plan that a file leads to.
-pub fn show(session: &Session, path: &Path, as_json: bool) -> Status {
-    let shown = || -> Result<(), Diagnostics> {
-        if let Some(problem) = super::request::sensitive_values(session) {
-            return Err(problem.into());
-        }
-        let saved = Bookmark::read(path)?;
-        let (project, problems) = workdir::read(session);
-        if problems.has_errors() {
-            return Err(problems);
-        }
-        let hosted = hosted::selected(session, &project.config)?.filter(Hosted::is_cloud);
-        let hosted = hosted.ok_or_else(|| {
-            failed(
-                "the plan is kept on a server, and the configuration of this directory has no \"cloud\" block that leads there",
-            )
-        })?;
-        let runtime = session.runtime()?;
-        runtime.block_on(of_run(session, &hosted, &saved, as_json))
-    };
-    match shown() {
-        Ok(()) => 0,
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            1
-        }
+///
+/// # Errors
+/// The file or the plan cannot be read.
+pub fn show(session: &Session, path: &Path, as_json: bool) -> Result<(), Diagnostics> {
+    if let Some(problem) = super::request::sensitive_values(session) {
+        return Err(problem.into());
     }
+    let saved = Bookmark::read(path)?;
+    let (project, problems) = workdir::read(session);
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    let hosted = hosted::selected(session, &project.config)?.filter(Hosted::is_cloud);
+    let hosted = hosted.ok_or_else(|| {
+        failed(
+            "the plan is kept on a server, and the configuration of this directory has no \"cloud\" block that leads there",
+        )
+    })?;
+    let runtime = session.runtime()?;
+    runtime.block_on(of_run(session, &hosted, &saved, as_json))
 }
 
 fn failed(why: impl std::fmt::Display) -> Diagnostics {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use syntax::{Diagnostic, SourceMap};
+use syntax::Diagnostic;
 use tfe::{Configuration, Purpose, Slug};
 use views::verb::Verb;
 
@@ -38,7 +38,7 @@ impl Remote<'_> {
                     slug.invalid_rules.join("\n  ")
                 ),
             );
-            self.session.show(&warning.into(), &SourceMap::default());
+            self.session.warn_now(warning);
         }
         let uploaded = connection.upload_configuration(&configuration, slug.archive);
         self.ask("Failed to upload configuration files", uploaded).await?;

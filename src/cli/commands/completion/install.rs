@@ -6,7 +6,8 @@ use files::{Policy, io_reason};
 use views::program;
 
 use super::Shell;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 /// What marks the line that is ours.
 const MARK: &str = "# completion, by -install-autocomplete";
@@ -46,7 +47,7 @@ fn is_own(line: &str) -> bool {
 }
 
 /// Adds the line to the files of the shells that the user has.
-pub fn install(session: &Session) -> Status {
+pub fn install(session: &Session) -> Result<Outcome, Failure> {
     let changed = change(session, |text, shell| {
         if text.lines().any(is_own) {
             return None;
@@ -58,7 +59,6 @@ pub fn install(session: &Session) -> Status {
         Some(format!("{text}{}\n", own_line(shell)))
     });
     report(
-        session,
         changed,
         "Completion is installed in",
         "It takes effect in shells that are started from now on.",
@@ -66,7 +66,7 @@ pub fn install(session: &Session) -> Status {
 }
 
 /// Takes the line out of them.
-pub fn uninstall(session: &Session) -> Status {
+pub fn uninstall(session: &Session) -> Result<Outcome, Failure> {
     let changed = change(session, |text, _| {
         let kept: Vec<&str> = text
             .split_inclusive('\n')
@@ -75,7 +75,7 @@ pub fn uninstall(session: &Session) -> Status {
         let kept = kept.concat();
         (kept != text).then_some(kept)
     });
-    report(session, changed, "Completion is taken out of", "")
+    report(changed, "Completion is taken out of", "")
 }
 
 /// The files that were changed, and those that were as they should be.
@@ -123,19 +123,17 @@ fn change(session: &Session, change: impl Fn(&str, Shell) -> Option<String>) -> 
     Ok(all)
 }
 
-fn report(session: &Session, changed: Result<Changed, String>, done: &str, hint: &str) -> Status {
-    let changed = match changed {
-        Ok(changed) => changed,
-        Err(why) => return session.fail("Completion not changed", why),
-    };
+fn report(changed: Result<Changed, String>, done: &str, hint: &str) -> Result<Outcome, Failure> {
+    let changed = changed.map_err(|why| Failure::new("Completion not changed", why))?;
+    let mut outcome = Outcome::success();
     for path in &changed.changed {
-        session.ui.line(format!("{done} {}.", path.display()));
+        outcome = outcome.and_line(format!("{done} {}.", path.display()));
     }
     if changed.changed.is_empty() {
         let paths: Vec<String> = changed.unchanged.iter().map(|p| p.display().to_string()).collect();
-        session.ui.line(format!("Nothing to do in {}.", paths.join(", ")));
+        outcome = outcome.and_line(format!("Nothing to do in {}.", paths.join(", ")));
     } else if !hint.is_empty() {
-        session.ui.line(hint);
+        outcome = outcome.and_line(hint);
     }
-    0
+    Ok(outcome)
 }

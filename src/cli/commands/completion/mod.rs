@@ -11,11 +11,11 @@ mod live;
 
 use syntax::content::{did_you_mean, suggest};
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::env::Env;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 pub use install::{install, uninstall};
 use views::program;
@@ -29,7 +29,7 @@ pub const COMMAND: Command = Command {
       -install-autocomplete writes such a line into the shells' own files, and -uninstall-autocomplete takes it out.",
     declare: flags::declare::<Arguments>,
     refused: &[],
-    run: |session, matches| run(session, &flags::read(matches)),
+    run: |_, matches| run(&flags::read(matches)),
 };
 
 struct Arguments {
@@ -78,7 +78,7 @@ impl Shell {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let shell = match &arguments.positional[..] {
         [name] => Shell::named(name),
         _ => None,
@@ -86,13 +86,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let Some(shell) = shell else {
         let written = arguments.positional.first().map_or("", String::as_str);
         let hint = did_you_mean(suggest(written, Shell::ALL.into_iter().map(Shell::name)));
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Invalid arguments",
             format!("The completion command expects the name of one shell: bash, zsh or fish.{hint}"),
         ));
     };
-    session.ui.out(shell.script());
-    Ok(0)
+    Ok(Outcome::text(shell.script()))
 }
 
 /// The part of the line before the cursor, if this run is for completion.
@@ -102,8 +101,8 @@ pub fn line(env: &Env) -> Option<String> {
     Some(line.get(..end).unwrap_or(line).to_owned())
 }
 
-/// Prints the candidates for a line.
-pub fn print(session: &Session, text: &str) -> Status {
+/// The candidates for a line.
+pub fn candidates(session: &Session, text: &str) -> Outcome {
     let shell = session
         .env
         .get("COMP_SHELL")
@@ -111,10 +110,8 @@ pub fn print(session: &Session, text: &str) -> Status {
         .unwrap_or(Shell::Bash);
     let line = line::Line::parse(text);
     let live = live::WorkingDirectory(session);
-    for found in candidates::of(&line, &live) {
-        session.ui.out(shown(&found, &line, shell));
-    }
-    0
+    let found = candidates::of(&line, &live);
+    Outcome::text(found.iter().map(|found| shown(found, &line, shell)).collect::<String>())
 }
 
 /// A candidate as a shell wants it.

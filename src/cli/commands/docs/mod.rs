@@ -8,13 +8,13 @@ use lang::functions::signature;
 use packages::builtin::BuiltinProvider;
 use plugins::Program;
 use provider::ProviderSchema;
+use syntax::Diagnostics;
 use syntax::content::{did_you_mean, suggest};
-use syntax::{Diagnostics, SourceMap};
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 use page::Kind;
 
@@ -42,29 +42,22 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let [name] = arguments.positional.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Required argument missing",
             "Give exactly one argument: the name of a function, a type of resource, a provider, or a provisioner.",
         ));
     };
-    let (pages, known) = match find(session, name) {
-        Ok(found) => found,
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            return Ok(1);
-        }
-    };
+    let (pages, known) = find(session, name)?;
     if pages.is_empty() {
         let hint = did_you_mean(suggest(name, known.iter().map(String::as_str)));
-        return Ok(session.fail(
+        return Err(Failure::new(
             "Nothing of that name is built in",
             format!("No function, and no built-in type, provider or provisioner is called \"{name}\".{hint}"),
         ));
     }
-    session.ui.out(pages.join("\n"));
-    Ok(0)
+    Ok(Outcome::text(pages.join("\n")))
 }
 
 /// The pages about a name, and the names that might have been meant.

@@ -9,10 +9,10 @@ use views::json::Object;
 use views::terminal;
 use views::wrap::wrap;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, no_positional};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "doctor",
@@ -109,7 +109,7 @@ impl Findings {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "check")?;
     let mut found = Findings::default();
     machine::check(session, &mut found);
@@ -118,11 +118,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         network::check(session, hosts, &mut found);
     }
     let status = u8::from(found.count(Level::Problem) > 0);
-    match arguments.json {
-        true => session.ui.exact_line(cty::json::to_text(&document(&found), Some(2))),
-        false => show(session, &found),
+    if arguments.json {
+        return Ok(Outcome::document(&document(&found)).with_status(status));
     }
-    Ok(status)
+    show(session, &found);
+    Ok(status.into())
 }
 
 fn document(found: &Findings) -> Json {

@@ -17,12 +17,12 @@ use state::{ObjectStatus, State};
 use syntax::Range;
 use syntax::content::suggest;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::commands::graph::{Subject, of_directory, of_saved_plan};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome, Within as _};
+use crate::session::Session;
 
 use origins::{Origin, Tracer};
 use views::json;
@@ -98,59 +98,45 @@ struct Neighbour {
     direct: bool,
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let [name] = arguments.positional.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Required argument missing",
             "Give exactly one argument: the address of a resource, or of one instance of it.",
         ));
     };
     let target = match addrs::parse::target(name) {
         Ok(Target::Module(_) | Target::ModuleInstance(_)) => {
-            return Ok(session.fail(
+            return Err(Failure::new(
                 "Not the address of a resource",
                 format!("{name} is a module. Only resources can be explained: give the address of one that is in it."),
             ));
         }
         Ok(target) => target,
-        Err(problem) => return Ok(session.fail(problem.summary, problem.detail)),
+        Err(problem) => return Err(Failure::new(problem.summary, problem.detail)),
     };
     let subject = match &arguments.plan {
         Some(path) => of_saved_plan(session, Path::new(path)),
         None => of_directory(session, &arguments.variables.0),
     };
-    let subject = match subject {
-        Ok(subject) => subject,
-        Err(status) => return Ok(status),
-    };
-    let explained =
-        graph::resources(&subject.project.config, &subject.schemas, &subject.state).map(|(graph, problems)| {
-            session.show(&problems, &subject.project.sources);
-            explain(&subject, &graph, &target)
-        });
-    Ok(match explained {
-        Ok(Some(explanation)) if arguments.json => {
-            session
-                .ui
-                .exact_line(cty::json::to_text(&document::of(&explanation), Some(2)));
-            0
-        }
-        Ok(Some(explanation)) => {
-            session.ui.out(text::of(&explanation, session.ui.style()));
-            0
-        }
-        Ok(None) => session.fail(
+    let subject = subject?;
+    let (config, sources) = (&subject.project.config, &subject.project.sources);
+    let (graph, problems) = graph::resources(config, &subject.schemas, &subject.state).within(sources)?;
+    let Some(explanation) = explain(&subject, &graph, &target) else {
+        let failure = Failure::new(
             "No such resource",
             format!(
                 "Neither the configuration nor the state has {target}.{}",
                 nearest(&subject, &target.to_string())
             ),
-        ),
-        Err(problems) => {
-            session.show(&problems, &subject.project.sources);
-            1
-        }
-    })
+        );
+        return Err(Failure::within(problems, sources).and(failure));
+    };
+    let outcome = Outcome::success().and_problems(problems, sources);
+    Ok(outcome.and_outcome(match arguments.json {
+        true => Outcome::document(&document::of(&explanation)),
+        false => Outcome::text(text::of(&explanation, session.ui.style())),
+    }))
 }
 
 /// ` Did you mean …?` with the nearest address there is.

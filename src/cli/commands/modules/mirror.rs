@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use config::TestFile;
 use config::manifest::Manifest;
-use modules::{Event, Install, Outcome};
-use syntax::{Diagnostics, SourceMap};
+use modules::{Event, Install};
+use syntax::Diagnostics;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::tested;
 use crate::workdir;
 
@@ -44,17 +44,17 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let args = &arguments.positional;
     let [dir] = args.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "No output directory specified",
             "Name the directory that packages are put into. It is the only argument.",
         ));
     };
     let to = Path::new(dir);
     if let Err(e) = std::fs::create_dir_all(to) {
-        return Ok(session.fail(
+        return Err(Failure::new(
             "Cannot use the output directory",
             format!("The directory {dir} cannot be made: {}.", files::io_reason(&e)),
         ));
@@ -66,50 +66,34 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let scratch = match made {
         Ok(scratch) => scratch,
         Err(e) => {
-            return Ok(session.fail(
+            return Err(Failure::new(
                 "Cannot use the output directory",
                 format!("{dir} cannot be written: {}.", files::io_reason(&e)),
             ));
         }
     };
     let data_dir = scratch.path().to_string_lossy();
-    let tests = match tested::read(arguments.test_directory.as_deref()) {
-        Ok(tests) => tests,
-        Err(problem) => return Ok(u8::from(session.show(&problem.into(), &SourceMap::default()))),
-    };
-    if session.show(&tests.diagnostics, &tests.sources) {
-        return Ok(1);
-    }
-    let outcome = match fetch(session, &data_dir, &tests.files) {
-        Ok(outcome) => outcome,
-        Err(status) => return Ok(status),
-    };
+    let tests = tested::read(arguments.test_directory.as_deref())?;
+    session.pass(&tests.diagnostics, &tests.sources)?;
+    let outcome = fetch(session, &data_dir, &tests.files)?;
     let mut problems: Diagnostics = outcome.problems;
     problems.extend(outcome.loaded.apart_from_missing());
     let mut sources = outcome.sources;
     sources.extend(outcome.loaded.sources);
-    if session.show(&problems, &sources) {
-        return Ok(1);
-    }
+    session.pass(&problems, &sources)?;
     let manifest: Manifest = outcome.manifest;
-    Ok(match modules::mirror::fill(to, scratch.path(), &manifest) {
-        Ok(added) if added.is_empty() => {
-            session
-                .ui
-                .line("No module comes from elsewhere: there is nothing to mirror.");
-            0
-        }
-        Ok(added) => {
-            let style = session.ui.style();
-            session.ui.line(style.good(format!(
-                "\n{} {} in {dir}.",
-                added.len(),
-                if added.len() == 1 { "package is" } else { "packages are" }
-            )));
-            0
-        }
-        Err(why) => session.fail("Cannot write the mirror", why.to_string()),
-    })
+    let added = modules::mirror::fill(to, scratch.path(), &manifest)
+        .map_err(|why| Failure::new("Cannot write the mirror", why.to_string()))?;
+    if added.is_empty() {
+        return Ok(Outcome::line(
+            "No module comes from elsewhere: there is nothing to mirror.",
+        ));
+    }
+    Ok(Outcome::line(session.ui.style().good(format!(
+        "\n{} {} in {dir}.",
+        added.len(),
+        if added.len() == 1 { "package is" } else { "packages are" }
+    ))))
 }
 
 /// Fetches the modules that the configuration in the working directory calls from elsewhere, and those that test files name, into a
@@ -118,7 +102,7 @@ pub(in crate::commands) fn fetch(
     session: &Session,
     data_dir: &str,
     tests: &[Arc<TestFile>],
-) -> Result<Outcome, Status> {
+) -> Result<modules::Outcome, Failure> {
     let (nothing, environment) = (Manifest::default(), session.env.variables());
     let install = Install {
         client: session.net(),
@@ -141,11 +125,5 @@ pub(in crate::commands) fn fetch(
         }
         Event::Installed { .. } => {}
     };
-    match session.runtime() {
-        Ok(runtime) => Ok(runtime.block_on(install.run(".", &mut tell))),
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            Err(1)
-        }
-    }
+    Ok(session.runtime()?.block_on(install.run(".", &mut tell)))
 }

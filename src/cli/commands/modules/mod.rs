@@ -5,11 +5,11 @@ mod mirror;
 use config::model::ModuleNode;
 use serde_json::{Value as Json, json};
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::{Command, no_positional};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::workdir;
 
 pub use mirror::COMMAND as MIRROR;
@@ -41,25 +41,22 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "modules command")?;
-    let Some(project) = workdir::load(session) else {
-        return Ok(1);
-    };
+    let project = workdir::load(session)?;
     let root = &project.config.root;
     if arguments.json {
         let mut all = Vec::new();
         list(root, &mut all);
         let document = json!({"format_version": "1.0", "modules": all});
-        session.ui.exact_line(cty::json::to_text(&document, None));
-    } else if root.children.is_empty() {
-        session.ui.line("No modules found in configuration.");
-    } else {
-        let mut out = "\nModules declared by configuration:\n.\n".to_owned();
-        draw(&calls(root), &mut out);
-        session.ui.line(out);
+        return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
     }
-    Ok(0)
+    if root.children.is_empty() {
+        return Ok(Outcome::line("No modules found in configuration."));
+    }
+    let mut out = "\nModules declared by configuration:\n.\n".to_owned();
+    draw(&calls(root), &mut out);
+    Ok(Outcome::line(out))
 }
 
 fn calls(node: &ModuleNode) -> Vec<Tree> {

@@ -14,16 +14,16 @@ use packages::cross_platform::Step;
 use packages::gather::{Request, UnpackedPackage};
 use packages::install::Origins;
 use packages::lock_file::LockFile;
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::Diagnostic;
 use versions::Constraints;
 
 use super::{Arguments, configuration, failed, modules};
-use crate::args::UsageError;
 use crate::commands::providers::{asked, configured, fetching, requested_platforms, required};
 use crate::downloads;
+use crate::outcome::{Failure, Outcome};
 use crate::plugin_source::origins;
 use crate::process;
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::workdir::Project;
 
 const SUMMARY: &str = "Cannot make the pack";
@@ -35,10 +35,10 @@ const EXECUTABLE: Policy = Policy {
     durable: true,
 };
 
-pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Result<Status, UsageError> {
+pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Result<Outcome, Failure> {
     let level = arguments.compress.parse().ok().filter(|level| LEVELS.contains(level));
     let Some(level) = level else {
-        return Err(UsageError::flag(format!(
+        return Err(Failure::flag(format!(
             "invalid value \"{}\" for flag -compress: it must be a whole number from {} to {}",
             arguments.compress,
             LEVELS.start(),
@@ -69,41 +69,35 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
     };
     let (key, executable, from, since) = match opened() {
         Ok(opened) => opened,
-        Err(error) => return Ok(failed(session, SUMMARY, &error)),
+        Err(error) => return Err(failed(SUMMARY, &error)),
     };
     let cli_config = arguments.cli_config.as_deref().map(|file| absolute(Path::new(file)));
     if let Some(file) = &cli_config
         && let Some(why) = not_to_be_carried(file)
     {
-        return Ok(session.fail(
+        return Err(Failure::new(
             SUMMARY,
             format!("The CLI configuration {} cannot be carried: {why}.", file.display()),
         ));
     }
     let platforms = match arguments.platforms.is_empty() {
         true => vec![executable.platform.clone()],
-        false => match requested_platforms(session, &arguments.platforms) {
-            Ok(platforms) => platforms,
-            Err(status) => return Ok(status),
-        },
+        false => requested_platforms(&arguments.platforms)?,
     };
     let staging = match tempfile::Builder::new().prefix("monoform-pack-").tempdir() {
         Ok(staging) => staging,
         Err(error) => {
             let reason = files::io_reason(&error);
-            return Ok(session.fail(
+            return Err(Failure::new(
                 SUMMARY,
                 format!("A temporary directory for packages cannot be created: {reason}."),
             ));
         }
     };
-    let gathered = match gathered(session, arguments, &platforms, staging.path()) {
-        Ok(gathered) => gathered,
-        Err(status) => return Ok(status),
-    };
+    let gathered = gathered(session, arguments, &platforms, staging.path())?;
     let contents = match contents(&from, gathered, cli_config) {
         Ok(contents) => contents,
-        Err(error) => return Ok(failed(session, SUMMARY, &error)),
+        Err(error) => return Err(failed(SUMMARY, &error)),
     };
     let options = Options {
         level,
@@ -120,7 +114,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
             write_difference(&out, staging.path(), &since, made, conditions)
         }
     };
-    Ok(match written {
+    match written {
         Ok((size, index)) => {
             let count = index.providers.len() + index.modules.len();
             let style = session.ui.style();
@@ -129,15 +123,14 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
             if !index.configurations.is_empty() {
                 what.push_str(&format!(" and {}", plural(index.configurations.len(), "configuration")));
             }
-            session.ui.line(style.good(format!(
+            Ok(Outcome::line(style.good(format!(
                 "\n{} carries {what}: {}.",
                 out.display(),
                 super::show::bytes(size)
-            )));
-            0
+            ))))
         }
-        Err(error) => failed(session, SUMMARY, &error),
-    })
+        Err(error) => Err(failed(SUMMARY, &error)),
+    }
 }
 
 /// Why a CLI configuration file cannot be carried, as a clause.
@@ -146,10 +139,6 @@ fn not_to_be_carried(file: &Path) -> Option<String> {
         Ok(text) => packages::cli_config::not_to_be_carried(&text),
         Err(error) => Some(files::io_reason(&error)),
     }
-}
-
-pub(super) fn refused(session: &Session, problems: Diagnostics) -> Status {
-    u8::from(session.show(&problems, &SourceMap::default()))
 }
 
 /// The contents of a pack while they are collected.
@@ -174,8 +163,8 @@ fn gathered(
     arguments: &Arguments,
     platforms: &[Platform],
     staging: &Path,
-) -> Result<Gathered, Status> {
-    let named = named(&arguments.providers).map_err(|problem| refused(session, problem.into()))?;
+) -> Result<Gathered, Failure> {
+    let named = named(&arguments.providers)?;
     let mut out = Gathered::default();
     let gathering = Gathering {
         arguments,
@@ -200,7 +189,7 @@ fn gathered(
         })?;
     }
     if !arguments.named_modules.is_empty() {
-        let dir = modules::calling(session, &arguments.named_modules, staging)?;
+        let dir = modules::calling(&arguments.named_modules, staging)?;
         in_directory(session, &dir, |session| modules::named(session, &gathering, &mut out))?;
     }
     let (no_lock, no_origins) = (LockFile::default(), Origins::new());
@@ -254,8 +243,8 @@ fn named(texts: &[String]) -> Result<Vec<BTreeMap<Provider, Constraints>>, Diagn
 fn in_directory(
     session: &Session,
     dir: &Path,
-    work: impl FnOnce(&Session) -> Result<(), Status>,
-) -> Result<(), Status> {
+    work: impl FnOnce(&Session) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let enter = |dir: &Path| {
         process::change_dir(dir)
             .and_then(|()| process::working_dir())
@@ -265,7 +254,7 @@ fn in_directory(
                     dir.display(),
                     files::io_reason(&error)
                 );
-                session.fail(SUMMARY, detail)
+                Failure::new(SUMMARY, detail)
             })
     };
     let working_dir = enter(&session.working_dir.join(dir))?;
@@ -286,15 +275,15 @@ fn in_directory(
 }
 
 /// The packages that the configuration in the working directory needs.
-fn of_configuration(session: &Session, gathering: &Gathering<'_>, out: &mut Gathered) -> Result<Project, Status> {
+fn of_configuration(session: &Session, gathering: &Gathering<'_>, out: &mut Gathered) -> Result<Project, Failure> {
     let project = match gathering.arguments.modules {
         true => modules::of_configuration(session, gathering, out)?,
-        false => configured(session).ok_or(1)?,
+        false => configured(session)?,
     };
     let needed = required(&project, None)
         .and_then(|required| asked(session, required, &[]))
         .and_then(|asked| Ok((asked.wanted, LockFile::load(&session.working_dir)?.0)));
-    let (wanted, lock) = needed.map_err(|problems| refused(session, problems))?;
+    let (wanted, lock) = needed?;
     let origins = origins(&project.config, &state::State::default());
     let Gathering { platforms, staging, .. } = gathering;
     out.providers
@@ -309,8 +298,8 @@ fn gather(
     origins: &Origins,
     platforms: &[Platform],
     staging: &Path,
-) -> Result<Vec<UnpackedPackage>, Status> {
-    let catalog = session.catalog().map_err(|problems| refused(session, problems))?;
+) -> Result<Vec<UnpackedPackage>, Failure> {
+    let catalog = session.catalog()?;
     let client = session.net();
     let request = Request {
         client: &client,
@@ -420,7 +409,13 @@ fn write_difference(
     Ok((size, index))
 }
 
-pub(super) fn update(session: &Session, old: &Path, difference: &Path, out: &Path, trust: Option<&str>) -> Status {
+pub(super) fn update(
+    session: &Session,
+    old: &Path,
+    difference: &Path,
+    out: &Path,
+    trust: Option<&str>,
+) -> Result<Outcome, Failure> {
     let made = || -> Result<PathBuf, PackError> {
         let conditions = session.pack_conditions();
         let old = Pack::open(old, &conditions)?;
@@ -448,11 +443,10 @@ pub(super) fn update(session: &Session, old: &Path, difference: &Path, out: &Pat
     match made() {
         Ok(path) => {
             let style = session.ui.style();
-            session
-                .ui
-                .line(style.good(format!("{} is the new pack.", path.display())));
-            0
+            Ok(Outcome::line(
+                style.good(format!("{} is the new pack.", path.display())),
+            ))
         }
-        Err(error) => failed(session, "Cannot update the pack", &error),
+        Err(error) => Err(failed("Cannot update the pack", &error)),
     }
 }

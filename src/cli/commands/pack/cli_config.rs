@@ -8,12 +8,13 @@ use files::{Output, Policy};
 use pack::Pack;
 
 use super::failed;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 const SUMMARY: &str = "Cannot unpack the CLI configuration";
 
 /// Writes the CLI configuration into a file. One that is there and differs is replaced only if that is agreed to.
-pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) -> Status {
+pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) -> Result<Outcome, Failure> {
     let text = match pack.cli_config() {
         Ok(Some(text)) => text,
         Ok(None) => {
@@ -21,9 +22,9 @@ pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) 
                 "The pack {} has no CLI configuration. \"pack -cli-config=FILE\" makes one that does.",
                 pack.path().display()
             );
-            return session.fail(SUMMARY, detail);
+            return Err(Failure::new(SUMMARY, detail));
         }
-        Err(error) => return failed(session, SUMMARY, &error),
+        Err(error) => return Err(failed(SUMMARY, &error)),
     };
     let shown = path.display();
     let style = session.ui.style();
@@ -32,8 +33,7 @@ pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) 
         Ok(meta) if meta.is_file() => match is_content(path, meta.len(), &text) {
             Ok(true) => {
                 let line = format!("The CLI configuration in {shown} is there already.");
-                session.ui.line(style.good(line));
-                return 0;
+                return Ok(Outcome::line(style.good(line)));
             }
             Ok(false) if replace => {}
             Ok(false) => {
@@ -41,18 +41,18 @@ pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) 
                     "The file {shown} differs from the CLI configuration of the pack. Nothing was written. The option -replace \
                      replaces it."
                 );
-                return session.fail(SUMMARY, detail);
+                return Err(Failure::new(SUMMARY, detail));
             }
             Err(error) => {
                 let reason = files::io_reason(&error);
-                return session.fail(SUMMARY, format!("{shown} cannot be read: {reason}."));
+                return Err(Failure::new(SUMMARY, format!("{shown} cannot be read: {reason}.")));
             }
         },
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => {
             let reason = files::io_reason(&error);
-            return session.fail(SUMMARY, format!("{shown} cannot be written: {reason}."));
+            return Err(Failure::new(SUMMARY, format!("{shown} cannot be written: {reason}.")));
         }
     }
     // A user may add credentials to it.
@@ -63,12 +63,11 @@ pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) 
     match written {
         Ok(()) => {
             let line = format!("The CLI configuration of the pack is in {shown}.");
-            session.ui.line(style.good(line));
-            0
+            Ok(Outcome::line(style.good(line)))
         }
         Err(error) => {
             let reason = files::io_reason(&error);
-            session.fail(SUMMARY, format!("{shown} cannot be written: {reason}."))
+            Err(Failure::new(SUMMARY, format!("{shown} cannot be written: {reason}.")))
         }
     }
 }

@@ -13,7 +13,8 @@ use tfe::ignore::{self, Rules};
 
 use super::build::Gathered;
 use super::failed;
-use crate::session::{Session, Status};
+use crate::outcome::Failure;
+use crate::session::Session;
 use crate::workdir::Project;
 
 const SUMMARY: &str = "Cannot pack the configuration";
@@ -23,19 +24,21 @@ const HEAD: u64 = 4096;
 
 /// Adds the configuration in the working directory, with the local modules that it calls outside of it. `outer` is the directory that
 /// the command was called in.
-pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut Gathered) -> Result<(), Status> {
+pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut Gathered) -> Result<(), Failure> {
     let not_readable = |path: &Path, error: &std::io::Error| {
         let reason = files::io_reason(error);
-        session.fail(SUMMARY, format!("{} cannot be read: {reason}.", path.display()))
+        Failure::new(SUMMARY, format!("{} cannot be read: {reason}.", path.display()))
     };
     let here = session.working_dir.canonicalize();
     let here = here.map_err(|error| not_readable(&session.working_dir, &error))?;
     let outer = outer.canonicalize().unwrap_or_else(|_| outer.to_owned());
     let name = name_of(&outer, &here);
     if out.configurations.iter().any(|one| one.name == name) {
-        return Err(session.fail(
+        return Err(Failure::new(
             SUMMARY,
-            format!("Two of the configurations are named \"{name}\". Run the command where their directories have different paths."),
+            format!(
+                "Two of the configurations are named \"{name}\". Run the command where their directories have different paths."
+            ),
         ));
     }
     let rules = match std::fs::read_to_string(here.join(ignore::FILE)) {
@@ -51,7 +54,10 @@ pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut 
     );
     let up = local.iter().map(|dir| steps_up(dir)).max().unwrap_or_default();
     let Some(top) = here.ancestors().nth(up) else {
-        return Err(session.fail(SUMMARY, "A local module is outside of all directories.".to_owned()));
+        return Err(Failure::new(
+            SUMMARY,
+            "A local module is outside of all directories.".to_owned(),
+        ));
     };
     let relative = |dir: &Path| dir.strip_prefix(top).unwrap_or(dir).to_string_lossy().into_owned();
     let root = relative(&here);
@@ -85,7 +91,7 @@ pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut 
                 }
             }
         };
-        let (part, links) = tree(dir, &leave).map_err(|error| failed(session, SUMMARY, &error))?;
+        let (part, links) = tree(dir, &leave).map_err(|error| failed(SUMMARY, &error))?;
         let prefix = relative(dir);
         let below = |path: String| match prefix.is_empty() {
             true => path,

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 use pack::{Pack, PackError};
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{VariableFlags, platforms};
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 pub use unpack::COMMAND as UNPACK;
 
@@ -140,10 +140,10 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let modes = [arguments.list, arguments.verify, arguments.update.is_some()];
     if modes.iter().filter(|mode| **mode).count() > 1 {
-        return Err(UsageError::flag(
+        return Err(Failure::flag(
             "only one of -list, -verify and -update can be used at a time",
         ));
     }
@@ -160,21 +160,21 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         || arguments.sign.is_some()
         || arguments.since.is_some();
     if reads && building {
-        return Err(UsageError::flag(
+        return Err(Failure::flag(
             "-list, -verify and -update use a pack as it is, and no option that makes one",
         ));
     }
     if arguments.trust.is_some() && !(arguments.verify || arguments.update.is_some()) {
-        return Err(UsageError::flag("-trust needs -verify or -update"));
+        return Err(Failure::flag("-trust needs -verify or -update"));
     }
     if arguments.json && !arguments.list {
-        return Err(UsageError::flag("-json needs -list"));
+        return Err(Failure::flag("-json needs -list"));
     }
     let pack = match arguments.positional.as_slice() {
         [] => session.builtins.executable.clone(),
         [pack] if reads => PathBuf::from(pack),
         _ => {
-            return Err(UsageError::new(
+            return Err(Failure::usage(
                 "Too many command line arguments",
                 "PACK is the only argument, with -list, -verify or -update.",
             ));
@@ -183,14 +183,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     let out = arguments.out.as_deref().filter(|out| !out.is_empty()).map(Path::new);
     match (out, &arguments.update) {
         (Some(_), None) if arguments.list || arguments.verify => {
-            Err(UsageError::flag("-list and -verify write no file: -out has no meaning"))
+            Err(Failure::flag("-list and -verify write no file: -out has no meaning"))
         }
-        (None, None) if arguments.list => Ok(show::list(session, &pack, arguments.json)),
-        (None, None) if arguments.verify => Ok(show::verify(session, &pack, arguments.trust.as_deref())),
-        (None, _) => Err(UsageError::flag("-out=FILE is needed: where to write the pack")),
+        (None, None) if arguments.list => show::list(session, &pack, arguments.json),
+        (None, None) if arguments.verify => show::verify(session, &pack, arguments.trust.as_deref()),
+        (None, _) => Err(Failure::flag("-out=FILE is needed: where to write the pack")),
         (Some(out), Some(difference)) => {
             let trust = arguments.trust.as_deref();
-            Ok(build::update(session, &pack, Path::new(difference), out, trust))
+            build::update(session, &pack, Path::new(difference), out, trust)
         }
         (Some(out), None) => build::run(session, arguments, out),
     }
@@ -201,7 +201,7 @@ fn open(session: &Session, path: &Path) -> Result<Pack, PackError> {
     Pack::open(path, &session.pack_conditions())
 }
 
-/// Shows why a pack cannot be read or made.
-fn failed(session: &Session, summary: &str, error: &PackError) -> Status {
-    session.fail(summary, format!("That failed: {error}."))
+/// The failure of a pack that cannot be read or made.
+fn failed(summary: &str, error: &PackError) -> Failure {
+    Failure::new(summary, format!("That failed: {error}."))
 }

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use config::source_address::ModuleSource;
-use modules::Outcome;
 use serde_json::json;
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostics, SourceMap};
 use versions::Constraints;
 
-use super::build::{Gathered, Gathering, refused};
+use super::build::{Gathered, Gathering};
 use super::failed;
 use crate::commands::modules::fetch;
-use crate::session::{Session, Status};
+use crate::outcome::Failure;
+use crate::session::Session;
 use crate::tested;
 use crate::workdir::{self, Project};
 
@@ -23,31 +23,27 @@ pub(super) fn of_configuration(
     session: &Session,
     gathering: &Gathering<'_>,
     out: &mut Gathered,
-) -> Result<Project, Status> {
+) -> Result<Project, Failure> {
     if !workdir::has_configuration() {
         let detail = format!(
             "The directory {} contains no Terraform configuration files.",
             session.working_dir.display()
         );
-        return Err(session.fail("No configuration files", detail));
+        return Err(Failure::new("No configuration files", detail));
     }
-    let tests = tested::read(None).map_err(|problem| refused(session, problem.into()))?;
-    if session.show(&tests.diagnostics, &tests.sources) {
-        return Err(1);
-    }
-    let data_dir = data_dir(session, gathering.staging)?;
+    let tests = tested::read(None)?;
+    session.pass(&tests.diagnostics, &tests.sources)?;
+    let data_dir = data_dir(gathering.staging)?;
     // What is installed there was tried out there.
     modules::mirror::adopt(session.env.data_dir(), &data_dir).map_err(|error| {
         let reason = files::io_reason(&error);
-        session.fail(SUMMARY, format!("The installed modules cannot be copied: {reason}."))
+        Failure::new(SUMMARY, format!("The installed modules cannot be copied: {reason}."))
     })?;
     let outcome = fetch(session, &data_dir.to_string_lossy(), &tests.files)?;
     let (mut problems, mut sources) = (outcome.problems.clone(), outcome.sources.clone());
     problems.extend(outcome.loaded.apart_from_missing());
     sources.extend(outcome.loaded.sources.clone());
-    if session.show(&problems, &sources) {
-        return Err(1);
-    }
+    session.pass(&problems, &sources)?;
     add(session, &data_dir, &outcome, out)?;
     Ok(Project {
         config: outcome.loaded.config,
@@ -56,7 +52,7 @@ pub(super) fn of_configuration(
 }
 
 /// A directory with a configuration that calls the modules that are named on the command line, as `SOURCE` or `SOURCE@CONSTRAINT`.
-pub(super) fn calling(session: &Session, texts: &[String], staging: &Path) -> Result<PathBuf, Status> {
+pub(super) fn calling(texts: &[String], staging: &Path) -> Result<PathBuf, Failure> {
     let mut calls = serde_json::Map::new();
     for (at, text) in texts.iter().enumerate() {
         let (source, version) = named_source(text).map_err(|why| {
@@ -64,7 +60,7 @@ pub(super) fn calling(session: &Session, texts: &[String], staging: &Path) -> Re
                 "The option -module has the value \"{text}\": {}.",
                 why.trim_end_matches('.')
             );
-            refused(session, Diagnostic::error("Invalid module argument", detail).into())
+            Failure::new("Invalid module argument", detail)
         })?;
         let call = match version {
             Some(version) => json!({"source": source, "version": version}),
@@ -77,7 +73,7 @@ pub(super) fn calling(session: &Session, texts: &[String], staging: &Path) -> Re
     let written = std::fs::create_dir(&dir).and_then(|()| std::fs::write(dir.join("main.tf.json"), text));
     written.map_err(|error| {
         let reason = files::io_reason(&error);
-        session.fail(SUMMARY, format!("{} cannot be written: {reason}.", dir.display()))
+        Failure::new(SUMMARY, format!("{} cannot be written: {reason}.", dir.display()))
     })?;
     Ok(dir)
 }
@@ -101,8 +97,8 @@ fn named_source(text: &str) -> Result<(&str, Option<&str>), String> {
 }
 
 /// Fetches the modules that are named, from the directory that calls them.
-pub(super) fn named(session: &Session, gathering: &Gathering<'_>, out: &mut Gathered) -> Result<(), Status> {
-    let data_dir = data_dir(session, gathering.staging)?;
+pub(super) fn named(session: &Session, gathering: &Gathering<'_>, out: &mut Gathered) -> Result<(), Failure> {
+    let data_dir = data_dir(gathering.staging)?;
     let outcome = fetch(session, &data_dir.to_string_lossy(), &[])?;
     // The file that calls them is none of the user's. What they lack beside their packages is not asked for here.
     let problems: Diagnostics = (outcome.problems.iter().cloned())
@@ -111,22 +107,20 @@ pub(super) fn named(session: &Session, gathering: &Gathering<'_>, out: &mut Gath
             problem
         })
         .collect();
-    if session.show(&problems, &SourceMap::default()) {
-        return Err(1);
-    }
+    session.pass(&problems, &SourceMap::default())?;
     add(session, &data_dir, &outcome, out)
 }
 
-fn data_dir(session: &Session, staging: &Path) -> Result<PathBuf, Status> {
+fn data_dir(staging: &Path) -> Result<PathBuf, Failure> {
     let made = tempfile::Builder::new().prefix("modules-").tempdir_in(staging);
     // It goes with the directory that it is in.
     made.map(tempfile::TempDir::keep).map_err(|error| {
         let reason = files::io_reason(&error);
-        session.fail(SUMMARY, format!("{} cannot be written: {reason}.", staging.display()))
+        Failure::new(SUMMARY, format!("{} cannot be written: {reason}.", staging.display()))
     })
 }
 
-fn add(session: &Session, data_dir: &Path, outcome: &Outcome, out: &mut Gathered) -> Result<(), Status> {
+fn add(session: &Session, data_dir: &Path, outcome: &::modules::Outcome, out: &mut Gathered) -> Result<(), Failure> {
     let mut leave = |address: &str, link: &str| {
         let address = modules::mirror::for_display(address);
         session.ui.line(format!(
@@ -134,8 +128,7 @@ fn add(session: &Session, data_dir: &Path, outcome: &Outcome, out: &mut Gathered
         ));
     };
     let contents = modules::mirror::contents(data_dir, &outcome.manifest, &mut leave);
-    out.modules
-        .extend(contents.map_err(|error| failed(session, SUMMARY, &error))?);
+    out.modules.extend(contents.map_err(|error| failed(SUMMARY, &error))?);
     Ok(())
 }
 

@@ -6,10 +6,11 @@ use pack::index::{Index, PackedFile};
 use pack::signature::PublicKey;
 use pack::{Pack, PackError};
 use serde_json::json;
-use syntax::{Diagnostic, SourceMap};
+use syntax::Diagnostic;
 
 use super::failed;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 /// The size of files, unpacked and as they are stored.
 fn sizes(index: &Index, files: &[PackedFile]) -> (u64, u64) {
@@ -29,11 +30,11 @@ pub(in crate::commands) fn bytes(count: u64) -> String {
     }
 }
 
-pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
+pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, Failure> {
     let conditions = session.pack_conditions();
     let pack = match Pack::open(path, &conditions.clone().to_inspect()) {
         Ok(pack) => pack,
-        Err(error) => return failed(session, "Cannot read the pack", &error),
+        Err(error) => return Err(failed("Cannot read the pack", &error)),
     };
     let index = pack.index();
     if as_json {
@@ -79,60 +80,55 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Status {
             "configurations": configurations.collect::<Vec<_>>(),
             "cli_configuration": index.cli_config.is_some(),
         });
-        session.ui.exact_line(cty::json::to_text(&document, Some(2)));
-        return 0;
+        return Ok(Outcome::document(&document));
     }
     let executable = &index.executable;
-    session.ui.line(format!(
+    let mut outcome = Outcome::line(format!(
         "Monoform v{} for {} ({})",
         executable.version,
         executable.platform,
         bytes(executable.size)
     ));
     if let Some(key) = pack.signed_by() {
-        session.ui.line(format!("Signed with the key {}", key.fingerprint()));
+        outcome = outcome.and_line(format!("Signed with the key {}", key.fingerprint()));
     }
     if let Err(error) = conditions.trust.check(&pack) {
-        session.show(
-            &Diagnostic::warning("Pack not trusted", format!("Nothing in it is used here: {error}.")).into(),
-            &SourceMap::default(),
-        );
+        let warning = Diagnostic::warning("Pack not trusted", format!("Nothing in it is used here: {error}."));
+        outcome = outcome.and_unplaced(warning);
     }
     let line = |name: String, files: &[PackedFile]| {
         let (size, stored) = sizes(index, files);
-        session
-            .ui
-            .line(format!("  {name} ({}, {} packed)", bytes(size), bytes(stored)));
+        format!("  {name} ({}, {} packed)", bytes(size), bytes(stored))
     };
     if index.providers.is_empty() {
-        session.ui.line("It carries no provider.");
+        outcome = outcome.and_line("It carries no provider.");
     } else {
-        session.ui.line("\nProviders:");
+        outcome = outcome.and_line("\nProviders:");
     }
     for provider in &index.providers {
         let address = provider.address.for_display();
         let name = format!("{address} v{} for {}", provider.version, provider.platform);
-        line(name, &provider.files);
+        outcome = outcome.and_line(line(name, &provider.files));
     }
     if !index.modules.is_empty() {
-        session.ui.line("\nModules:");
+        outcome = outcome.and_line("\nModules:");
     }
     for module in &index.modules {
-        line(modules::mirror::for_display(&module.address), &module.files);
+        outcome = outcome.and_line(line(modules::mirror::for_display(&module.address), &module.files));
     }
     if !index.configurations.is_empty() {
-        session.ui.line("\nConfigurations:");
+        outcome = outcome.and_line("\nConfigurations:");
     }
     for configuration in &index.configurations {
-        line(configuration.name.clone(), &configuration.files);
+        outcome = outcome.and_line(line(configuration.name.clone(), &configuration.files));
     }
     if index.cli_config.is_some() {
-        session.ui.line("\nIt carries a CLI configuration.");
+        outcome = outcome.and_line("\nIt carries a CLI configuration.");
     }
-    0
+    Ok(outcome)
 }
 
-pub(super) fn verify(session: &Session, path: &Path, trust: Option<&str>) -> Status {
+pub(super) fn verify(session: &Session, path: &Path, trust: Option<&str>) -> Result<Outcome, Failure> {
     let verified = || -> Result<_, PackError> {
         let conditions = session.pack_conditions().with_key(trust.map(Path::new));
         Pack::open(path, &conditions)?.verify()
@@ -144,13 +140,12 @@ pub(super) fn verify(session: &Session, path: &Path, trust: Option<&str>) -> Sta
                 Some(key) => format!("signed with the key {}", key.fingerprint()),
                 None => "not signed".to_owned(),
             };
-            session.ui.line(style.good(format!(
+            Ok(Outcome::line(style.good(format!(
                 "{} is whole ({}), and {signed}.",
                 path.display(),
                 bytes(verified.bytes)
-            )));
-            0
+            ))))
         }
-        Err(error) => failed(session, "Cannot verify the pack", &error),
+        Err(error) => Err(failed("Cannot verify the pack", &error)),
     }
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use pack::{Pack, PackError};
 
 use super::{cli_config, failed, write_out};
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "unpack",
@@ -56,9 +56,9 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.replace && arguments.config.is_none() && arguments.cli_config.is_none() {
-        return Err(UsageError::flag("-replace needs -config or -cli-config"));
+        return Err(Failure::flag("-replace needs -config or -cli-config"));
     }
     let path = arguments
         .from
@@ -66,49 +66,40 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         .map_or_else(|| session.builtins.executable.clone(), PathBuf::from);
     if let Some(file) = &arguments.cli_config {
         return match (&arguments.config, arguments.positional.as_slice()) {
-            (Some(_), _) => Err(UsageError::flag(
+            (Some(_), _) => Err(Failure::flag(
                 "only one of -config and -cli-config can be used at a time",
             )),
-            (None, [_, ..]) => Err(UsageError::new(
+            (None, [_, ..]) => Err(Failure::usage(
                 "Too many command line arguments",
                 "The option -cli-config names the only file that is written. Leave the directory out.",
             )),
-            (None, []) => Ok(match super::open(session, &path) {
-                Ok(pack) => cli_config::write(session, &pack, Path::new(file), arguments.replace),
-                Err(error) => failed(session, SUMMARY, &error),
-            }),
+            (None, []) => {
+                let pack = super::open(session, &path).map_err(|error| failed(SUMMARY, &error))?;
+                cli_config::write(session, &pack, Path::new(file), arguments.replace)
+            }
         };
     }
     let [dir] = arguments.positional.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "No output directory specified",
             "Name the directory that packages are put into. It is the only argument.",
         ));
     };
     let dir = Path::new(dir);
     if let Some(name) = &arguments.config {
-        return Ok(match super::open(session, &path) {
-            Ok(pack) => write_out::write(session, &pack, name, dir, arguments.replace),
-            Err(error) => failed(session, SUMMARY, &error),
-        });
+        let pack = super::open(session, &path).map_err(|error| failed(SUMMARY, &error))?;
+        return write_out::write(session, &pack, name, dir, arguments.replace);
     }
     let unpacked = super::open(session, &path).and_then(|pack| unpack(session, &pack, dir).map(|()| pack));
-    let pack = match unpacked {
-        Ok(pack) => pack,
-        Err(error) => return Ok(failed(session, SUMMARY, &error)),
-    };
+    let pack = unpacked.map_err(|error| failed(SUMMARY, &error))?;
     if pack.index().modules.is_empty() {
-        return Ok(0);
+        return Ok(Outcome::success());
     }
-    Ok(match modules::mirror::unpack(dir, &pack) {
-        Ok(added) => {
-            for address in added {
-                session.ui.line(format!("- {}", modules::mirror::for_display(&address)));
-            }
-            0
-        }
-        Err(error) => session.fail(SUMMARY, error.to_string()),
-    })
+    let added = modules::mirror::unpack(dir, &pack).map_err(|error| Failure::new(SUMMARY, error.to_string()))?;
+    let lines = added
+        .iter()
+        .map(|address| format!("- {}\n", modules::mirror::for_display(address)));
+    Ok(Outcome::text(lines.collect::<String>()))
 }
 
 fn unpack(session: &Session, pack: &Pack, dir: &Path) -> Result<(), PackError> {

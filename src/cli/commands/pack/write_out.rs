@@ -8,7 +8,8 @@ use pack::index::{Blob, PackedConfiguration};
 use pack::{Pack, PackError};
 
 use super::failed;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 const SUMMARY: &str = "Cannot unpack the configuration";
 
@@ -16,7 +17,7 @@ const SUMMARY: &str = "Cannot unpack the configuration";
 const NAMED: usize = 10;
 
 /// Writes a configuration into a directory, which may have other files. Files that differ are replaced only if that is agreed to.
-pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, replace: bool) -> Status {
+pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, replace: bool) -> Result<Outcome, Failure> {
     let all = &pack.index().configurations;
     let Some(configuration) = all.iter().find(|one| one.name == name) else {
         let names: Vec<String> = all.iter().map(|one| format!("\"{}\"", one.name)).collect();
@@ -25,14 +26,14 @@ pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, repl
             false => format!("these: {}", names.join(", ")),
         };
         let path = pack.path().display();
-        return session.fail(
+        return Err(Failure::new(
             SUMMARY,
             format!("The pack {path} has no configuration \"{name}\". It has {has}."),
-        );
+        ));
     };
     let plan = match Plan::of(pack, configuration, dir) {
         Ok(plan) => plan,
-        Err(error) => return failed(session, SUMMARY, &error),
+        Err(error) => return Err(failed(SUMMARY, &error)),
     };
     if !replace && !plan.differ.is_empty() {
         let mut list: Vec<String> = plan
@@ -49,10 +50,10 @@ pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, repl
             dir.display(),
             list.join("\n")
         );
-        return session.fail(SUMMARY, detail);
+        return Err(Failure::new(SUMMARY, detail));
     }
     if let Err(error) = plan.carry_out(pack, dir) {
-        return failed(session, SUMMARY, &error);
+        return Err(failed(SUMMARY, &error));
     }
     let style = session.ui.style();
     let root = dir.join(&configuration.root);
@@ -61,18 +62,16 @@ pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, repl
         1 => "is complete: 1 file was written".to_owned(),
         count => format!("is complete: {count} files were written"),
     };
-    session
-        .ui
-        .line(style.good(format!("The configuration \"{name}\" in {} {done}.", root.display())));
+    let mut outcome = Outcome::line(style.good(format!("The configuration \"{name}\" in {} {done}.", root.display())));
     let more = others(&root, configuration);
     if !more.is_empty() {
-        session.ui.line(format!(
+        outcome = outcome.and_line(format!(
             "\nThese configuration files are in {} and not in the pack. They count all the same:\n  - {}",
             root.display(),
             more.join("\n  - ")
         ));
     }
-    0
+    Ok(outcome)
 }
 
 /// What is to be written.

@@ -7,17 +7,16 @@ use addrs::Provider;
 use packages::cross_platform::{Request, Step, Tracked};
 use packages::repository_template::RepositoryTemplate;
 use packages::sources::PackageSource;
-use syntax::SourceMap;
 use views::program;
 
 use super::{asked, configured_with_tests, fetching, requested_platforms, required};
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{VariableFlags, platforms};
 use crate::commands::Command;
 use crate::downloads;
+use crate::outcome::{Failure, Outcome};
 use crate::plugin_source::origins;
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::tested;
 
 pub const COMMAND: Command = Command {
@@ -80,7 +79,7 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let mirrors = (
         arguments.fs_mirror.as_deref(),
         arguments.net_mirror.as_deref(),
@@ -90,17 +89,20 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         (None, None, Some(template)) => match RepositoryTemplate::parse_argument(template) {
             Ok(template) => PackageSource::Oci(template),
             Err(error) => {
-                return Ok(session.fail("Invalid OCI mirror template", format!("It cannot be used: {error}.")));
+                return Err(Failure::new(
+                    "Invalid OCI mirror template",
+                    format!("It cannot be used: {error}."),
+                ));
             }
         },
         (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
-            return Ok(session.fail(
+            return Err(Failure::new(
                 "Invalid installation method options",
                 "Packages come from one mirror: use one of -fs-mirror, -net-mirror and -oci-mirror.",
             ));
         }
         (Some(dir), None, None) if !Path::new(dir).is_dir() => {
-            return Ok(session.fail(
+            return Err(Failure::new(
                 "Could not retrieve providers for locking",
                 format!("The mirror {dir} cannot be searched: it is no directory."),
             ));
@@ -109,7 +111,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         (None, Some(url), None) => match net::Url::parse(url).ok().filter(|url| url.scheme() == "https") {
             Some(url) => PackageSource::Mirror(url),
             None => {
-                return Ok(session.fail(
+                return Err(Failure::new(
                     "Invalid network mirror URL",
                     "A network mirror is named by its base URL, which begins with https:.",
                 ));
@@ -117,21 +119,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         },
         (None, None, None) => PackageSource::Direct,
     };
-    let platforms = match requested_platforms(session, &arguments.platforms) {
-        Ok(platforms) => platforms,
-        Err(status) => return Ok(status),
-    };
-    let Some((project, tested)) = configured_with_tests(session, arguments.test_directory.as_deref()) else {
-        return Ok(1);
-    };
+    let platforms = requested_platforms(&arguments.platforms)?;
+    let (project, tested) = configured_with_tests(session, arguments.test_directory.as_deref())?;
     let required = required(&project, Some(&tested));
-    let asked = match required.and_then(|required| asked(session, required, &arguments.positional)) {
-        Ok(asked) => asked,
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            return Ok(1);
-        }
-    };
+    let asked = required.and_then(|required| asked(session, required, &arguments.positional))?;
     for provider in asked.built_in.keys().filter(|p| !p.is_builtin()) {
         session.ui.line(format!(
             "- Leaving out {}, which is built in to {}: name it to lock it for other programs",
@@ -142,7 +133,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if let PackageSource::Oci(template) = &place
         && let Err(problem) = one_repository_each(template, asked.wanted.keys())
     {
-        return Ok(session.fail("Invalid OCI mirror template", problem));
+        return Err(Failure::new("Invalid OCI mirror template", problem));
     }
     let client = session.net();
     let cache = session.cli_config.plugin_cache_dir.clone();
@@ -158,30 +149,23 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         request
             .lock(&session.working_dir, &mut |step| tell(session, &step))
             .await
-    });
+    })?;
     let style = session.ui.style();
     let success = style.green(style.bold("Success!"));
     Ok(match locked {
-        Ok(true) => {
-            session.ui.line(format!(
-                "\n{success} {}\n\nLook at the difference in {}, and commit it with the configuration, so \
+        true => Outcome::line(format!(
+            "\n{success} {}\n\nLook at the difference in {}, and commit it with the configuration, so \
                  that\nothers install only packages with these checksums.\n",
-                style.bold(format!("{} has updated the lock file.", program::tool())),
-                packages::lock_file::FILE_NAME
-            ));
-            0
-        }
-        Ok(false) => {
-            session.ui.line(format!(
-                "\n{success} {}",
-                style.bold(format!(
-                    "{} has validated the lock file and found no need for changes.",
-                    program::tool()
-                ))
-            ));
-            0
-        }
-        Err(status) => status,
+            style.bold(format!("{} has updated the lock file.", program::tool())),
+            packages::lock_file::FILE_NAME
+        )),
+        false => Outcome::line(format!(
+            "\n{success} {}",
+            style.bold(format!(
+                "{} has validated the lock file and found no need for changes.",
+                program::tool()
+            ))
+        )),
     })
 }
 

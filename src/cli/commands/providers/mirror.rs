@@ -8,18 +8,18 @@ use addrs::platform::Platform;
 use packages::cross_platform::{Request, Step};
 use packages::lock_file::LockFile;
 use packages::sources::PackageSource;
-use syntax::{Diagnostic, SourceMap};
+use syntax::Diagnostic;
 use versions::Constraints;
 use views::program;
 
 use super::{asked, configured, fetching, requested_platforms, required};
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{VariableFlags, platforms};
 use crate::commands::Command;
 use crate::downloads;
+use crate::outcome::{Failure, Outcome};
 use crate::plugin_source::origins;
-use crate::session::{Session, Status};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "providers mirror",
@@ -54,23 +54,18 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let args = &arguments.positional;
     let [dir] = args.as_slice() else {
-        return Ok(session.fail(
+        return Err(Failure::new(
             "No output directory specified",
             "Name the directory that packages are put into. It is the only argument.",
         ));
     };
-    let platforms = match requested_platforms(session, &arguments.platforms) {
-        Ok(platforms) => platforms,
-        Err(status) => return Ok(status),
-    };
-    let Some(project) = configured(session) else {
-        return Ok(1);
-    };
+    let platforms = requested_platforms(&arguments.platforms)?;
+    let project = configured(session)?;
     if let Err(e) = std::fs::create_dir_all(dir) {
-        return Ok(session.fail(
+        return Err(Failure::new(
             "Cannot use the output directory",
             format!("The directory {dir} cannot be made: {}.", files::io_reason(&e)),
         ));
@@ -85,13 +80,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             consistent(&lock, &asked.wanted)?;
             Ok((asked, lock))
         });
-    let (asked, lock) = match prepared {
-        Ok(prepared) => prepared,
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            return Ok(1);
-        }
-    };
+    let (asked, lock) = prepared?;
     // Where this executable does not exist, other programs install from the mirror.
     let foreign: Vec<Platform> = platforms.iter().filter(|p| !has_executable(p)).cloned().collect();
     for provider in asked.built_in.keys() {
@@ -119,7 +108,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         source: PackageSource::Direct,
         cache: None,
     };
-    let mirrored = fetching(session, async || {
+    fetching(session, async || {
         let mut tell = |step: Step<'_>| tell(session, &step);
         let dir = Path::new(dir);
         request(&asked.wanted, &platforms[..])
@@ -132,8 +121,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
                 .await?;
         }
         Ok(())
-    });
-    Ok(mirrored.map_or_else(|status| status, |()| 0))
+    })?;
+    Ok(Outcome::success())
 }
 
 /// Whether this program is released for a platform.

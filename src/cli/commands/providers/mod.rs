@@ -13,17 +13,17 @@ use std::sync::Arc;
 use addrs::Provider;
 use addrs::platform::Platform;
 use config::{Config, ModuleNode};
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 use testing::SuiteFile;
 use versions::Constraints;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::output::current_state;
 use crate::commands::{Command, no_positional};
+use crate::outcome::{Failure, Outcome};
 use crate::plugin_source::requirements;
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::tested::{self, Purpose, Tested, modules_of};
 use crate::workdir::{self, Project};
 
@@ -63,31 +63,21 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "providers command")?;
-    let Some((project, tested)) = configured_with_tests(session, arguments.test_directory.as_deref()) else {
-        return Ok(1);
-    };
-    let state = match current_state(session, None) {
-        Ok(state) => state,
-        Err(status) => return Ok(status),
-    };
+    let (project, tested) = configured_with_tests(session, arguments.test_directory.as_deref())?;
+    let state = current_state(session, None)?;
     let stored: BTreeSet<&Provider> = state.resources.values().map(|r| &r.provider.provider).collect();
     let mut problems = Diagnostics::new();
     let needs = needs_of(&project.config, &mut problems);
     if arguments.json {
         let document = json::document(&project.config, &needs, &tested.files, &stored, &mut problems);
-        if session.show(&problems, &project.sources) {
-            return Ok(1);
-        }
-        session.ui.exact_line(cty::json::to_text(&document, Some(2)));
-        return Ok(0);
+        session.pass(&problems, &project.sources)?;
+        return Ok(Outcome::document(&document));
     }
     let mut tree = module(&project.config.root, &needs);
     tree.extend(tested.files.iter().map(|file| of_file(file, &mut problems)));
-    if session.show(&problems, &project.sources) {
-        return Ok(1);
-    }
+    session.pass(&problems, &project.sources)?;
     let mut out = "\nProviders required by configuration:\n.\n".to_owned();
     draw(&tree, &mut out);
     out.push('\n');
@@ -97,8 +87,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             out.push_str(&format!("    provider[{provider}]\n\n"));
         }
     }
-    session.ui.out(out);
-    Ok(0)
+    Ok(Outcome::text(out))
 }
 
 /// What each module needs.
@@ -155,33 +144,24 @@ fn module(node: &ModuleNode, needs: &Needs) -> Vec<Tree> {
     out
 }
 
-/// The configuration, which must be there; problems have been shown.
-pub(super) fn configured(session: &Session) -> Option<Project> {
+/// The configuration, which must be there.
+pub(super) fn configured(session: &Session) -> Result<Project, Failure> {
     if !workdir::has_configuration() {
-        session.fail(
+        return Err(Failure::new(
             "No configuration files",
             format!(
                 "The directory {} contains no Terraform configuration files.",
                 session.working_dir.display()
             ),
-        );
-        return None;
+        ));
     }
     workdir::load(session)
 }
 
-/// The configuration and the test files with the modules of their runs, one of which must be there; problems have been shown.
-fn configured_with_tests(session: &Session, dir: Option<&str>) -> Option<(Project, Tested)> {
-    let tests = match tested::read(dir) {
-        Ok(tests) => tests,
-        Err(problem) => {
-            session.show(&problem.into(), &SourceMap::default());
-            return None;
-        }
-    };
-    if session.show(&tests.diagnostics, &tests.sources) {
-        return None;
-    }
+/// The configuration and the test files with the modules of their runs, one of which must be there.
+fn configured_with_tests(session: &Session, dir: Option<&str>) -> Result<(Project, Tested), Failure> {
+    let tests = tested::read(dir)?;
+    session.pass(&tests.diagnostics, &tests.sources)?;
     let mut project = if tests.files.is_empty() {
         configured(session)?
     } else {
@@ -190,10 +170,8 @@ fn configured_with_tests(session: &Session, dir: Option<&str>) -> Option<(Projec
     let root = Arc::new(project.config.clone());
     let mut tested = modules_of(session, &root, tests.files, Purpose::Reading);
     project.sources.extend(std::mem::take(&mut tested.sources));
-    if session.show(&tested.problems, &project.sources) {
-        return None;
-    }
-    Some((project, tested))
+    session.pass(&tested.problems, &project.sources)?;
+    Ok((project, tested))
 }
 
 /// The providers that the configuration needs, and the modules that tests run.
@@ -209,11 +187,11 @@ pub(super) fn required(
 }
 
 /// The platforms that packages are fetched for: this one unless flags name others.
-pub(super) fn requested_platforms(session: &Session, flags: &[String]) -> Result<Vec<Platform>, Status> {
+pub(super) fn requested_platforms(flags: &[String]) -> Result<Vec<Platform>, Failure> {
     let mut out = Vec::new();
     for text in flags {
         let Ok(platform) = text.parse::<Platform>() else {
-            return Err(session.fail(
+            return Err(Failure::new(
                 "Invalid target platform",
                 format!(
                     "The option -platform has the value \"{text}\", which is no platform: that is an operating \
@@ -278,11 +256,8 @@ pub(super) fn asked(
     Ok(asked)
 }
 
-/// Runs what fetches packages; its problems are shown.
-pub(super) fn fetching<T>(session: &Session, work: impl AsyncFnOnce() -> Result<T, Diagnostics>) -> Result<T, Status> {
+/// Runs what fetches packages.
+pub(super) fn fetching<T>(session: &Session, work: impl AsyncFnOnce() -> Result<T, Diagnostics>) -> Result<T, Failure> {
     let result = session.runtime().and_then(|runtime| runtime.block_on(work()));
-    result.map_err(|problems| {
-        session.show(&problems, &SourceMap::default());
-        1
-    })
+    result.map_err(Failure::from)
 }

@@ -1,16 +1,16 @@
 //! `providers schema`.
 
 use serde_json::{Map, Value as Json, json};
-use syntax::{Diagnostics, SourceMap};
+use syntax::Diagnostics;
 use views::json::schemas;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::commands::output::current_state;
+use crate::outcome::{Failure, Outcome};
 use crate::plugin_source::{Plugins, requirements};
-use crate::session::{Session, Status};
+use crate::session::Session;
 use crate::workdir;
 
 pub const COMMAND: Command = Command {
@@ -36,20 +36,15 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if !arguments.json {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "The -json option is required",
             "The schemas are shown only in machine-readable form: use -json.",
         ));
     }
-    let Some(project) = workdir::load(session) else {
-        return Ok(1);
-    };
-    let state = match current_state(session, None) {
-        Ok(state) => state,
-        Err(status) => return Ok(status),
-    };
+    let project = workdir::load(session)?;
+    let state = current_state(session, None)?;
     let ask = || -> Result<Plugins, Diagnostics> {
         let plugins = session.plugins()?;
         plugins.resolve(&project.config, &state)?;
@@ -57,13 +52,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         let all = requirements(&project.config, &state)?.into_keys();
         session.runtime()?.block_on(plugins.ask(all)).into_result(plugins)
     };
-    let plugins = match ask() {
-        Ok(plugins) => plugins,
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            return Ok(1);
-        }
-    };
+    let plugins = ask()?;
     let all: Map<String, Json> = plugins
         .schemas()
         .providers
@@ -75,6 +64,5 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if let Some(object) = document.as_object_mut().filter(|_| !all.is_empty()) {
         object.insert("provider_schemas".into(), all.into());
     }
-    session.ui.exact_line(cty::json::to_text(&document, None));
-    Ok(0)
+    Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"))
 }

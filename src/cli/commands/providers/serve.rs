@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use pack::{Pack, PackError};
 use packages::serve::{Access, Contents, Server, Shelf, server_config};
-use syntax::{Diagnostic, SourceMap};
+use syntax::Diagnostic;
 use tokio::net::TcpListener;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::{interrupt, process};
 
 const SUMMARY: &str = "Cannot serve providers";
@@ -61,19 +61,19 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let source = match arguments.positional.as_slice() {
         [] => session.builtins.executable.clone(),
         [source] => source.into(),
         _ => {
-            return Err(UsageError::new(
+            return Err(Failure::usage(
                 "Too many command line arguments",
                 "Name the directory or the pack that is served. It is the only argument.",
             ));
         }
     };
     let Ok(address) = arguments.listen.parse::<SocketAddr>() else {
-        return Err(UsageError::flag(format!(
+        return Err(Failure::flag(format!(
             "invalid value \"{}\" for flag -listen: it must be an IP address and a port, like 127.0.0.1:8443 or [::]:8443",
             arguments.listen
         )));
@@ -82,22 +82,22 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         (None, None) => None,
         (Some(certificate), Some(key)) => match server_config(Path::new(certificate), Path::new(key)) {
             Ok(config) => Some(config),
-            Err(error) => return Ok(session.fail(SUMMARY, format!("That failed: {error}."))),
+            Err(error) => return Err(Failure::new(SUMMARY, format!("That failed: {error}."))),
         },
-        _ => return Err(UsageError::flag("-tls-cert and -tls-key need each other")),
+        _ => return Err(Failure::flag("-tls-cert and -tls-key need each other")),
     };
     let contents = match source.is_dir() {
         true => Contents::Mirror(source.clone()),
         false => match Pack::open(&source, &session.pack_conditions()) {
             Ok(pack) => Contents::Pack(Arc::new(pack)),
-            Err(error) => return Ok(session.fail(SUMMARY, format!("That failed: {error}."))),
+            Err(error) => return Err(Failure::new(SUMMARY, format!("That failed: {error}."))),
         },
     };
     let shelf = match Shelf::new(contents) {
         Ok(shelf) => Arc::new(shelf),
         Err(error) => {
             let reason = files::io_reason(&error);
-            return Ok(session.fail(
+            return Err(Failure::new(
                 SUMMARY,
                 format!("A temporary directory or a key cannot be made: {reason}."),
             ));
@@ -105,26 +105,26 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     };
     let survey = shelf.survey();
     if !survey.left_out.is_empty() {
-        session.show(&left_out(&survey.left_out).into(), &SourceMap::default());
+        session.warn_now(left_out(&survey.left_out));
     }
     let count = survey.providers.len();
-    let runtime = match session.runtime() {
-        Ok(runtime) => runtime,
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            return Ok(1);
-        }
-    };
+    let runtime = session.runtime()?;
     let ui = session.ui.clone();
     let server = Server {
         shelf,
         tls,
         log: Arc::new(move |access| ui.err(logged(access))),
     };
-    Ok(runtime.block_on(serve(session, server, address, &source, count)))
+    runtime.block_on(serve(session, server, address, &source, count))
 }
 
-async fn serve(session: &Session, server: Server, address: SocketAddr, source: &Path, count: usize) -> Status {
+async fn serve(
+    session: &Session,
+    server: Server,
+    address: SocketAddr,
+    source: &Path,
+    count: usize,
+) -> Result<Outcome, Failure> {
     let bound = match TcpListener::bind(address).await {
         Ok(listener) => listener.local_addr().map(|address| (listener, address)),
         Err(error) => Err(error),
@@ -133,7 +133,10 @@ async fn serve(session: &Session, server: Server, address: SocketAddr, source: &
         Ok(bound) => bound,
         Err(error) => {
             let reason = files::io_reason(&error);
-            return session.fail(SUMMARY, format!("The server cannot listen at {address}: {reason}."));
+            return Err(Failure::new(
+                SUMMARY,
+                format!("The server cannot listen at {address}: {reason}."),
+            ));
         }
     };
     // The handlers are installed before anything says that the server is there.
@@ -153,8 +156,7 @@ async fn serve(session: &Session, server: Server, address: SocketAddr, source: &
     }
     session.ui.flush();
     server.run(listener, interrupted).await;
-    session.ui.line("The server has ended.");
-    0
+    Ok(Outcome::line("The server has ended."))
 }
 
 /// A warning about packages that are there and cannot be served.

@@ -10,7 +10,8 @@ use syntax::content::suggest;
 use super::no_state;
 use crate::args::flags::{Flags, FromFlags};
 use crate::args::groups::{LockFlags, StateFlags, VariableFlags, ignore_remote_version};
-use crate::session::{Session, Status};
+use crate::outcome::Failure;
+use crate::session::Session;
 use crate::state_session::{Backup, StateSession};
 
 /// The flags of a command that changes the state in place.
@@ -42,7 +43,11 @@ impl FromFlags for EditFlags {
 }
 
 /// Opens the state for a change; without a state there is nothing to change.
-pub fn open<'s>(session: &'s Session, flags: &EditFlags, operation: &str) -> Result<(StateSession<'s>, State), Status> {
+pub fn open<'s>(
+    session: &'s Session,
+    flags: &EditFlags,
+    operation: &str,
+) -> Result<(StateSession<'s>, State), Failure> {
     let files = StateFlags {
         state: flags.state.clone(),
         ..StateFlags::default()
@@ -51,10 +56,7 @@ pub fn open<'s>(session: &'s Session, flags: &EditFlags, operation: &str) -> Res
     let mut opened = StateSession::open_for_edit(session, &files, flags.lock, operation, backup)?;
     match opened.state.take() {
         Some(state) => Ok((opened, state)),
-        None => {
-            let status = no_state(session);
-            Err(opened.close(status))
-        }
+        None => Err(opened.fail(no_state(session))),
     }
 }
 
@@ -84,6 +86,6 @@ fn did_you_mean_address(address: &str) -> String {
 }
 
 /// An address that a person has typed.
-pub fn address(session: &Session, text: &str) -> Result<Target, Status> {
-    addrs::parse::target(text).map_err(|ParseError { summary, detail }| session.fail(summary, detail))
+pub fn address(text: &str) -> Result<Target, Failure> {
+    addrs::parse::target(text).map_err(|ParseError { summary, detail }| Failure::new(summary, detail))
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::list::{has_id, select};
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::state_to_read;
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "state identities",
@@ -40,17 +40,14 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if !arguments.json {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "The -json option is required",
             "The identities are shown only in machine-readable form: use -json.",
         ));
     }
-    let (state, selected) = match select(session, &arguments.positional, arguments.state.as_deref()) {
-        Ok(found) => found,
-        Err(status) => return Ok(status),
-    };
+    let (state, selected) = select(session, &arguments.positional, arguments.state.as_deref())?;
     let mut identities: BTreeMap<String, Json> = BTreeMap::new();
     for address in selected {
         let object = state.current(&address).and_then(|object| object.identity.as_ref());
@@ -62,10 +59,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
         match identity.to_value() {
             Ok(value) => identities.insert(address.to_string(), value),
-            Err(error) => return Ok(session.fail("Invalid identity in state", format!("{address}: {error}."))),
+            Err(error) => {
+                return Err(Failure::new(
+                    "Invalid identity in state",
+                    format!("{address}: {error}."),
+                ));
+            }
         };
     }
     let document = Json::Object(identities.into_iter().collect());
-    session.ui.exact_line(cty::json::to_text(&document, Some(2)));
-    Ok(0)
+    Ok(Outcome::document(&document))
 }

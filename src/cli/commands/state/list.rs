@@ -6,11 +6,11 @@ use state::{ObjectStatus, State};
 use views::json::{Object, instance_key};
 
 use super::{edit, no_state};
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::state_to_read;
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::state_session;
 
 pub const COMMAND: Command = Command {
@@ -45,11 +45,8 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
-    let (state, selected) = match select(session, &arguments.positional, arguments.state.as_deref()) {
-        Ok(found) => found,
-        Err(status) => return Ok(status),
-    };
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
+    let (state, selected) = select(session, &arguments.positional, arguments.state.as_deref())?;
     let listed = selected
         .into_iter()
         .filter(|address| arguments.id.as_deref().is_none_or(|id| has_id(&state, address, id)));
@@ -58,13 +55,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             "format_version": "1.0",
             "resource_instances": listed.map(|address| instance(&state, &address)).collect::<Vec<_>>(),
         });
-        session.ui.exact_line(cty::json::to_text(&document, Some(2)));
-        return Ok(0);
+        return Ok(Outcome::document(&document));
     }
-    for address in listed {
-        session.ui.line(address.to_string());
-    }
-    Ok(0)
+    Ok(Outcome::text(
+        listed.map(|address| format!("{address}\n")).collect::<String>(),
+    ))
 }
 
 /// What a document says of an instance: the parts of its address under the names that `show -json` gives them, its provider,
@@ -105,18 +100,15 @@ pub(super) fn select(
     session: &Session,
     addresses: &[String],
     state_path: Option<&str>,
-) -> Result<(State, Vec<AbsResourceInstance>), Status> {
+) -> Result<(State, Vec<AbsResourceInstance>), Failure> {
     let mut targets = Vec::new();
     for text in addresses {
         match addrs::parse::target(text) {
             Ok(target) => targets.push(target),
-            Err(e) => return Err(session.fail(e.summary, e.detail)),
+            Err(e) => return Err(Failure::new(e.summary, e.detail)),
         }
     }
-    let state = match state_session::read(session, state_path)? {
-        Some(state) => state,
-        None => return Err(no_state(session)),
-    };
+    let state = state_session::read(session, state_path)?.ok_or_else(|| no_state(session))?;
     let mut all: Vec<AbsResourceInstance> = state
         .instances()
         .map(|(resource, _, key, _)| resource.instance(key.clone()))
@@ -127,20 +119,20 @@ pub(super) fn select(
     all.sort_by_cached_key(|a| (order(a), read_first(a), a.resource.clone()));
     for target in &targets {
         if !all.iter().any(|a| target.selects(a)) {
-            return Err(unknown(session, &state, target));
+            return Err(unknown(&state, target));
         }
     }
     all.retain(|address| targets.is_empty() || targets.iter().any(|t| t.selects(address)));
     Ok((state, all))
 }
 
-fn unknown(session: &Session, state: &State, target: &Target) -> Status {
+fn unknown(state: &State, target: &Target) -> Failure {
     let kind = match target {
         Target::Module(_) | Target::ModuleInstance(_) => "module",
         Target::ConfigResource(_) | Target::Resource(_) => "resource",
         Target::ResourceInstance(_) => "resource instance",
     };
-    session.fail(
+    Failure::new(
         format!("Unknown {kind}"),
         format!(
             "There is no {kind} {target} in the current state. What is new in the configuration, or has another count or \

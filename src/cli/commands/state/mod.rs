@@ -21,15 +21,15 @@ pub use rm::COMMAND as RM;
 pub use show::COMMAND as SHOW;
 use views::program;
 
-use crate::session::{Session, Status};
+use crate::outcome::Failure;
+use crate::session::Session;
 
 /// Says that there is no state to work on.
-fn no_state(session: &Session) -> Status {
+fn no_state(session: &Session) -> Failure {
     let text = format!(
         "No state file was found!\n\nThis command works on a state, and the working directory has none. Run it where \
          {}\nhas been applied, or name a state file with -state.",
         program::tool()
     );
-    session.ui.err(format!("{}\n", session.ui.err_style().red(text)));
-    1
+    Failure::text(format!("{}\n", session.ui.err_style().red(text)))
 }

@@ -4,11 +4,11 @@ use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance, Targe
 use state::{Relocation, State};
 
 use super::edit::{self, EditFlags};
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::StateFlags;
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome, Part};
+use crate::session::Session;
 use crate::state_session::{Backup, StateSession};
 
 pub const COMMAND: Command = Command {
@@ -50,15 +50,15 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let args = &arguments.positional;
     let [from, to] = args.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Required argument missing",
             "Give exactly two arguments: the address of what is to be moved, and its new address.",
         ));
     };
-    Ok(run_move(session, arguments, from, to).unwrap_or_else(|status| status))
+    run_move(session, arguments, from, to)
 }
 
 /// An address as it is meant here: no key is a key like others.
@@ -152,7 +152,7 @@ impl States {
     }
 }
 
-fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Result<Status, Status> {
+fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Result<Outcome, Failure> {
     let dry = arguments.dry_run;
     let (mut opened, state) = edit::open(session, &arguments.edit, "state-mv")?;
     let mut other = match arguments.state_out.as_deref() {
@@ -172,41 +172,38 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
         to: other.as_mut().map(|o| o.state.take().unwrap_or_default()),
         moved: Vec::new(),
     };
-    let source = exactly(edit::address(session, from)?);
-    let destination = exactly(edit::address(session, to)?);
+    let source = exactly(edit::address(from)?);
+    let destination = exactly(edit::address(to)?);
     let moved = move_objects(&mut states, &source, &destination)
-        .map_err(|Refusal { summary, detail }| session.fail(summary, detail))?;
+        .map_err(|Refusal { summary, detail }| Failure::new(summary, detail))?;
     states.rewrite_dependencies();
     let verb = if dry { "Would move" } else { "Move" };
+    let mut outcome = Outcome::success();
     for (from, to) in &moved {
-        session
-            .ui
-            .line(format!("{verb} {:?} to {:?}", from.to_string(), to.to_string()));
+        outcome = outcome.and_line(format!("{verb} {:?} to {:?}", from.to_string(), to.to_string()));
     }
-    let mut status = 0;
     if !dry {
         // First where they go: a failure in between leaves them in both states, never in none.
-        if let (Some(other), Some(state)) = (&mut other, &states.to) {
-            other.write(state)?;
+        if let (Some(other), Some(state)) = (&mut other, &states.to)
+            && let Err(failure) = other.write(state)
+        {
+            return Ok(outcome.and_failure(failure));
         }
-        if let Err(failed) = opened.write(&states.from) {
-            if other.is_some() {
-                session.ui.err(
-                    "The objects are in both states now. Remove them from the first with \"state rm\" when it can be written \
-                     again.\n",
-                );
-            }
-            status = failed;
-        } else {
-            session
-                .ui
-                .line(format!("Successfully moved {} object(s).", moved.len()));
-        }
+        outcome = match opened.write(&states.from) {
+            Ok(()) => outcome.and_line(format!("Successfully moved {} object(s).", moved.len())),
+            Err(failure) if other.is_some() => outcome.and_failure(failure).and(Part::Error(
+                "The objects are in both states now. Remove them from the first with \"state rm\" when it can be written \
+                 again.\n"
+                    .to_owned(),
+            )),
+            Err(failure) => outcome.and_failure(failure),
+        };
     }
-    if let Some(other) = other {
-        status = other.close(status);
-    }
-    Ok(opened.close(status))
+    let result = match other {
+        Some(other) => other.close(Ok(outcome)),
+        None => Ok(outcome),
+    };
+    opened.close(result)
 }
 
 /// Moves objects, and reports each move.

@@ -3,7 +3,8 @@
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::state_session;
 
 pub const COMMAND: Command = Command {
@@ -13,7 +14,7 @@ pub const COMMAND: Command = Command {
     details: "Prints the state of the selected workspace, wherever it is kept, as the text of a state file.",
     declare: flags::declare::<Arguments>,
     refused: &[],
-    run: |session, _| Ok(run(session)),
+    run: |session, _| run(session),
 };
 
 struct Arguments;
@@ -27,19 +28,14 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session) -> Status {
-    let mut state = match state_session::read(session, None) {
-        Ok(Some(state)) => state,
-        Ok(None) => return 0,
-        Err(status) => return status,
+fn run(session: &Session) -> Result<Outcome, Failure> {
+    let Some(mut state) = state_session::read(session, None)? else {
+        return Ok(Outcome::success());
     };
     crate::TERRAFORM_VERSION.clone_into(&mut state.terraform_version);
     match state::document::encode(&state) {
-        Ok(text) => {
-            // One line break more than the file has, as drivers of Terraform get it.
-            session.ui.exact_line(String::from_utf8_lossy(&text));
-            0
-        }
-        Err(e) => session.fail(e.summary(), e.to_string()),
+        // One line break more than the file has, as drivers of Terraform get it.
+        Ok(text) => Ok(Outcome::exact(String::from_utf8_lossy(&text) + "\n")),
+        Err(e) => Err(Failure::new(e.summary(), e.to_string())),
     }
 }

@@ -5,12 +5,12 @@ use std::io::Read as _;
 use state::State;
 
 use crate::TERRAFORM_VERSION;
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
 use crate::commands::Command;
-use crate::session::{Session, Status};
-use crate::state_session::StateSession;
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
+use crate::state_session::{StateSession, not_written};
 
 pub const COMMAND: Command = Command {
     path: "state push",
@@ -48,30 +48,30 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let args = &arguments.positional;
     let [path] = args.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Required argument missing",
             "Give exactly one argument: the path of the state file to push, or \"-\" for standard input.",
         ));
     };
-    Ok(push(session, arguments, path).unwrap_or_else(|status| status))
+    push(session, arguments, path)
 }
 
-fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Status, Status> {
-    let new = source(session, path)?;
+fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome, Failure> {
+    let new = source(path)?;
     let mut opened = StateSession::open_for_push(session, arguments.lock, &new)?;
     let existing = opened.state.take();
     if !arguments.force
         && let Some(existing) = existing.as_ref().filter(|s| !s.is_empty())
         && let Some(refusal) = refusal(&new, existing)
     {
-        let status = session.fail(
+        let failure = Failure::new(
             format!("Failed to write state: {refusal}"),
             "The state there stays as it is. If it is really to be lost, push with -force.",
         );
-        return Ok(opened.close(status));
+        return opened.close(Err(failure));
     }
     // As with Terraform, what takes the place of something else is a snapshot of its own.
     let changed = existing.is_some_and(|existing| !existing.same_content(&new));
@@ -80,11 +80,13 @@ fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Status, 
         terraform_version: TERRAFORM_VERSION.to_owned(),
         ..new.clone()
     });
-    let status = result.err().map_or(0, |e| opened.not_written(&e));
-    Ok(opened.close(status))
+    opened.close(match result {
+        Ok(()) => Ok(Outcome::success()),
+        Err(e) => Err(not_written(&e)),
+    })
 }
 
-fn source(session: &Session, path: &str) -> Result<State, Status> {
+fn source(path: &str) -> Result<State, Failure> {
     let text = if path == "-" {
         let mut text = Vec::new();
         std::io::stdin().lock().read_to_end(&mut text).map(|_| text)
@@ -92,18 +94,21 @@ fn source(session: &Session, path: &str) -> Result<State, Status> {
         std::fs::read(path)
     };
     let text = text.map_err(|e| {
-        session.fail(
+        Failure::new(
             format!("Error reading source state \"{path}\""),
             format!("The state file cannot be read: {}.", ::files::io_reason(&e)),
         )
     })?;
     match state::document::decode(&text) {
         Ok(Some(state)) => Ok(state),
-        Ok(None) => Err(session.fail(
+        Ok(None) => Err(Failure::new(
             format!("Error reading source state \"{path}\""),
             "There is no state in it: it is empty.",
         )),
-        Err(e) => Err(session.fail(format!("Error reading source state \"{path}\""), format!("{e}."))),
+        Err(e) => Err(Failure::new(
+            format!("Error reading source state \"{path}\""),
+            format!("{e}."),
+        )),
     }
 }
 

@@ -7,10 +7,10 @@ use syntax::content::suggest;
 use views::program;
 
 use super::edit::{self, EditFlags};
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, approval};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "state replace-provider",
@@ -39,21 +39,21 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let args = &arguments.positional;
     let [from, to] = args.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Required argument missing",
             "Give exactly two arguments: the source address of the provider as it is in the state, and that of the one to take its place.",
         ));
     };
-    Ok(replace(session, arguments, from, to).unwrap_or_else(|status| status))
+    replace(session, arguments, from, to)
 }
 
-fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Result<Status, Status> {
+fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Result<Outcome, Failure> {
     let provider = |text: &str, which: &str| {
         Provider::parse(text).map_err(|e| {
-            session.fail(
+            Failure::new(
                 format!("Invalid \"{which}\" provider \"{text}\""),
                 format!("{}: {}", e.summary, e.detail),
             )
@@ -74,7 +74,7 @@ fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Re
         if let Some(near) = suggest(&from.to_string(), used.iter().map(String::as_str)) {
             ui.line(format!("Did you mean {near}?"));
         }
-        return Ok(opened.close(0));
+        return opened.close(Ok(Outcome::success()));
     }
     ui.out(format!(
         "{} will perform the following actions:\n\n  {} {}\n    {} {from}\n    {} {to}\n\n{}\n\n",
@@ -97,19 +97,18 @@ fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Re
         match approval(session, &prompt, "-auto-approve") {
             Ok(true) => {}
             Ok(false) => {
-                ui.line("Cancelled replacing providers.");
-                return Ok(opened.close(0));
+                let outcome = Outcome::line("Cancelled replacing providers.");
+                return opened.close(Ok(outcome));
             }
-            Err(status) => return Ok(opened.close(status)),
+            Err(failure) => return opened.close(Err(failure)),
         }
     }
     state.replace_provider(&from, &to);
-    if let Err(status) = opened.write(&state) {
-        return Ok(opened.close(status));
-    }
-    ui.line(format!(
-        "\nSuccessfully replaced provider for {} resources.",
-        resources.len()
-    ));
-    Ok(opened.close(0))
+    let result = opened.write(&state).map(|()| {
+        Outcome::line(format!(
+            "\nSuccessfully replaced provider for {} resources.",
+            resources.len()
+        ))
+    });
+    opened.close(result)
 }

@@ -6,10 +6,10 @@ use addrs::AbsResourceInstance;
 use views::program;
 
 use super::edit::{self, EditFlags};
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
 pub const COMMAND: Command = Command {
     path: "state rm",
@@ -38,22 +38,22 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let args = &arguments.positional;
     if args.is_empty() {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Required argument missing",
             "Give at least one argument: the addresses of what is to be removed.",
         ));
     }
-    Ok(remove(session, arguments, args).unwrap_or_else(|status| status))
+    remove(session, arguments, args)
 }
 
-fn remove(session: &Session, arguments: &Arguments, args: &[String]) -> Result<Status, Status> {
+fn remove(session: &Session, arguments: &Arguments, args: &[String]) -> Result<Outcome, Failure> {
     let dry = arguments.dry_run;
     let targets = args
         .iter()
-        .map(|text| edit::address(session, text))
+        .map(|text| edit::address(text))
         .collect::<Result<Vec<_>, _>>()?;
     let (mut opened, mut state) = edit::open(session, &arguments.edit, "state-rm")?;
     let mut seen = BTreeSet::new();
@@ -69,10 +69,9 @@ fn remove(session: &Session, arguments: &Arguments, args: &[String]) -> Result<S
     let verb = if dry { "Would remove" } else { "Removed" };
     if selected.is_empty() {
         if dry {
-            session.ui.line("Would have removed nothing.");
-            return Ok(opened.close(0));
+            return opened.close(Ok(Outcome::line("Would have removed nothing.")));
         }
-        let status = session.fail(
+        let failure = Failure::new(
             "Invalid target address",
             format!(
                 "Nothing in the state has such an address. \"{} state list\" lists what there is.{}",
@@ -83,22 +82,22 @@ fn remove(session: &Session, arguments: &Arguments, args: &[String]) -> Result<S
                     .unwrap_or_default()
             ),
         );
-        return Ok(opened.close(status));
+        return opened.close(Err(failure));
     }
+    let mut outcome = Outcome::success();
     for address in &selected {
         if !dry {
             state.remove_instance(address);
         }
-        session.ui.line(format!("{verb} {address}"));
+        outcome = outcome.and_line(format!("{verb} {address}"));
     }
     if dry {
-        return Ok(opened.close(0));
+        return opened.close(Ok(outcome));
     }
-    if let Err(status) = opened.write(&state) {
-        return Ok(opened.close(status));
-    }
-    session
-        .ui
-        .line(format!("Successfully removed {} resource instance(s).", selected.len()));
-    Ok(opened.close(0))
+    // What is removed is seen even if the state cannot be written.
+    let result = match opened.write(&state) {
+        Ok(()) => outcome.and_line(format!("Successfully removed {} resource instance(s).", selected.len())),
+        Err(failure) => outcome.and_failure(failure),
+    };
+    opened.close(Ok(result))
 }

@@ -6,12 +6,12 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::json;
 
 use super::{nearest, no_state};
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::state_to_read;
 use crate::commands::Command;
 use crate::commands::show::state_schemas;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::state_session;
 
 pub const COMMAND: Command = Command {
@@ -41,10 +41,10 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let names = &arguments.positional;
     let [name] = names.as_slice() else {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Required argument missing",
             "Give exactly one argument: the address of one resource instance.",
         ));
@@ -52,23 +52,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if arguments.json {
         return Ok(show_json(session, arguments, name));
     }
-    let state = match state_session::read(session, arguments.state.as_deref()) {
-        Ok(Some(state)) => state,
-        Ok(None) => return Ok(no_state(session)),
-        Err(status) => return Ok(status),
-    };
+    let state = state_session::read(session, arguments.state.as_deref())?.ok_or_else(|| no_state(session))?;
     let shown = only(&state, name).and_then(|only| Ok((state_schemas(session, &only)?, only)));
-    let (schemas, only) = match shown {
-        Ok(shown) => shown,
-        Err(problems) => {
-            session.show(&problems, &SourceMap::default());
-            return Ok(1);
-        }
-    };
+    let (schemas, only) = shown?;
     let style = session.shown.style(&session.ui);
     let text = views::diff::state_text(&only, &schemas, style);
-    session.ui.out(text);
-    Ok(0)
+    Ok(Outcome::text(text))
 }
 
 /// The part of a state that has one instance only: no other provider is needed to show it.
@@ -92,9 +81,9 @@ fn only(state: &State, name: &str) -> Result<State, Diagnostics> {
 }
 
 /// The document of one instance, in which problems are, too.
-fn show_json(session: &Session, arguments: &Arguments, name: &str) -> Status {
+fn show_json(session: &Session, arguments: &Arguments, name: &str) -> Outcome {
     let found = || -> Result<Json, Diagnostics> {
-        let state = state_session::read_or_problems(session, arguments.state.as_deref())?
+        let state = state_session::read_leniently(session, arguments.state.as_deref())?
             .ok_or_else(|| Diagnostic::error("No state file was found!", "The working directory has no state."))?;
         let only = only(&state, name)?;
         let schemas = state_schemas(session, &only)?;
@@ -109,6 +98,5 @@ fn show_json(session: &Session, arguments: &Arguments, name: &str) -> Status {
         "resource": resource,
         "diagnostics": json::diagnostics::list(&problems, &SourceMap::default()),
     });
-    session.ui.exact_line(cty::json::to_text(&document, Some(2)));
-    u8::from(problems.has_errors())
+    Outcome::document(&document).with_status(u8::from(problems.has_errors()))
 }

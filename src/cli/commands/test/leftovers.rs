@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use engine::results::ResultSink;
 use state::journal::{Answers, Base, Intent, Outcome, Writer, left};
 use state::{InstanceState, State};
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 use testing::suite::{Leftovers, Recorder};
 
 use crate::session::Session;
@@ -169,7 +169,7 @@ pub(super) fn recover(session: &Session) {
     };
     for left in found {
         if let Some(problem) = recovered(&left) {
-            session.show(&problem.into(), &SourceMap::default());
+            session.warn_now(problem);
         }
     }
 }

@@ -22,11 +22,11 @@ use testing::{Status as TestStatus, Suite, SuiteFile, View};
 use views::suite::{Human, Machine, Report};
 
 use self::leftovers::Beside;
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{Parallelism, VariableFlags};
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::tested::{self, Purpose, modules_of};
 use crate::workdir;
 use crate::{interrupt, process};
@@ -128,42 +128,39 @@ struct Loaded {
 
 /// What running the test files once has come to.
 struct Ran {
-    status: Status,
+    outcome: Outcome,
     /// What was loaded, unless it could not be.
     loaded: Option<Loaded>,
     interrupted: bool,
 }
 
 impl Ran {
-    fn failed() -> Ran {
+    fn failed(failure: Failure) -> Ran {
         Ran {
-            status: 1,
+            outcome: failure.into(),
             loaded: None,
             interrupted: false,
         }
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.watch && (session.stream.is_some() || arguments.junit_xml.is_some()) {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Incompatible command-line flags",
             "With -watch the tests have no end, so that there is nothing for -json or -junit-xml to report: use it without them.",
         ));
     }
-    let only = match arguments.rerun_failed.then(|| failed::read(session)).transpose() {
-        Ok(only) => only,
-        Err(problem) => return Ok(u8::from(session.show(&problem.into(), &SourceMap::default()))),
-    };
+    let only = arguments.rerun_failed.then(|| failed::read(session)).transpose()?;
     if only.as_ref().is_some_and(BTreeSet::is_empty) && session.stream.is_none() {
         session
             .ui
             .line("No test file is known to have failed: there is nothing to run again.");
     }
     if arguments.watch {
-        return Ok(watch::watch(session, arguments, only));
+        return watch::watch(session, arguments, only);
     }
-    Ok(once(session, arguments, only.as_ref()).status)
+    Ok(once(session, arguments, only.as_ref()).outcome)
 }
 
 /// Runs the test files, or only these.
@@ -171,32 +168,25 @@ fn once(session: &Session, arguments: &Arguments, only: Option<&BTreeSet<String>
     let given = arguments.test_directory.as_deref();
     let dir = match test_files::directory(given) {
         Ok(dir) => dir,
-        Err(problem) => {
-            session.show(&problem.into(), &SourceMap::default());
-            return Ran::failed();
-        }
+        Err(problem) => return Ran::failed(problem.into()),
     };
     leftovers::recover(session);
     let (mut loaded, mut problems) = load(session, arguments, dir);
     if problems.has_errors() {
         problems.sort();
-        session.show(&problems, &loaded.sources);
-        return Ran::failed();
+        return Ran::failed(Failure::within(problems, &loaded.sources));
     }
     if let Some(only) = only {
         loaded.files.retain(|file| only.contains(&*file.file.name));
     }
-    session.show(&loaded.warnings, &loaded.sources);
+    session.show_now(&loaded.warnings, &loaded.sources);
     match execute(session, arguments, dir, &loaded) {
-        Ok((status, interrupted)) => Ran {
-            status,
+        Ok((outcome, interrupted)) => Ran {
+            outcome,
             loaded: Some(loaded),
             interrupted,
         },
-        Err(problems) => {
-            session.show(&problems, &loaded.sources);
-            Ran::failed()
-        }
+        Err(problems) => Ran::failed(Failure::within(problems, &loaded.sources)),
     }
 }
 
@@ -246,20 +236,20 @@ fn files_of_tests(dir: &str) -> Vec<VariableFlag> {
         .collect()
 }
 
-/// Runs what was loaded. Returns the exit status, and whether an interrupt has ended it.
+/// Runs what was loaded. Returns whether an interrupt has ended it.
 fn execute(
     session: &Session,
     arguments: &Arguments,
     dir: &str,
     loaded: &Loaded,
-) -> Result<(Status, bool), Diagnostics> {
+) -> Result<(Outcome, bool), Diagnostics> {
     let plugins = session.plugins()?;
     let nothing = State::new();
     let mut seen = BTreeSet::new();
     let modules = loaded.files.iter().flat_map(|file| &file.modules);
     for config in modules.filter(|config| seen.insert(Arc::as_ptr(config) as usize)) {
         let warnings = plugins.resolve(config, &nothing)?;
-        session.show(&warnings, &loaded.sources);
+        session.show_now(&warnings, &loaded.sources);
     }
     let runtime = session.runtime()?;
     let stop = Stop::new();
@@ -305,32 +295,33 @@ fn execute(
     failed::note(session, &result.files);
     if stop.is_cancelled() {
         runtime.shutdown_background();
-        return Ok((1, true));
+        return Ok((1.into(), true));
     }
     views.ends(&result);
-    let mut status = u8::from(result.status > TestStatus::Pass);
+    let mut outcome = Outcome::from(u8::from(result.status > TestStatus::Pass));
     if let Some(path) = &arguments.junit_xml {
-        let written = reports::write(session, path, "JUnit report", report.document(stop.is_requested()));
-        status = status.max(written);
+        let document = report.document(stop.is_requested());
+        outcome = outcome.and_outcome(reports::write(path, "JUnit report", document));
     }
     if let Some(coverage) = coverage {
-        status = status.max(reports::coverage(session, arguments, &coverage.measured(&loaded.root)));
+        outcome = outcome.and_outcome(reports::coverage(session, arguments, &coverage.measured(&loaded.root)));
     }
-    unknown_files(session, arguments, loaded);
-    Ok((status, stop.is_requested()))
+    for warning in unknown_files(arguments, loaded) {
+        outcome = outcome.and_unplaced(warning);
+    }
+    Ok((outcome, stop.is_requested()))
 }
 
-/// Warns of names that `-filter` gives and no test file has.
-fn unknown_files(session: &Session, arguments: &Arguments, loaded: &Loaded) {
+/// Warnings about names that `-filter` gives and no test file has.
+fn unknown_files(arguments: &Arguments, loaded: &Loaded) -> impl Iterator<Item = Diagnostic> {
     let known = |name: &String| loaded.all.iter().any(|file| *file.file.name == **name);
-    for name in arguments.filter.iter().filter(|name| !known(name)) {
+    arguments.filter.iter().filter(move |name| !known(name)).map(|name| {
         let hint = did_you_mean(suggest(name, loaded.all.iter().map(|file| &*file.file.name)));
-        let warning = Diagnostic::warning(
+        Diagnostic::warning(
             "Unknown test file",
             format!("The option -filter names \"{name}\", and there is no such test file.{hint}"),
-        );
-        session.show(&warning.into(), &SourceMap::default());
-    }
+        )
+    })
 }
 
 /// Who watches: people, or a program.

@@ -6,35 +6,36 @@ use testing::coverage::Item;
 use views::suite::{Machine, coverage_text, document, lcov};
 
 use super::Arguments;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 
-/// Writes a report to a file. Returns the exit status.
-pub(super) fn write(session: &Session, path: &str, what: &str, text: impl AsRef<[u8]>) -> Status {
+/// Writes a report to a file.
+pub(super) fn write(path: &str, what: &str, text: impl AsRef<[u8]>) -> Outcome {
     match std::fs::write(Path::new(path), text) {
-        Ok(()) => 0,
-        Err(error) => session.fail(
+        Ok(()) => Outcome::success(),
+        Err(error) => Failure::new(
             format!("Failed to write the {what}"),
             format!("The file {path} cannot be written: {}.", files::io_reason(&error)),
-        ),
+        )
+        .into(),
     }
 }
 
-/// Writes what of a module the runs have come upon, in the forms that are asked for. Returns the exit status.
-pub(super) fn coverage(session: &Session, arguments: &Arguments, items: &[Item]) -> Status {
-    let mut status = 0;
+/// Writes what of a module the runs have come upon, in the forms that are asked for.
+pub(super) fn coverage(session: &Session, arguments: &Arguments, items: &[Item]) -> Outcome {
+    let mut outcome = Outcome::success();
     if let Some(path) = &arguments.coverage_json {
         let text = cty::json::to_text(&document(items), Some(2));
-        status = status.max(write(session, path, "coverage", format!("{text}\n")));
+        outcome = outcome.and_outcome(write(path, "coverage", format!("{text}\n")));
     }
     if let Some(path) = &arguments.coverage_lcov {
-        status = status.max(write(session, path, "coverage", lcov(items)));
+        outcome = outcome.and_outcome(write(path, "coverage", lcov(items)));
     }
     if arguments.coverage {
         match &session.stream {
             Some(stream) => Machine::coverage(stream, document(items)),
-            None => session.ui.out(coverage_text(items, session.ui.style())),
+            None => outcome = outcome.and_text(coverage_text(items, session.ui.style())),
         }
-        session.ui.flush();
     }
-    status
+    outcome
 }

@@ -7,7 +7,8 @@ use config::files::clean;
 use testing::SuiteFile;
 
 use super::{Arguments, once};
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
 use crate::watch::{Watch, beside};
 
 /// The directories of a test file's modules.
@@ -35,22 +36,25 @@ fn affected(files: &[SuiteFile], changed: &BTreeSet<PathBuf>) -> Option<BTreeSet
     Some(out)
 }
 
-/// Runs test files, and again when something changes, until an interrupt. Returns the status of what was run last.
-pub(super) fn watch(session: &Session, arguments: &Arguments, only: Option<BTreeSet<String>>) -> Status {
+/// Runs test files, and again when something changes, until an interrupt. Returns the outcome of the last run, which is shown already.
+pub(super) fn watch(
+    session: &Session,
+    arguments: &Arguments,
+    only: Option<BTreeSet<String>>,
+) -> Result<Outcome, Failure> {
     let mut only = only;
     let mut watch = Watch::new();
     loop {
         watch.begin();
         let ran = once(session, arguments, only.as_ref());
         if ran.interrupted {
-            return ran.status;
+            return Ok(ran.outcome);
         }
+        let status = session.render(ran.outcome);
         let files = ran.loaded.iter().flat_map(|loaded| &loaded.files);
         watch.also(beside(files.flat_map(|file| &file.modules).map(|module| &**module)));
-        let changed = match watch.wait(session) {
-            Ok(Some(changed)) => changed,
-            Ok(None) => return ran.status,
-            Err(status) => return status,
+        let Some(changed) = watch.wait(session)? else {
+            return Ok(status.into());
         };
         only = match &ran.loaded {
             Some(loaded) => affected(&loaded.all, &changed),

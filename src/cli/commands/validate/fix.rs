@@ -15,7 +15,8 @@ use views::unified_diff;
 
 use super::{Arguments, Checked, checked, shown};
 use crate::commands::fmt;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome, Part};
+use crate::session::Session;
 
 /// How many changes are tried in a file that cannot be parsed.
 const TRIED: usize = 500;
@@ -213,7 +214,7 @@ struct Fixer<'s> {
 }
 
 impl Fixer<'_> {
-    fn check(&self, mended: &Mended) -> Result<Checked, Status> {
+    fn check(&self, mended: &Mended) -> Result<Checked, Failure> {
         checked(self.session, self.arguments, &mended.texts)
     }
 
@@ -258,7 +259,7 @@ impl Fixer<'_> {
     }
 
     /// These texts with more changes, if the files can be parsed then.
-    fn tried(&self, before: &Attempt, changes: &[Change]) -> Result<Option<Attempt>, Status> {
+    fn tried(&self, before: &Attempt, changes: &[Change]) -> Result<Option<Attempt>, Failure> {
         let mended = before.mended.with(changes, &before.checked.project.sources);
         let parsed = |change: &Change| {
             let text = mended.texts.0.get(&change.file);
@@ -274,7 +275,7 @@ impl Fixer<'_> {
     /// Makes the changes after which there are fewer errors, until there are no more of them; then those that make others known,
     /// such as the arguments of a block whose type was wrong, if there are fewer errors in the end. `depth` is how often one may
     /// lead to another.
-    fn mend(&self, mut now: Attempt, depth: usize, left: &mut usize) -> Result<Attempt, Status> {
+    fn mend(&self, mut now: Attempt, depth: usize, left: &mut usize) -> Result<Attempt, Failure> {
         let mut rejected = BTreeSet::new();
         'next: loop {
             let changes = self.wanted(&now.checked, &rejected);
@@ -322,7 +323,7 @@ fn is_gone(change: &Change, now: &Checked) -> bool {
 }
 
 /// Mends the configuration, and shows what was mended and what remains.
-pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Status, Status> {
+pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let fixer = Fixer { session, arguments };
     let original = checked(session, arguments, &Disk)?;
     if !original.problems.has_errors() {
@@ -335,11 +336,10 @@ pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Status, St
     };
     let Attempt { mut mended, checked } = fixer.mend(begun, DEPTH, &mut { SINGLE })?;
     if mended.changes.is_empty() {
-        let status = shown(session, arguments, &original);
-        session
-            .ui
-            .line("\nNothing was changed: there is no mistake of which it is certain what was meant.");
-        return Ok(status);
+        let outcome = shown(session, arguments, &original);
+        return Ok(
+            outcome.and_line("\nNothing was changed: there is no mistake of which it is certain what was meant.")
+        );
     }
     mended.changes.sort();
     let title = match arguments.diff {
@@ -354,32 +354,32 @@ pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Status, St
         if arguments.diff {
             written.extend(unified_diff::of_file(file, before.as_bytes(), text.as_bytes()));
         } else {
-            replace(session, file, before, text)?;
+            replace(file, before, text)?;
         }
     }
-    session.ui.line(title);
+    let mut outcome = Outcome::line(title);
     for change in &mended.changes {
-        session.ui.line(format!("  {}", change.listed()));
+        outcome = outcome.and_line(format!("  {}", change.listed()));
     }
-    session.ui.line("");
+    outcome = outcome.and_line("");
     if arguments.diff {
-        session.ui.out_bytes(&written);
-        return Ok(shown(session, arguments, &original));
+        outcome = outcome.and(Part::Exact(String::from_utf8_lossy(&written).into_owned()));
+        return Ok(outcome.and_outcome(shown(session, arguments, &original)));
     }
-    Ok(shown(session, arguments, &checked))
+    Ok(outcome.and_outcome(shown(session, arguments, &checked)))
 }
 
 /// Writes a file, unless it is no longer what was mended.
-fn replace(session: &Session, file: &str, before: &str, text: &str) -> Result<(), Status> {
+fn replace(file: &str, before: &str, text: &str) -> Result<(), Failure> {
     let unchanged = Disk.read(file).is_ok_and(|found| found == before.as_bytes());
     if !unchanged {
-        return Err(session.fail(
+        return Err(Failure::new(
             format!("Failed to write {file}"),
             "The file has changed since it was read, or is no text in UTF-8. It was left as it is; run the command again.",
         ));
     }
     fmt::rewrite(file, text.as_bytes()).map_err(|e| {
-        session.fail(
+        Failure::new(
             format!("Failed to write {file}"),
             format!("{e}. The file is as it was."),
         )

@@ -16,12 +16,12 @@ use syntax::{Diagnostics, SourceMap};
 use testing::substitutes::{check_overrides_of_file, check_overrides_of_run, check_providers};
 use views::json;
 
-use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::backend;
 use crate::commands::Command;
-use crate::session::{Session, Status};
+use crate::outcome::{Failure, Outcome, Within as _};
+use crate::session::Session;
 use crate::tested::{Purpose, modules_of};
 use crate::watch::{Watch, beside};
 use crate::workdir::{self, Project};
@@ -83,10 +83,10 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let args = &arguments.positional;
     if args.len() > 1 {
-        return Err(UsageError::new(
+        return Err(Failure::usage(
             "Too many command line arguments",
             "Expected at most one positional argument.",
         ));
@@ -94,24 +94,21 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
     if let Some(dir) = args.first()
         && let Err(e) = process::change_dir(dir)
     {
-        return Ok(session.fail(
+        return Err(Failure::new(
             "Invalid directory",
             format!("The directory {dir} cannot be used: {}.", io_reason(&e)),
         ));
     }
     if let Some(why) = incompatible(arguments) {
-        return Err(UsageError::new("Incompatible command-line flags", why));
+        return Err(Failure::usage("Incompatible command-line flags", why));
     }
     if arguments.fix {
-        return Ok(fix::fix(session, arguments).unwrap_or_else(|status| status));
+        return fix::fix(session, arguments);
     }
     if arguments.watch {
-        return Ok(watch(session, arguments));
+        return watch(session, arguments);
     }
-    Ok(match checked(session, arguments, &Disk) {
-        Ok(checked) => shown(session, arguments, &checked),
-        Err(status) => status,
-    })
+    Ok(shown(session, arguments, &checked(session, arguments, &Disk)?))
 }
 
 /// Why these flags do not go together.
@@ -147,20 +144,14 @@ struct Checked {
     problems: Diagnostics,
 }
 
-/// Checks the configuration that these files are. The error is a status; it has been reported.
-fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> Result<Checked, Status> {
+/// Checks the configuration that these files are.
+fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> Result<Checked, Failure> {
     let (mut project, mut problems) = workdir::read_from(session, files, arguments.query);
     problems.extend(beyond_loading(session, &project, &problems));
     problems.extend(backend::check_type(session, &project.config));
     if !arguments.no_tests {
         let given = arguments.test_directory.as_deref();
-        let dir = match test_files::directory(given) {
-            Ok(dir) => dir,
-            Err(problem) => {
-                session.show(&problem.into(), &project.sources);
-                return Err(1);
-            }
-        };
+        let dir = test_files::directory(given).within(&project.sources)?;
         let tests = test_files::read(files, ".", dir, given.is_some());
         project.sources.extend(tests.sources);
         let readable = !tests.diagnostics.has_errors() && !problems.has_errors();
@@ -173,19 +164,16 @@ fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> 
     Ok(Checked { project, problems })
 }
 
-/// Shows what was found.
-fn shown(session: &Session, arguments: &Arguments, checked: &Checked) -> Status {
+/// The outcome that says what was found.
+fn shown(session: &Session, arguments: &Arguments, checked: &Checked) -> Outcome {
     let Checked { project, problems } = checked;
-    let status = u8::from(problems.has_errors());
     if arguments.json {
-        session.ui.exact_line(cty::json::to_text(
-            &json::diagnostics::validation(problems, &project.sources),
-            Some(2),
-        ));
-        return status;
+        let document = json::diagnostics::validation(problems, &project.sources);
+        return Outcome::document(&document).with_status(u8::from(problems.has_errors()));
     }
     let style = session.ui.style();
-    if status == 0 {
+    let outcome = Outcome::success().and_problems(problems.clone(), &project.sources);
+    if outcome.status == 0 {
         let text = if problems.is_empty() {
             format!("{} The configuration is valid.\n", style.good("Success!"))
         } else {
@@ -194,29 +182,21 @@ fn shown(session: &Session, arguments: &Arguments, checked: &Checked) -> Status 
                 style.good("Success!")
             )
         };
-        session.show(problems, &project.sources);
-        session.ui.line(text);
-    } else {
-        session.show(problems, &project.sources);
+        return outcome.and_line(text);
     }
-    status
+    outcome
 }
 
 /// Checks the configuration, and again whenever a file changes, until an interrupt. Returns the status of the last check.
-fn watch(session: &Session, arguments: &Arguments) -> Status {
+fn watch(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut watch = Watch::new();
     loop {
         watch.begin();
-        let checked = match checked(session, arguments, &Disk) {
-            Ok(checked) => checked,
-            Err(status) => return status,
-        };
-        let status = shown(session, arguments, &checked);
+        let checked = checked(session, arguments, &Disk)?;
+        let status = session.render(shown(session, arguments, &checked));
         watch.also(beside([&checked.project.config]));
-        match watch.wait(session) {
-            Ok(Some(_)) => {}
-            Ok(None) => return status,
-            Err(status) => return status,
+        if watch.wait(session)?.is_none() {
+            return Ok(status.into());
         }
     }
 }
