@@ -34,6 +34,7 @@ mod runs;
 mod session;
 mod state_session;
 mod tested;
+mod validation;
 mod watch;
 mod workdir;
 

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use config::values::VariableFlag;
 use cty::Value;
 use engine::apply::Completion;
 use engine::events::{EventSink, NoEvents};
@@ -13,7 +12,7 @@ use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
 use engine::stop::Stop;
-use packages::lock_file::{LockFile, Locked};
+use packages::lock_file;
 use provider::Schemas;
 use state::State;
 use state::journal::Writer;
@@ -27,10 +26,9 @@ use views::ui::Ui;
 use views::verb::Verb;
 
 use crate::VERSION;
-use crate::args::UsageError;
-use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags, VariableFlags};
+use crate::args::groups::StateFlags;
+use crate::args::operation::OperationArguments;
 use crate::backend::{self, Place};
-use crate::commands::validate::beyond_loading;
 use crate::interrupt::{self, LastResort};
 use crate::journal;
 use crate::outcome::{Failure, Outcome, Within as _};
@@ -41,6 +39,7 @@ use crate::plugin_source::Plugins;
 use crate::runs;
 use crate::session::Session;
 use crate::state_session::{Opening, StateSession};
+use crate::validation::beyond_loading;
 use crate::workdir::{self, Project, StatePlace, Variables};
 
 /// An operation on a state: everything from configuration to lock.
@@ -78,171 +77,6 @@ pub struct Applied {
     pub completion: Completion,
     /// What went wrong.
     pub problems: Diagnostics,
-}
-
-/// The arguments of an operation that do not depend on the command.
-#[derive(Debug, Default)]
-pub struct OperationArguments<'a> {
-    /// Which state files.
-    pub files: StateFlags,
-    /// How to lock.
-    pub lock: LockFlags,
-    /// Values of variables.
-    pub variables: &'a [VariableFlag],
-    /// Whether missing variables may be prompted for.
-    pub input: bool,
-    /// How many operations may run at a time.
-    pub parallelism: Parallelism,
-}
-
-impl<'a> OperationArguments<'a> {
-    /// Those of the commands that plan.
-    #[must_use]
-    pub fn new(files: StateFlags, operation: &OperationFlags, variables: &'a VariableFlags) -> OperationArguments<'a> {
-        OperationArguments {
-            files,
-            lock: operation.lock,
-            variables: &variables.0,
-            input: operation.input,
-            parallelism: operation.parallelism,
-        }
-    }
-}
-
-/// The plan that flags ask for.
-///
-/// # Errors
-/// Flags contradict each other, an address cannot be parsed, or a file of addresses cannot be read.
-pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
-    if flags.destroy && flags.refresh_only {
-        return Err(UsageError::new(
-            "Incompatible plan mode options",
-            "The -destroy and -refresh-only options are mutually-exclusive.",
-        ));
-    }
-    if flags.refresh_only && !flags.refresh {
-        return Err(UsageError::new(
-            "Incompatible refresh options",
-            format!(
-                "With -refresh=false there is nothing that -refresh-only could do: {} would neither read objects nor change \
-                 any. Use one of the two.",
-                program::tool()
-            ),
-        ));
-    }
-    let invoke = invoked(&flags.invoke)?;
-    if invoke.is_some() {
-        return invocation_options(flags, invoke);
-    }
-    let mode = match (flags.destroy, flags.refresh_only) {
-        (true, _) => Mode::Destroy,
-        (_, true) => Mode::RefreshOnly,
-        _ => Mode::Normal,
-    };
-    let mut options = targeted(mode, flags.refresh, &flags.targets)?;
-    for text in &flags.replace {
-        let invalid = |detail: String| UsageError::new(format!("Invalid force-replace address \"{text}\""), detail);
-        let address = addrs::parse::resource_instance(text).map_err(|e| invalid(e.detail))?;
-        if address.resource.resource.mode != addrs::Mode::Managed {
-            return Err(invalid(
-                "A data source is only read, so it cannot be replaced: -replace takes addresses of managed resources."
-                    .into(),
-            ));
-        }
-        options.force_replace.push(address);
-    }
-    if !options.force_replace.is_empty() && mode != Mode::Normal {
-        return Err(UsageError::new(
-            "Unsupported plan mode",
-            "The -replace option has a meaning only in a plan that changes objects, without -destroy and -refresh-only.",
-        ));
-    }
-    Ok(options)
-}
-
-/// The action that flags ask for, if any.
-fn invoked(texts: &[String]) -> Result<Option<addrs::AbsActionInstance>, UsageError> {
-    let Some(text) = texts.first() else { return Ok(None) };
-    if texts.len() > 1 {
-        return Err(UsageError::new(
-            "Invalid arguments",
-            "Only one action can be invoked at a time: the option -invoke can be given once.",
-        ));
-    }
-    match addrs::parse::action(text) {
-        Ok(address) => Ok(Some(address)),
-        Err(e) => Err(UsageError::new(format!("Invalid target \"{text}\""), e.detail)),
-    }
-}
-
-/// The plan that invokes an action.
-fn invocation_options(flags: &ModeFlags, invoke: Option<addrs::AbsActionInstance>) -> Result<PlanOptions, UsageError> {
-    if flags.destroy {
-        return Err(UsageError::new(
-            "Incompatible plan options",
-            "The option -invoke changes no objects, so it cannot be used together with -destroy.",
-        ));
-    }
-    if !flags.replace.is_empty() {
-        return Err(UsageError::new(
-            "Unsupported plan mode",
-            "The option -invoke changes no objects, so it cannot be used together with -replace.",
-        ));
-    }
-    Ok(PlanOptions {
-        invoke,
-        ..targeted(Mode::RefreshOnly, flags.refresh, &flags.targets)?
-    })
-}
-
-/// The plan of a mode, limited to the targets of flags.
-///
-/// # Errors
-/// An address cannot be parsed, or a file of addresses cannot be read.
-pub fn targeted(mode: Mode, refresh: bool, flags: &TargetFlags) -> Result<PlanOptions, UsageError> {
-    let targets = addresses(&flags.target, &flags.target_file, "target")?;
-    let excludes = addresses(&flags.exclude, &flags.exclude_file, "exclude")?;
-    if !targets.is_empty() && !excludes.is_empty() {
-        return Err(UsageError::new(
-            "Invalid combination of arguments",
-            "The -target and -exclude options cannot be used together: one says what to plan for, the other what to leave out.",
-        ));
-    }
-    Ok(PlanOptions {
-        mode,
-        refresh,
-        targets,
-        excludes,
-        strict_addresses: flags.strict,
-        ..PlanOptions::default()
-    })
-}
-
-/// The addresses that a flag names, and those in files that another flag names: one a line, `#` begins a comment.
-fn addresses(texts: &[String], files: &[String], what: &str) -> Result<Vec<addrs::Target>, UsageError> {
-    let parse = |text: &str, place: String| {
-        addrs::parse::target(text)
-            .map_err(|e| UsageError::new(format!("Invalid {what} \"{text}\""), format!("{place}{}", e.detail)))
-    };
-    let mut out = Vec::new();
-    for text in texts {
-        out.push(parse(text, String::new())?);
-    }
-    for path in files {
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            UsageError::new(
-                format!("Cannot read the {what}s"),
-                format!("The file {path} cannot be read: {}.", files::io_reason(&e)),
-            )
-        })?;
-        for (i, line) in text.lines().enumerate() {
-            let address = line.trim();
-            if !address.is_empty() && !address.starts_with('#') {
-                out.push(parse(address, format!("In {path}, line {}: ", i + 1))?);
-            }
-        }
-    }
-    Ok(out)
 }
 
 impl<'s> Operation<'s> {
@@ -440,7 +274,7 @@ impl<'s> Operation<'s> {
                 ),
             ));
         }
-        check_locked(saved.lock_file.as_deref())?;
+        lock_file::check_planned(saved.lock_file.as_deref(), Path::new("."))?;
         // A plan is applied where it was made for, whatever the working directory says.
         let place = match &saved.backend {
             None => None,
@@ -673,7 +507,7 @@ impl<'s> Operation<'s> {
             backend,
             plan,
             snapshot: self.project.config.snapshot(),
-            lock_file: std::fs::read(packages::lock_file::FILE_NAME).ok(),
+            lock_file: std::fs::read(lock_file::FILE_NAME).ok(),
             workspace: self.workspace.clone(),
         };
         planfile::write(path, &saved, VERSION)
@@ -720,39 +554,6 @@ impl<'s> Operation<'s> {
             parallelism: self.parallelism,
         }
     }
-}
-
-/// Refuses a saved plan where other versions or packages of providers are chosen now than when it was made.
-fn check_locked(planned: Option<&[u8]>) -> Result<(), Failure> {
-    let planned = LockFile::parse(&String::from_utf8_lossy(planned.unwrap_or_default()))?.0;
-    let current = LockFile::load(Path::new("."))?.0;
-    if planned == current {
-        return Ok(());
-    }
-    let (before, now) = (&planned.providers, &current.providers);
-    let names: BTreeSet<_> = before.keys().chain(now.keys()).collect();
-    let version = |locked: Option<&Locked>| locked.map_or("none".to_owned(), |l| l.version.to_string());
-    let differences: Vec<String> = names
-        .into_iter()
-        .filter(|name| before.get(*name) != now.get(*name))
-        .map(|name| {
-            let (was, is) = (version(before.get(name)), version(now.get(name)));
-            if was == is {
-                format!("  - {name} {is}, with other checksums or constraints")
-            } else {
-                format!("  - {name}: {was} when the plan was made, {is} now")
-            }
-        })
-        .collect();
-    Err(Failure::new(
-        "Inconsistent dependency lock file",
-        format!(
-            "The plan was made with other providers than the dependency lock file {} names now:\n{}\n\nA saved plan can only \
-             be applied with the providers that made it. Put the lock file back, or make a new plan.",
-            packages::lock_file::FILE_NAME,
-            differences.join("\n")
-        ),
-    ))
 }
 
 /// Warns of `-state` beside a backend in the configuration.

@@ -250,6 +250,43 @@ fn entry(label: &str, body: &Body) -> Result<(Provider, Locked), EntryError> {
     ))
 }
 
+/// Refuses a saved plan if the lock file in a directory names other versions or packages of providers than the plan was made with.
+///
+/// # Errors
+/// They are others, or one of the lock files cannot be read.
+pub fn check_planned(planned: Option<&[u8]>, dir: &Path) -> Result<(), Diagnostics> {
+    let planned = LockFile::parse(&String::from_utf8_lossy(planned.unwrap_or_default()))?.0;
+    let current = LockFile::load(dir)?.0;
+    if planned == current {
+        return Ok(());
+    }
+    let (before, now) = (&planned.providers, &current.providers);
+    let names: BTreeSet<_> = before.keys().chain(now.keys()).collect();
+    let version = |locked: Option<&Locked>| locked.map_or("none".to_owned(), |l| l.version.to_string());
+    let differences: Vec<String> = names
+        .into_iter()
+        .filter(|name| before.get(*name) != now.get(*name))
+        .map(|name| {
+            let (was, is) = (version(before.get(name)), version(now.get(name)));
+            if was == is {
+                format!("  - {name} {is}, with other checksums or constraints")
+            } else {
+                format!("  - {name}: {was} when the plan was made, {is} now")
+            }
+        })
+        .collect();
+    Err(Diagnostic::error(
+        "Inconsistent dependency lock file",
+        format!(
+            "The plan was made with other providers than the dependency lock file {} names now:\n{}\n\nA saved plan can only \
+             be applied with the providers that made it. Put the lock file back, or make a new plan.",
+            FILE_NAME,
+            differences.join("\n")
+        ),
+    )
+    .into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ pub mod duration;
 pub mod flags;
 pub mod groups;
 pub mod help;
+pub mod operation;
 pub mod words;
 
 use clap::Command;

@@ -32,8 +32,9 @@ use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, StateFlags, VariableFlags, state_to_read};
+use crate::args::operation::OperationArguments;
 use crate::commands::Command;
-use crate::operation::{Operation, OperationArguments};
+use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::runs;
 use crate::session::Session;

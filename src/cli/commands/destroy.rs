@@ -5,9 +5,9 @@ use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{OperationFlags, StateFlags, TargetFlags, VariableFlags, refresh};
+use crate::args::operation::{OperationArguments, targeted};
 use crate::commands::Command;
 use crate::commands::apply::{Work, approval_possible, direct};
-use crate::operation::{OperationArguments, targeted};
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 

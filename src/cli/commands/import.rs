@@ -11,8 +11,9 @@ use syntax::content::suggest;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, Parallelism, StateFlags, VariableFlags, ignore_remote_version, input};
+use crate::args::operation::OperationArguments;
 use crate::commands::Command;
-use crate::operation::{Operation, OperationArguments};
+use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 use crate::workdir::{self, Project};

@@ -9,8 +9,9 @@ use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags, state_to_read};
+use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::{Command, no_positional};
-use crate::operation::{Operation, OperationArguments, plan_options};
+use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome};
 use crate::runs;
 use crate::session::Session;

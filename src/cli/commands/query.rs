@@ -10,9 +10,10 @@ use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, VariableFlags};
+use crate::args::operation::OperationArguments;
 use crate::commands::plan::{target_exists, write_new};
 use crate::commands::{Command, no_positional};
-use crate::operation::{Operation, OperationArguments};
+use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::runs;
 use crate::session::Session;

@@ -7,9 +7,10 @@ use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{OperationFlags, StateFlags, TargetFlags, VariableFlags};
+use crate::args::operation::{OperationArguments, targeted};
 use crate::commands::apply::outputs;
 use crate::commands::{Command, no_positional};
-use crate::operation::{Operation, OperationArguments, targeted};
+use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome};
 use crate::runs;
 use crate::session::Session;

@@ -36,8 +36,8 @@ use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Run, RunStatus, Server};
 
 use crate::args::groups::StateFlags;
+use crate::args::operation::OperationArguments;
 use crate::interrupt;
-use crate::operation::OperationArguments;
 use crate::outcome::{Failure, Status, Within as _};
 use crate::session::Session;
 use crate::workdir;

@@ -7,11 +7,7 @@ use std::sync::Arc;
 
 use config::files::{Disk, FileSource};
 use config::{Config, TestFile, test_files};
-use engine::events::NoEvents;
-use engine::inputs::Inputs;
-use engine::stop::Stop;
 use files::io_reason;
-use state::State;
 use syntax::{Diagnostics, SourceMap};
 use testing::substitutes::{check_overrides_of_file, check_overrides_of_run, check_providers};
 use views::json;
@@ -21,11 +17,12 @@ use crate::args::groups::VariableFlags;
 use crate::backend;
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome, Within as _};
+use crate::process;
 use crate::session::Session;
 use crate::tested::{Purpose, modules_of};
+use crate::validation::{beyond_loading, check};
 use crate::watch::{Watch, beside};
 use crate::workdir::{self, Project};
-use crate::{interrupt, process};
 
 pub const COMMAND: Command = Command {
     path: "validate",
@@ -201,16 +198,6 @@ fn watch(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
 }
 
-/// What validation finds in a configuration as far as its files could be read, without what is only a consequence of the
-/// problems they have.
-pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostics) -> Diagnostics {
-    if project.config.is_refused() {
-        return Diagnostics::new();
-    }
-    let found = check(session, project).unwrap_or_else(|problems| problems);
-    engine::validate::beyond_loading(&project.config, loading, found)
-}
-
 /// Checks what test files say about the modules that they test, and these modules.
 fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile>>) -> Diagnostics {
     let root = Arc::new(project.config.clone());
@@ -234,29 +221,4 @@ fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile
         }
     }
     problems
-}
-
-fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostics> {
-    let nothing = State::new();
-    let plugins = session.plugins()?;
-    let mut problems = plugins.resolve_available(&project.config, &nothing);
-    let runtime = session.runtime()?;
-    let stop = Stop::new();
-    let environment = workdir::environment(session, &workdir::workspace(session).unwrap_or_default());
-    let variables = std::collections::BTreeMap::new();
-    problems.extend(runtime.block_on(async {
-        interrupt::listen(session.ui.clone(), stop.clone());
-        engine::validate::validate(Inputs {
-            config: &project.config,
-            state: &nothing,
-            variables: &variables,
-            environment: &environment,
-            providers: &plugins,
-            events: &NoEvents,
-            stop: &stop,
-            parallelism: 10,
-        })
-        .await
-    }));
-    Ok(problems)
 }

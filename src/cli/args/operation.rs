@@ -1,0 +1,174 @@
+//! The arguments of commands that plan: what they say of an operation, and the plan that they ask for.
+
+use config::values::VariableFlag;
+use engine::inputs::PlanOptions;
+use engine::plan::Mode;
+use views::program;
+
+use crate::args::UsageError;
+use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags, VariableFlags};
+
+/// The arguments of an operation that do not depend on the command.
+#[derive(Debug, Default)]
+pub struct OperationArguments<'a> {
+    /// Which state files.
+    pub files: StateFlags,
+    /// How to lock.
+    pub lock: LockFlags,
+    /// Values of variables.
+    pub variables: &'a [VariableFlag],
+    /// Whether missing variables may be prompted for.
+    pub input: bool,
+    /// How many operations may run at a time.
+    pub parallelism: Parallelism,
+}
+
+impl<'a> OperationArguments<'a> {
+    /// Those of the commands that plan.
+    #[must_use]
+    pub fn new(files: StateFlags, operation: &OperationFlags, variables: &'a VariableFlags) -> OperationArguments<'a> {
+        OperationArguments {
+            files,
+            lock: operation.lock,
+            variables: &variables.0,
+            input: operation.input,
+            parallelism: operation.parallelism,
+        }
+    }
+}
+
+/// The plan that flags ask for.
+///
+/// # Errors
+/// Flags contradict each other, an address cannot be parsed, or a file of addresses cannot be read.
+pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
+    if flags.destroy && flags.refresh_only {
+        return Err(UsageError::new(
+            "Incompatible plan mode options",
+            "The -destroy and -refresh-only options are mutually-exclusive.",
+        ));
+    }
+    if flags.refresh_only && !flags.refresh {
+        return Err(UsageError::new(
+            "Incompatible refresh options",
+            format!(
+                "With -refresh=false there is nothing that -refresh-only could do: {} would neither read objects nor change \
+                 any. Use one of the two.",
+                program::tool()
+            ),
+        ));
+    }
+    let invoke = invoked(&flags.invoke)?;
+    if invoke.is_some() {
+        return invocation_options(flags, invoke);
+    }
+    let mode = match (flags.destroy, flags.refresh_only) {
+        (true, _) => Mode::Destroy,
+        (_, true) => Mode::RefreshOnly,
+        _ => Mode::Normal,
+    };
+    let mut options = targeted(mode, flags.refresh, &flags.targets)?;
+    for text in &flags.replace {
+        let invalid = |detail: String| UsageError::new(format!("Invalid force-replace address \"{text}\""), detail);
+        let address = addrs::parse::resource_instance(text).map_err(|e| invalid(e.detail))?;
+        if address.resource.resource.mode != addrs::Mode::Managed {
+            return Err(invalid(
+                "A data source is only read, so it cannot be replaced: -replace takes addresses of managed resources."
+                    .into(),
+            ));
+        }
+        options.force_replace.push(address);
+    }
+    if !options.force_replace.is_empty() && mode != Mode::Normal {
+        return Err(UsageError::new(
+            "Unsupported plan mode",
+            "The -replace option has a meaning only in a plan that changes objects, without -destroy and -refresh-only.",
+        ));
+    }
+    Ok(options)
+}
+
+/// The action that flags ask for, if any.
+fn invoked(texts: &[String]) -> Result<Option<addrs::AbsActionInstance>, UsageError> {
+    let Some(text) = texts.first() else { return Ok(None) };
+    if texts.len() > 1 {
+        return Err(UsageError::new(
+            "Invalid arguments",
+            "Only one action can be invoked at a time: the option -invoke can be given once.",
+        ));
+    }
+    match addrs::parse::action(text) {
+        Ok(address) => Ok(Some(address)),
+        Err(e) => Err(UsageError::new(format!("Invalid target \"{text}\""), e.detail)),
+    }
+}
+
+/// The plan that invokes an action.
+fn invocation_options(flags: &ModeFlags, invoke: Option<addrs::AbsActionInstance>) -> Result<PlanOptions, UsageError> {
+    if flags.destroy {
+        return Err(UsageError::new(
+            "Incompatible plan options",
+            "The option -invoke changes no objects, so it cannot be used together with -destroy.",
+        ));
+    }
+    if !flags.replace.is_empty() {
+        return Err(UsageError::new(
+            "Unsupported plan mode",
+            "The option -invoke changes no objects, so it cannot be used together with -replace.",
+        ));
+    }
+    Ok(PlanOptions {
+        invoke,
+        ..targeted(Mode::RefreshOnly, flags.refresh, &flags.targets)?
+    })
+}
+
+/// The plan of a mode, limited to the targets of flags.
+///
+/// # Errors
+/// An address cannot be parsed, or a file of addresses cannot be read.
+pub fn targeted(mode: Mode, refresh: bool, flags: &TargetFlags) -> Result<PlanOptions, UsageError> {
+    let targets = addresses(&flags.target, &flags.target_file, "target")?;
+    let excludes = addresses(&flags.exclude, &flags.exclude_file, "exclude")?;
+    if !targets.is_empty() && !excludes.is_empty() {
+        return Err(UsageError::new(
+            "Invalid combination of arguments",
+            "The -target and -exclude options cannot be used together: one says what to plan for, the other what to leave out.",
+        ));
+    }
+    Ok(PlanOptions {
+        mode,
+        refresh,
+        targets,
+        excludes,
+        strict_addresses: flags.strict,
+        ..PlanOptions::default()
+    })
+}
+
+/// The addresses that a flag names, and those in files that another flag names: one a line, `#` begins a comment.
+fn addresses(texts: &[String], files: &[String], what: &str) -> Result<Vec<addrs::Target>, UsageError> {
+    let parse = |text: &str, place: String| {
+        addrs::parse::target(text)
+            .map_err(|e| UsageError::new(format!("Invalid {what} \"{text}\""), format!("{place}{}", e.detail)))
+    };
+    let mut out = Vec::new();
+    for text in texts {
+        out.push(parse(text, String::new())?);
+    }
+    for path in files {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            UsageError::new(
+                format!("Cannot read the {what}s"),
+                format!("The file {path} cannot be read: {}.", files::io_reason(&e)),
+            )
+        })?;
+        for (i, line) in text.lines().enumerate() {
+            let address = line.trim();
+            if !address.is_empty() && !address.starts_with('#') {
+                out.push(parse(address, format!("In {path}, line {}: ", i + 1))?);
+            }
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,50 @@
+//! Validation of a configuration: by `validate`, and by the commands that plan where its files have errors.
+
+use engine::events::NoEvents;
+use engine::inputs::Inputs;
+use engine::stop::Stop;
+use state::State;
+use syntax::Diagnostics;
+
+use crate::interrupt;
+use crate::session::Session;
+use crate::workdir::{self, Project};
+
+/// What validation finds in a configuration as far as its files could be read, without what is only a consequence of the
+/// problems they have.
+pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostics) -> Diagnostics {
+    if project.config.is_refused() {
+        return Diagnostics::new();
+    }
+    let found = check(session, project).unwrap_or_else(|problems| problems);
+    engine::validate::beyond_loading(&project.config, loading, found)
+}
+
+/// Validates a configuration with the schemas of its providers.
+///
+/// # Errors
+/// The plugins cannot be found, or nothing can be run.
+pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostics> {
+    let nothing = State::new();
+    let plugins = session.plugins()?;
+    let mut problems = plugins.resolve_available(&project.config, &nothing);
+    let runtime = session.runtime()?;
+    let stop = Stop::new();
+    let environment = workdir::environment(session, &workdir::workspace(session).unwrap_or_default());
+    let variables = std::collections::BTreeMap::new();
+    problems.extend(runtime.block_on(async {
+        interrupt::listen(session.ui.clone(), stop.clone());
+        engine::validate::validate(Inputs {
+            config: &project.config,
+            state: &nothing,
+            variables: &variables,
+            environment: &environment,
+            providers: &plugins,
+            events: &NoEvents,
+            stop: &stop,
+            parallelism: 10,
+        })
+        .await
+    }));
+    Ok(problems)
+}
