@@ -18,6 +18,7 @@ mod commands;
 mod credentials;
 mod downloads;
 pub mod env;
+mod generated;
 mod guide;
 mod interrupt;
 mod journal;

@@ -11,6 +11,7 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags, state_to_read};
 use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::{Command, no_positional};
+use crate::generated::{target_exists, write_new};
 use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome};
 use crate::runs;
@@ -183,36 +184,4 @@ fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic
         text.push('\n');
     }
     write_new(path, &text)
-}
-
-/// Writes generated configuration to a new file: an existing one is not replaced.
-pub fn write_new(path: &std::path::Path, text: &str) -> Result<(), Diagnostic> {
-    let write = || {
-        if files::is_replaceable(path) && path.exists() {
-            return Err(std::io::ErrorKind::AlreadyExists.into());
-        }
-        files::replace(path, text.as_bytes(), files::Policy::SHARED)
-    };
-    write().map_err(|e: std::io::Error| {
-        Diagnostic::error(
-            "Failed to write generated configuration",
-            format!(
-                "The configuration that was generated could not be written to {}: {}.",
-                path.display(),
-                files::io_reason(&e)
-            ),
-        )
-    })
-}
-
-/// The error for a file that exists already, where generated configuration should go. A pipe or a device is written into.
-pub fn target_exists(path: &str) -> Option<Diagnostic> {
-    let exists = files::is_replaceable(path.as_ref()) && std::path::Path::new(path).exists();
-    exists.then(|| {
-        Diagnostic::error(
-            "Target generated file already exists",
-            "Generated configuration goes to a new file only. Choose another path, or move what is in this file elsewhere \
-             and delete it.",
-        )
-    })
 }

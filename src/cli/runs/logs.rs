@@ -141,7 +141,7 @@ impl Remote<'_> {
         let document = super::show::document(&text).map_err(super::Ended::from)?;
         if let Some(out) = out {
             let text = super::show::generated(&document);
-            crate::commands::plan::write_new(out.as_ref(), &text).map_err(super::Ended::from)?;
+            crate::generated::write_new(out.as_ref(), &text).map_err(super::Ended::from)?;
         }
         if shown {
             super::show::human(self.session, &document, &run);

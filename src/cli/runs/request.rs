@@ -11,7 +11,7 @@ use views::verb::Verb;
 
 use super::{Remote, useless_flags};
 use crate::args::groups::Parallelism;
-use crate::commands::plan::target_exists;
+use crate::generated::target_exists;
 use crate::session::Session;
 use crate::workdir::Project;
 

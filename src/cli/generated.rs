@@ -1,0 +1,35 @@
+//! Files for generated configuration.
+
+use syntax::Diagnostic;
+
+/// Writes generated configuration to a new file: an existing one is not replaced.
+pub fn write_new(path: &std::path::Path, text: &str) -> Result<(), Diagnostic> {
+    let write = || {
+        if files::is_replaceable(path) && path.exists() {
+            return Err(std::io::ErrorKind::AlreadyExists.into());
+        }
+        files::replace(path, text.as_bytes(), files::Policy::SHARED)
+    };
+    write().map_err(|e: std::io::Error| {
+        Diagnostic::error(
+            "Failed to write generated configuration",
+            format!(
+                "The configuration that was generated could not be written to {}: {}.",
+                path.display(),
+                files::io_reason(&e)
+            ),
+        )
+    })
+}
+
+/// The error for a file that exists already, where generated configuration should go. A pipe or a device is written into.
+pub fn target_exists(path: &str) -> Option<Diagnostic> {
+    let exists = files::is_replaceable(path.as_ref()) && std::path::Path::new(path).exists();
+    exists.then(|| {
+        Diagnostic::error(
+            "Target generated file already exists",
+            "Generated configuration goes to a new file only. Choose another path, or move what is in this file elsewhere \
+             and delete it.",
+        )
+    })
+}
