@@ -13,20 +13,20 @@ use modules::{Install, Mirror};
 use packages::packed::Carried;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
-use crate::session::Session;
+use crate::session::{Session, Surroundings};
 use crate::workdir;
 
 /// The modules that our own executable carries; none if there are none.
 #[must_use]
-pub fn of(session: &Session) -> Option<Mirror> {
-    let pack = session.builtins.carried.pack()?;
+pub fn of(surroundings: &Surroundings) -> Option<Mirror> {
+    let pack = surroundings.builtins.carried.pack()?;
     (!pack.index().modules.is_empty()).then(|| Mirror::in_pack(pack.clone()))
 }
 
 /// The warning that what our own executable carries cannot be used, where modules are missing.
 #[must_use]
-pub fn unusable(session: &Session) -> Option<Diagnostic> {
-    let Carried::Damaged(why) = &session.builtins.carried else {
+pub fn unusable(surroundings: &Surroundings) -> Option<Diagnostic> {
+    let Carried::Damaged(why) = &surroundings.builtins.carried else {
         return None;
     };
     let detail = format!("Nothing that this executable carries can be used: {why}.");
@@ -79,9 +79,9 @@ fn in_memory(session: &Session, mirror: Mirror, tests: &[Arc<TestFile>]) -> Resu
     run(session, mirror, session.env.data_dir(), Some(mounts), tests)
 }
 
-fn mounts(session: &Session) -> Arc<Mounts> {
-    let new = || Arc::new(Mounts::new(&session.working_dir));
-    session.mounts.get_or_init(new).clone()
+fn mounts(surroundings: &Surroundings) -> Arc<Mounts> {
+    let new = || Arc::new(Mounts::new(&surroundings.working_dir));
+    surroundings.mounts.get_or_init(new).clone()
 }
 
 fn run(
@@ -115,22 +115,23 @@ fn run(
 
 /// Mounts the modules of a saved plan that our own executable carries and that are not on the disk, for functions that read their
 /// files: the plan has the files of the configuration only.
-pub fn mount_planned(session: &Session, manifest: &Manifest) {
-    let Some(mirror) = of(session) else { return };
+pub fn mount_planned(surroundings: &Surroundings, manifest: &Manifest) {
+    let Some(mirror) = of(surroundings) else { return };
     let missing = manifest.modules.values().any(|entry| !Path::new(&entry.dir).is_dir());
     if missing {
-        mirror.mount(manifest, session.env.data_dir(), &mounts(session));
+        mirror.mount(manifest, surroundings.env.data_dir(), &mounts(surroundings));
     }
 }
 
 /// The directory that modules are installed in: the data directory if it can be written, else one of the user; `None` if neither can.
-fn data_dir(session: &Session) -> Option<String> {
-    let usual = session.env.data_dir();
+fn data_dir(surroundings: &Surroundings) -> Option<String> {
+    let usual = surroundings.env.data_dir();
     if is_writable(usual) {
         return Some(usual.to_owned());
     }
-    let pack = session.builtins.carried.pack();
-    let own = pack.and_then(|pack| packages::packed::place_of_modules(&session.env, pack, &session.working_dir));
+    let pack = surroundings.builtins.carried.pack();
+    let own =
+        pack.and_then(|pack| packages::packed::place_of_modules(&surroundings.env, pack, &surroundings.working_dir));
     let own = own.filter(|dir| is_writable(dir))?;
     tracing::info!(
         dir = own,

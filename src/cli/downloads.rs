@@ -3,15 +3,15 @@
 use packages::download::{Overall, Running};
 use views::area::Line;
 
-use crate::session::Session;
+use crate::session::Surroundings;
 
 /// The width of a bar.
 const BAR: u64 = 24;
 
 /// Shows it on a terminal.
-pub fn show(session: &Session, overall: &Overall<'_>) {
-    if session.stream.is_none() && session.ui.is_live() && !overall.running.is_empty() {
-        session.ui.area(&lines(overall));
+pub fn show(surroundings: &Surroundings, overall: &Overall<'_>) {
+    if surroundings.stream.is_none() && surroundings.ui.is_live() && !overall.running.is_empty() {
+        surroundings.ui.area(&lines(overall));
     }
 }
 

@@ -12,14 +12,18 @@ use syntax::{Diagnostic, Diagnostics};
 use views::program;
 
 use crate::TERRAFORM_VERSION;
-use crate::session::Session;
+use crate::session::Surroundings;
 use crate::state_session::{ERRORED_STATE, problem};
 
 /// How many addresses or files are named.
 const NAMED: usize = 20;
 
 /// Reports what the journal of an earlier run meant for the state that was just read, and removes it after that.
-pub fn report(session: &Session, store: &mut dyn SnapshotStore, state: Option<&State>) -> Result<(), Diagnostics> {
+pub fn report(
+    surroundings: &Surroundings,
+    store: &mut dyn SnapshotStore,
+    state: Option<&State>,
+) -> Result<(), Diagnostics> {
     let Some(left) = store.journal_report() else {
         return Ok(());
     };
@@ -31,8 +35,8 @@ pub fn report(session: &Session, store: &mut dyn SnapshotStore, state: Option<&S
             ));
         }
         let warning = Diagnostic::warning(left.summary(), detail);
-        session.warn_now(warning);
-        session.ui.flush();
+        surroundings.warn_now(warning);
+        surroundings.ui.flush();
     }
     store.forget_journal().map_err(|e| problem(&e))
 }
@@ -57,7 +61,7 @@ fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
 
 /// Names a state that an earlier run could not write to its store, where that has objects that the store does not have. A state of the store
 /// that is later than the copy is left alone: somebody has gone on without it.
-pub fn report_copies(session: &Session, state: Option<&State>, is_file: bool) {
+pub fn report_copies(surroundings: &Surroundings, state: Option<&State>, is_file: bool) {
     let empty = State::new();
     let state = state.unwrap_or(&empty);
     for copy in copies() {
@@ -93,8 +97,8 @@ pub fn report_copies(session: &Session, state: Option<&State>, is_file: bool) {
                  need the file any more, remove it."
             ),
         );
-        session.warn_now(warning);
-        session.ui.flush();
+        surroundings.warn_now(warning);
+        surroundings.ui.flush();
     }
 }
 

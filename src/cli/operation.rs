@@ -37,7 +37,7 @@ use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
 use crate::runs;
-use crate::session::Session;
+use crate::session::{Session, Surroundings};
 use crate::state_session::{Opening, StateSession};
 use crate::validation::beyond_loading;
 use crate::workdir::{self, Project, StatePlace, Variables};
@@ -357,7 +357,8 @@ impl<'s> Operation<'s> {
     /// The views for people: lines and, on a terminal, the live area.
     fn showing(&self, progress: impl Fn(Arc<Ui>) -> Progress, work: Work) -> Reporter {
         let ui = &self.session.ui;
-        let mut views: Vec<Arc<dyn OperationView>> = vec![Arc::new(progress(ui.clone()).concise(self.session.concise))];
+        let mut views: Vec<Arc<dyn OperationView>> =
+            vec![Arc::new(progress(ui.clone()).concise(self.session.invocation.concise))];
         if let Some(live) = Live::start(ui, work) {
             views.push(live);
         }
@@ -557,12 +558,12 @@ impl<'s> Operation<'s> {
 }
 
 /// Warns of `-state` beside a backend in the configuration.
-fn warn_of_state_flag(session: &Session, files: &StateFlags) {
+fn warn_of_state_flag(surroundings: &Surroundings, files: &StateFlags) {
     if files.state.is_some() {
         let warning = Diagnostic::warning(
             "Deprecated flag: -state",
             "Use the \"path\" argument of the \"local\" backend instead: then every command knows where the state is.",
         );
-        session.warn_now(warning);
+        surroundings.warn_now(warning);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing below the dispatcher renders problems and returns a status. A helper that fails returns a [`Failure`], which `?` carries up
 //! with the sources that its problems refer to; a command returns an [`Outcome`]. What must be seen while a command still runs goes
-//! through `Session::show_now`: events of an operation, and warnings before a question or before something that takes long.
+//! through `Surroundings::show_now`: events of an operation, and warnings before a question or before something that takes long.
 
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 

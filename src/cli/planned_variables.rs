@@ -10,20 +10,20 @@ use engine::plan::Plan;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::outcome::Failure;
-use crate::session::Session;
+use crate::session::Surroundings;
 use crate::workdir::Project;
 
 /// The values of the variables of a saved plan. Values that are set again must be the same; ephemeral ones, which are not
 /// saved, must be set again.
 pub fn read(
-    session: &Session,
+    surroundings: &Surroundings,
     flags: &[VariableFlag],
     project: &mut Project,
     plan: &Plan,
 ) -> Result<BTreeMap<Arc<str>, Value>, Failure> {
     let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
     let mut problems = Diagnostics::new();
-    let environment = session.env.variables();
+    let environment = surroundings.env.variables();
     let inputs = values::ValueInputs {
         files: &config::files::Disk,
         environment: &environment,
@@ -80,7 +80,7 @@ pub fn read(
         }
         out.insert(variable.name.clone(), planned);
     }
-    session.pass(&problems, &project.sources)?;
+    surroundings.pass(&problems, &project.sources)?;
     Ok(out)
 }
 

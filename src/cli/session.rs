@@ -1,6 +1,7 @@
-//! The session: terminal, environment, CLI configuration and plugins, for all commands.
+//! The surroundings of a command (terminal, environment, CLI configuration, plugins), and its invocation.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -55,62 +56,79 @@ pub enum RemoteVersion {
     Ignored,
 }
 
-/// The terminal, the environment, the CLI configuration and the plugins of a run.
-pub struct Session {
+/// What the process has, whatever command it runs: terminal, environment, CLI configuration, plugins.
+pub struct Surroundings {
     /// Streams and questions.
     pub ui: Arc<Ui>,
-    /// The environment.
+    /// The stream of machine-readable events, which takes the place of text with `-json`.
+    pub stream: Option<Arc<Stream>>,
+    /// The form of problems in text.
+    pub form: diagnostics::Form,
     pub env: Env,
-    /// The plugins that are part of the executable.
     pub builtins: Builtins,
-    /// The CLI configuration.
     pub cli_config: CliConfig,
-    /// The problems of the CLI configuration, which have been shown.
+    /// The problems of the CLI configuration, which the dispatcher has shown.
     pub cli_problems: Diagnostics,
     /// The working directory before `-chdir`.
     pub original_dir: PathBuf,
-    /// The working directory.
     pub working_dir: PathBuf,
-    /// Whether warnings are shown by their summaries.
-    pub compact_warnings: bool,
-    /// Whether standard output has a result that programs read, so that warnings go to standard error.
-    pub result_on_stdout: bool,
-    /// What is shown of plans, states and outputs.
-    pub shown: Shown,
-    /// Whether progress is told by lines: not with `-concise`.
-    pub concise: bool,
-    /// The command line as it was typed, without the name of the program and without what the environment adds.
-    pub typed: Vec<String>,
-    /// The flags that set variables. Every command that has them passes them on to what loads the configuration.
-    pub variables: Vec<VariableFlag>,
-    /// Whether the version that a remote workspace is for must fit.
-    pub remote_version: RemoteVersion,
-    /// The stream of machine-readable events, with `-json`.
-    pub stream: Option<Arc<Stream>>,
     /// The modules that are read from memory, because they cannot be installed anywhere.
     pub mounts: OnceLock<Arc<Mounts>>,
 }
 
+/// The arguments of this command that reach further than its own file, as they were parsed once.
+#[derive(Clone, Default)]
+pub struct Invocation {
+    /// The command line without the name of the program and without what the environment adds.
+    pub typed: Vec<String>,
+    /// The flags that set variables: the configuration is loaded with them.
+    pub variables: Vec<VariableFlag>,
+    /// Whether the version that a remote workspace is for must fit.
+    pub remote_version: RemoteVersion,
+    /// What is shown of plans, states and outputs.
+    pub shown: Shown,
+    /// Whether progress is told by lines: not with `-concise`.
+    pub concise: bool,
+}
+
+/// One run of a command: an invocation in its surroundings. What needs no arguments takes the [`Surroundings`] alone.
+pub struct Session {
+    surroundings: Surroundings,
+    pub invocation: Invocation,
+}
+
 impl Session {
-    /// A session in a directory, before any flags.
     #[must_use]
-    pub fn new(ui: Arc<Ui>, env: Env, builtins: Builtins, cli_config: CliConfig, working_dir: PathBuf) -> Session {
+    pub fn new(surroundings: Surroundings, invocation: Invocation) -> Session {
         Session {
+            surroundings,
+            invocation,
+        }
+    }
+}
+
+impl Deref for Session {
+    type Target = Surroundings;
+
+    fn deref(&self) -> &Surroundings {
+        &self.surroundings
+    }
+}
+
+impl Surroundings {
+    /// Those of a directory, for a command that writes text.
+    #[must_use]
+    pub fn new(ui: Arc<Ui>, env: Env, builtins: Builtins, cli_config: CliConfig, working_dir: PathBuf) -> Surroundings {
+        Surroundings {
             ui,
+            stream: None,
+            form: diagnostics::Form::default(),
             env,
             builtins,
             cli_config,
             cli_problems: Diagnostics::new(),
             original_dir: working_dir.clone(),
             working_dir,
-            compact_warnings: false,
-            result_on_stdout: false,
-            typed: Vec::new(),
-            shown: Shown::default(),
-            concise: false,
-            variables: Vec::new(),
-            remote_version: RemoteVersion::default(),
-            stream: None,
             mounts: OnceLock::new(),
         }
     }
@@ -124,11 +142,7 @@ impl Session {
             }
             return problems.has_errors();
         }
-        let form = diagnostics::Form {
-            compact: self.compact_warnings,
-            beside_results: self.result_on_stdout,
-        };
-        diagnostics::show(&self.ui, problems, sources, form);
+        diagnostics::show(&self.ui, problems, sources, self.form);
         problems.has_errors()
     }
 
@@ -225,7 +239,7 @@ impl Session {
     pub fn net(&self) -> net::Client {
         let plugins = self.env.home().map(|home| home.join(".terraform.d/plugins"));
         let platform = addrs::platform::Platform::current().to_string();
-        let (ui, stream, beside) = (self.ui.clone(), self.stream.clone(), self.result_on_stdout);
+        let (ui, stream, beside) = (self.ui.clone(), self.stream.clone(), self.form.beside_results);
         let client = net::Client::new(net::NetSettings {
             environment: files::Environment::clone(&self.env),
             hosts: self.cli_config.hosts.clone(),

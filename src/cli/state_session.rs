@@ -17,7 +17,7 @@ use crate::args::groups::{LockFlags, StateFlags};
 use crate::backend::{self, Place, Source};
 use crate::journal;
 use crate::outcome::{Failure, Outcome, Within as _};
-use crate::session::Session;
+use crate::session::{Session, Surroundings};
 use crate::workdir::{self, Project, StatePlace};
 
 /// The summary of the error for a configuration that requires another version.
@@ -419,8 +419,8 @@ pub fn read_leniently(session: &Session, flag: Option<&str>) -> Result<Option<St
     read_of(session, &project, flag)
 }
 
-fn read_of(session: &Session, project: &Project, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
-    workdir::state_place(session, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)))
+fn read_of(surroundings: &Surroundings, project: &Project, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
+    workdir::state_place(surroundings, Some(&project.config)).and_then(|place| read_source(&source(&place, flag)))
 }
 
 /// Where the state of the selected workspace is, for a configuration that accepts this version.
@@ -437,7 +437,7 @@ pub fn place(session: &Session) -> Result<StatePlace, Failure> {
 /// Refuses a configuration with errors where variables are set on the command line: only then do they matter.
 fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Result<(), Failure> {
     let errors: Diagnostics = problems.into_iter().filter(Diagnostic::is_error).collect();
-    if session.variables.is_empty() || errors.is_empty() {
+    if session.invocation.variables.is_empty() || errors.is_empty() {
         return Ok(());
     }
     Err(Failure::within(errors, &project.sources))

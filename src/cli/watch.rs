@@ -13,7 +13,7 @@ use engine::stop::Stop;
 
 use crate::interrupt;
 use crate::outcome::Failure;
-use crate::session::Session;
+use crate::session::Surroundings;
 
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_millis(300);
@@ -139,19 +139,19 @@ impl Watch {
     ///
     /// # Errors
     /// No runtime can be started.
-    pub fn wait(&self, session: &Session) -> Result<Option<BTreeSet<PathBuf>>, Failure> {
+    pub fn wait(&self, surroundings: &Surroundings) -> Result<Option<BTreeSet<PathBuf>>, Failure> {
         let stop = Stop::new();
-        let runtime = session.runtime()?;
+        let runtime = surroundings.runtime()?;
         let changed = runtime.block_on(async {
-            interrupt::listen(session.ui.clone(), stop.clone());
+            interrupt::listen(surroundings.ui.clone(), stop.clone());
             // The handlers are there by now: an interrupt that follows this line is not missed.
-            session.ui.line("\nWaiting for changes. An interrupt ends it.");
-            session.ui.flush();
+            surroundings.ui.line("\nWaiting for changes. An interrupt ends it.");
+            surroundings.ui.flush();
             changed(&self.beside, &self.before, &stop).await
         });
         if let Some(changed) = &changed {
             let names: Vec<String> = changed.iter().map(|path| clean(&path.to_string_lossy())).collect();
-            session.ui.line(format!("\nChanged: {}\n", names.join(", ")));
+            surroundings.ui.line(format!("\nChanged: {}\n", names.join(", ")));
         }
         Ok(changed)
     }

@@ -23,7 +23,7 @@ use crate::carried_modules;
 use crate::outcome::Failure;
 use crate::planfile::{self, SavedPlan};
 use crate::process;
-use crate::session::Session;
+use crate::session::{Session, Surroundings};
 
 /// A loaded configuration with the text of its files.
 pub struct Project {
@@ -186,7 +186,7 @@ pub fn load_options<'o>(
         variables: RootVariables::Inputs(ValueInputs {
             files: &Disk,
             environment,
-            flags: &session.variables,
+            flags: &session.invocation.variables,
         }),
         cwd: session.original_dir.to_str().unwrap_or("."),
         ..LoadOptions::new(TERRAFORM_VERSION, manifest)
@@ -194,17 +194,17 @@ pub fn load_options<'o>(
 }
 
 /// Reads the configuration in a saved plan, with the values that its variables have there.
-pub fn load_planned(session: &Session, saved: &SavedPlan) -> Loaded {
+pub fn load_planned(surroundings: &Surroundings, saved: &SavedPlan) -> Loaded {
     let (mut files, manifest) = (planfile::files(saved), saved.snapshot.manifest());
-    carried_modules::mount_planned(session, &manifest);
-    files.mounts = session.mounts.get().cloned();
+    carried_modules::mount_planned(surroundings, &manifest);
+    files.mounts = surroundings.mounts.get().cloned();
     let values = saved.plan.variables.iter();
     let values = values
         .map(|(name, value)| (name.clone(), value.clone().unmark_deep().0))
         .collect();
     let options = LoadOptions {
         variables: RootVariables::Known(&values),
-        cwd: session.original_dir.to_str().unwrap_or("."),
+        cwd: surroundings.original_dir.to_str().unwrap_or("."),
         ..LoadOptions::new(TERRAFORM_VERSION, &manifest)
     };
     config::load(&files as &dyn FileSource, saved.snapshot.root_dir(), &options)
@@ -230,16 +230,16 @@ pub fn has_queries() -> bool {
 }
 
 /// The selected workspace.
-pub fn workspace(session: &Session) -> Result<String, Diagnostics> {
-    let name = match session.env.workspace() {
+pub fn workspace(surroundings: &Surroundings) -> Result<String, Diagnostics> {
+    let name = match surroundings.env.workspace() {
         Some(name) => name.to_owned(),
-        None => std::fs::read_to_string(Path::new(session.env.data_dir()).join("environment"))
+        None => std::fs::read_to_string(Path::new(surroundings.env.data_dir()).join("environment"))
             .map(|text| text.trim().to_owned())
             .unwrap_or_default(),
     };
     let name = if name.is_empty() { "default".to_owned() } else { name };
     if !is_workspace_name(&name) {
-        let summary = if session.env.workspace().is_some() {
+        let summary = if surroundings.env.workspace().is_some() {
             "Invalid workspace name set using TF_WORKSPACE"
         } else {
             "Invalid workspace name"
@@ -262,26 +262,26 @@ pub fn is_workspace_name(name: &str) -> bool {
 }
 
 /// Where the state of this configuration is. Without a configuration, where it is by default.
-pub fn state_place(session: &Session, config: Option<&Config>) -> Result<StatePlace, Diagnostics> {
-    let workspace = workspace(session)?;
-    let place = backend::current(session, config)?;
+pub fn state_place(surroundings: &Surroundings, config: Option<&Config>) -> Result<StatePlace, Diagnostics> {
+    let workspace = workspace(surroundings)?;
+    let place = backend::current(surroundings, config)?;
     Ok(StatePlace { place, workspace })
 }
 
 /// The callback for waiting for a lock: returns whether to give up. Prints once, after 400 ms, that the lock is waited for.
-pub fn while_locking(session: &Session, cancelled: impl Fn() -> bool) -> impl Fn() -> bool {
+pub fn while_locking(surroundings: &Surroundings, cancelled: impl Fn() -> bool) -> impl Fn() -> bool {
     const DELAY: Duration = Duration::from_millis(400);
     const TEXT: &str = "Acquiring state lock. This may take a few moments...";
     let began = Instant::now();
     let printed = Cell::new(false);
     move || {
         if began.elapsed() >= DELAY && !printed.replace(true) {
-            match &session.stream {
+            match &surroundings.stream {
                 Some(stream) => stream.acquiring_lock(TEXT),
-                None if session.result_on_stdout => session.ui.err(format!("{TEXT}\n")),
-                None => session.ui.line(TEXT),
+                None if surroundings.form.beside_results => surroundings.ui.err(format!("{TEXT}\n")),
+                None => surroundings.ui.line(TEXT),
             }
-            session.ui.flush();
+            surroundings.ui.flush();
         }
         cancelled()
     }
@@ -299,13 +299,13 @@ pub struct Variables {
 /// The values of the root variables, from flags, files, the environment, and then what a workspace has stored for them; missing ones
 /// are prompted for where input is possible.
 pub fn variables(
-    session: &Session,
+    surroundings: &Surroundings,
     project: &mut Project,
     flags: &[VariableFlag],
     stored: &BTreeMap<String, StoredValue>,
     input: bool,
 ) -> Result<(Variables, Diagnostics), Diagnostics> {
-    let environment = session.env.variables();
+    let environment = surroundings.env.variables();
     let inputs = ValueInputs {
         files: &Disk,
         environment: &environment,
@@ -320,11 +320,11 @@ pub fn variables(
         let Some(variable) = root.variables.get(&name) else {
             continue;
         };
-        if !(input && session.env.input()) {
+        if !(input && surroundings.env.input()) {
             problems.push(values::missing_variable(variable));
             continue;
         }
-        match asked(session, &project.sources, variable) {
+        match asked(surroundings, &project.sources, variable) {
             Ok(Some(found)) => {
                 if let Some(value) = problems.take(found) {
                     collected.values.insert(name, value);
@@ -354,11 +354,11 @@ pub fn variables(
 /// Asks for the value of a variable; `None` if the input has ended. A person who typed something that is no such value is asked
 /// again.
 fn asked(
-    session: &Session,
+    surroundings: &Surroundings,
     sources: &SourceMap,
     variable: &Variable,
 ) -> Result<Option<Result<VariableValue, Diagnostics>>, Diagnostic> {
-    let ui = &session.ui;
+    let ui = &surroundings.ui;
     let style = ui.style();
     let description = variable
         .description
@@ -381,7 +381,7 @@ fn asked(
                 let found = values::from_prompt(variable, &text);
                 match &found {
                     Err(problems) if ui.is_interactive() => {
-                        session.show_now(problems, sources);
+                        surroundings.show_now(problems, sources);
                     }
                     _ => return Ok(Some(found)),
                 }
@@ -402,15 +402,15 @@ fn asked(
 
 /// The evaluation environment: workspace, working directory and time.
 #[must_use]
-pub fn environment(session: &Session, workspace: &str) -> EvaluationEnvironment {
+pub fn environment(surroundings: &Surroundings, workspace: &str) -> EvaluationEnvironment {
     EvaluationEnvironment {
         workspace: workspace.to_owned(),
-        cwd: session.original_dir.to_string_lossy().into_owned(),
+        cwd: surroundings.original_dir.to_string_lossy().into_owned(),
         applying: false,
         functions: FunctionSettings {
             plan_timestamp: Some(now()),
-            mounts: session.mounts.get().cloned(),
-            max_elements: session.env.max_elements(),
+            mounts: surroundings.mounts.get().cloned(),
+            max_elements: surroundings.env.max_elements(),
             ..FunctionSettings::default()
         },
         witness: None,

@@ -13,7 +13,7 @@ use super::migrate::{Migration, migrate};
 use super::record::{Record, Saved};
 use super::remote::CLOUD;
 use super::{Kind, Local, Place, Source, of_saved, select, settings};
-use crate::session::Session;
+use crate::session::{Session, Surroundings};
 use crate::state_session::read_source;
 
 /// What the flags of `init` say about the backend.
@@ -339,9 +339,9 @@ fn missing_block() -> Diagnostic {
 }
 
 /// Says what goes on, to people or to a program.
-fn note(session: &Session, text: &str) {
-    match &session.stream {
+fn note(surroundings: &Surroundings, text: &str) {
+    match &surroundings.stream {
         Some(stream) => stream.log(text.trim()),
-        None => session.ui.line(text),
+        None => surroundings.ui.line(text),
     }
 }

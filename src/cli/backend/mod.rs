@@ -30,7 +30,7 @@ use schema::Schema;
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics, Range};
 
-use crate::session::Session;
+use crate::session::Surroundings;
 use crate::workdir;
 pub use local::Local;
 use record::{Record, Saved};
@@ -124,7 +124,7 @@ enum Kind {
 const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "manta", "swift"];
 
 /// The error for the backend of a configuration that does not exist. Nothing of the backend is started.
-pub fn check_type(session: &Session, config: &Config) -> Option<Diagnostic> {
+pub fn check_type(surroundings: &Surroundings, config: &Config) -> Option<Diagnostic> {
     let backend = config
         .root
         .module
@@ -132,13 +132,13 @@ pub fn check_type(session: &Session, config: &Config) -> Option<Diagnostic> {
         .as_ref()
         .filter(|block| block.provider.is_none())?;
     let ty = &*backend.ty;
-    let mut stores = session.builtins.state_stores.iter();
+    let mut stores = surroundings.builtins.state_stores.iter();
     let exists = ty == "local" || ty != CLOUD && stores.any(|name| name == ty);
-    (!exists).then(|| no_such_type(session, ty).at(&backend.type_range))
+    (!exists).then(|| no_such_type(surroundings, ty).at(&backend.type_range))
 }
 
-fn no_such_type(session: &Session, ty: &str) -> Diagnostic {
-    let stores = session.builtins.state_stores.iter().map(String::as_str);
+fn no_such_type(surroundings: &Surroundings, ty: &str) -> Diagnostic {
+    let stores = surroundings.builtins.state_stores.iter().map(String::as_str);
     let mut known: Vec<&str> = stores.filter(|name| *name != CLOUD).collect();
     known.push("local");
     known.sort_unstable();
@@ -168,18 +168,18 @@ fn no_such_type(session: &Session, ty: &str) -> Diagnostic {
 
 impl Kind {
     /// The type that a block has.
-    fn of_block(session: &Session, config: &Config, block: &Backend) -> Result<Kind, Diagnostics> {
+    fn of_block(surroundings: &Surroundings, config: &Config, block: &Backend) -> Result<Kind, Diagnostics> {
         match &block.provider {
-            Some(provider) => third_party::of_block(session, config, block, provider).map(Kind::Store),
-            None => Kind::find(session, &block.ty, Some(&block.type_range)),
+            Some(provider) => third_party::of_block(surroundings, config, block, provider).map(Kind::Store),
+            None => Kind::find(surroundings, &block.ty, Some(&block.type_range)),
         }
     }
 
     /// The type that a record or a saved plan has.
-    fn of_saved(session: &Session, saved: &Saved) -> Result<Kind, Diagnostics> {
+    fn of_saved(surroundings: &Surroundings, saved: &Saved) -> Result<Kind, Diagnostics> {
         match &saved.provider {
-            Some(provider) => third_party::of_saved(session, saved, provider).map(Kind::Store),
-            None => Kind::find(session, &saved.ty, None),
+            Some(provider) => third_party::of_saved(surroundings, saved, provider).map(Kind::Store),
+            None => Kind::find(surroundings, &saved.ty, None),
         }
     }
 
@@ -205,14 +205,14 @@ impl Kind {
     }
 
     /// The type of this name.
-    fn find(session: &Session, ty: &str, range: Option<&Range>) -> Result<Kind, Diagnostics> {
+    fn find(surroundings: &Surroundings, ty: &str, range: Option<&Range>) -> Result<Kind, Diagnostics> {
         if ty == "local" {
             return Ok(Kind::Local);
         }
-        if session.builtins.state_stores.iter().any(|name| name == ty) {
-            return StorePlugin::start(session, ty).map(Kind::Store);
+        if surroundings.builtins.state_stores.iter().any(|name| name == ty) {
+            return StorePlugin::start(surroundings, ty).map(Kind::Store);
         }
-        let mut problem = no_such_type(session, ty);
+        let mut problem = no_such_type(surroundings, ty);
         Err(match range {
             Some(range) => problem.at(range),
             None => {
@@ -254,12 +254,12 @@ impl Kind {
 ///
 /// # Errors
 /// The backend must go through `init` first, or refuses its settings.
-pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diagnostics> {
-    if let Some(problem) = config.and_then(|config| check_type(session, config)) {
+pub fn current(surroundings: &Surroundings, config: Option<&Config>) -> Result<Place, Diagnostics> {
+    if let Some(problem) = config.and_then(|config| check_type(surroundings, config)) {
         return Err(problem.into());
     }
     let block = settings::block(config);
-    let record = Record::read(session.env.data_dir())?;
+    let record = Record::read(surroundings.env.data_dir())?;
     let (Some(config), Some(block)) = (config, &block) else {
         // A directory without any configuration has lost it, or never had one: nothing says what belongs there.
         return match record.backend {
@@ -270,9 +270,9 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diag
             }
         };
     };
-    let kind = Kind::of_block(session, config, block);
+    let kind = Kind::of_block(surroundings, config, block);
     let Some(saved) = record.backend else {
-        return first_use(session, block, kind?);
+        return first_use(surroundings, block, kind?);
     };
     if !saved.is_of(block) {
         // What cannot be used at all is said first; a provider that must be installed is not that.
@@ -302,7 +302,7 @@ pub fn current(session: &Session, config: Option<&Config>) -> Result<Place, Diag
 
 /// The backend of a block where nothing has been recorded yet. `init` records it, and moves the state that is there to it. Where the data
 /// directory cannot be written, nothing can be recorded: there the backend is used as it is configured, unless there is a state to move.
-fn first_use(session: &Session, block: &Backend, kind: Kind) -> Result<Place, Diagnostics> {
+fn first_use(surroundings: &Surroundings, block: &Backend, kind: Kind) -> Result<Place, Diagnostics> {
     if block.provider.is_some() {
         let reason = format!("Initial configuration of a state store \"{}\"", block.ty);
         return Err(needs_store_init(&reason).at(&block.range).into());
@@ -312,7 +312,7 @@ fn first_use(session: &Session, block: &Backend, kind: Kind) -> Result<Place, Di
     }
     let before = Local::default();
     let has_state = before.file().exists() || before.others().exists();
-    let needs_record = has_state || workdir::can_be_made(session.env.data_dir());
+    let needs_record = has_state || workdir::can_be_made(surroundings.env.data_dir());
     if !matches!(kind, Kind::Local) && needs_record {
         let reason = format!("Initial configuration of the requested backend \"{}\"", block.ty);
         return Err(needs_init(',', &reason).into());
@@ -348,9 +348,9 @@ fn other_type(block: &Backend, saved: &Saved) -> Diagnostic {
 ///
 /// # Errors
 /// The record cannot be read, or names a backend that is not supported.
-pub fn as_recorded(session: &Session) -> Result<Place, Diagnostics> {
-    match Record::read(session.env.data_dir())?.backend {
-        Some(saved) => of_saved(session, &saved),
+pub fn as_recorded(surroundings: &Surroundings) -> Result<Place, Diagnostics> {
+    match Record::read(surroundings.env.data_dir())?.backend {
+        Some(saved) => of_saved(surroundings, &saved),
         None => Ok(Place::default()),
     }
 }
@@ -359,8 +359,8 @@ pub fn as_recorded(session: &Session) -> Result<Place, Diagnostics> {
 ///
 /// # Errors
 /// It is not supported, or refuses its settings.
-pub fn of_saved(session: &Session, saved: &Saved) -> Result<Place, Diagnostics> {
-    let kind = Kind::of_saved(session, saved)?;
+pub fn of_saved(surroundings: &Surroundings, saved: &Saved) -> Result<Place, Diagnostics> {
+    let kind = Kind::of_saved(surroundings, saved)?;
     let config = saved.value(&kind.schema())?;
     kind.configure(config, None)
 }

@@ -17,7 +17,7 @@ use views::program;
 use super::record::Record;
 use super::store::Store;
 use crate::TERRAFORM_VERSION;
-use crate::session::{RemoteVersion, Session};
+use crate::session::{RemoteVersion, Session, Surroundings};
 
 /// The type of the backend that a `cloud` block stands for.
 pub const CLOUD: &str = "cloud";
@@ -31,8 +31,8 @@ fn diagnostics(problem: Problem) -> Diagnostics {
 
 /// Whether the last `init` has recorded one of these backends.
 #[must_use]
-pub fn is_recorded(session: &Session) -> bool {
-    let record = Record::read(session.env.data_dir());
+pub fn is_recorded(surroundings: &Surroundings) -> bool {
+    let record = Record::read(surroundings.env.data_dir());
     record.is_ok_and(|record| record.backend.is_some_and(|saved| matches!(&*saved.ty, CLOUD | REMOTE)))
 }
 
@@ -41,10 +41,10 @@ pub fn is_recorded(session: &Session) -> bool {
 ///
 /// # Errors
 /// The settings contradict each other.
-pub fn recorded(session: &Session, config: &Config) -> Result<Option<Settings>, Diagnostics> {
+pub fn recorded(surroundings: &Surroundings, config: &Config) -> Result<Option<Settings>, Diagnostics> {
     let (Some(block), Some(saved)) = (
         super::settings::block(Some(config)),
-        Record::read(session.env.data_dir())?.backend,
+        Record::read(surroundings.env.data_dir())?.backend,
     ) else {
         return Ok(None);
     };
@@ -60,7 +60,7 @@ pub fn recorded(session: &Session, config: &Config) -> Result<Option<Settings>, 
         return Ok(None);
     }
     let arguments = Arguments::of_json(&saved.config);
-    Settings::new(kind, arguments, &session.env)
+    Settings::new(kind, arguments, &surroundings.env)
         .map(Some)
         .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
 }
@@ -108,7 +108,7 @@ fn schema(kind: Kind) -> Schema {
 ///
 /// # Errors
 /// The settings contradict each other.
-pub fn settings(session: &Session, store: &Store) -> Result<Option<Settings>, Diagnostics> {
+pub fn settings(surroundings: &Surroundings, store: &Store) -> Result<Option<Settings>, Diagnostics> {
     if store.is_of_third_party() {
         return Ok(None);
     }
@@ -118,7 +118,7 @@ pub fn settings(session: &Session, store: &Store) -> Result<Option<Settings>, Di
         _ => return Ok(None),
     };
     let arguments = Arguments::of_json(&store.saved()?.config);
-    Settings::new(kind, arguments, &session.env)
+    Settings::new(kind, arguments, &surroundings.env)
         .map(Some)
         .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
 }
@@ -129,7 +129,7 @@ pub fn settings(session: &Session, store: &Store) -> Result<Option<Settings>, Di
 /// # Errors
 /// It is not, or the workspace cannot be read.
 pub fn check(session: &Session, store: &Store, workspace: &str) -> Result<(), Diagnostics> {
-    if session.remote_version == RemoteVersion::Unimportant {
+    if session.invocation.remote_version == RemoteVersion::Unimportant {
         return Ok(());
     }
     let Some(settings) = settings(session, store)? else {
@@ -185,7 +185,7 @@ fn version(session: &Session, connection: &Connection, workspace: &Workspace) ->
             ),
         ),
     };
-    if session.remote_version == RemoteVersion::Ignored {
+    if session.invocation.remote_version == RemoteVersion::Ignored {
         session.warn_now(Diagnostic::warning(summary, why));
         return Ok(());
     }

@@ -8,17 +8,17 @@ use views::prompt::{Answer, Echo};
 
 use super::Place;
 use super::remote::{self, CLOUD};
-use crate::session::Session;
+use crate::session::Surroundings;
 use crate::workdir;
 
 /// Writes down which workspace is selected.
 ///
 /// # Errors
 /// It cannot be written.
-pub fn remember(session: &Session, name: &str) -> Result<(), Diagnostics> {
-    let path = Path::new(session.env.data_dir()).join("environment");
+pub fn remember(surroundings: &Surroundings, name: &str) -> Result<(), Diagnostics> {
+    let path = Path::new(surroundings.env.data_dir()).join("environment");
     let write = || {
-        std::fs::create_dir_all(session.env.data_dir())?;
+        std::fs::create_dir_all(surroundings.env.data_dir())?;
         files::replace(&path, name.as_bytes(), files::Policy::SHARED)
     };
     write().map_err(|e| {
@@ -31,23 +31,23 @@ pub fn remember(session: &Session, name: &str) -> Result<(), Diagnostics> {
 }
 
 /// Asks for the name of a workspace to create, where there is none with the tags of the configuration.
-fn first_of_cloud(session: &Session, place: &Place) -> Result<(), Diagnostics> {
+fn first_of_cloud(surroundings: &Surroundings, place: &Place) -> Result<(), Diagnostics> {
     let tags = match place {
-        Place::Store(store) => match remote::settings(session, store)?.map(|settings| settings.mapping) {
+        Place::Store(store) => match remote::settings(surroundings, store)?.map(|settings| settings.mapping) {
             Some(Mapping::Tags(tags)) => tags.describe(),
             _ => String::new(),
         },
         Place::Local(_) => String::new(),
     };
-    let style = session.ui.style();
+    let style = surroundings.ui.style();
     let prompt = format!(
         "\n{}\n  No workspace of the organization has the tags of the configuration ({tags}), and there must be one\n  to work \
          with. Enter a name to create one with these tags.\n\n  {} ",
         style.bold(style.yellow("No workspaces found.")),
         style.bold("Enter a value:")
     );
-    let answer = session.ui.ask(&prompt, Echo::On);
-    session.ui.line("");
+    let answer = surroundings.ui.ask(&prompt, Echo::On);
+    surroundings.ui.line("");
     let failed = |why: &str| {
         Diagnostics::from(Diagnostic::error(
             format!("Couldn't create initial workspace: {why}"),
@@ -55,7 +55,7 @@ fn first_of_cloud(session: &Session, place: &Place) -> Result<(), Diagnostics> {
         ))
     };
     match answer {
-        Answer::Line(name) if workdir::is_workspace_name(name.trim()) => remember(session, name.trim()),
+        Answer::Line(name) if workdir::is_workspace_name(name.trim()) => remember(surroundings, name.trim()),
         Answer::Line(name) if name.trim().is_empty() => Err(failed("no name provided")),
         Answer::Line(_) => Err(failed("a workspace cannot have this name")),
         Answer::End => Err(failed("EOF")),
@@ -67,16 +67,16 @@ fn first_of_cloud(session: &Session, place: &Place) -> Result<(), Diagnostics> {
 ///
 /// # Errors
 /// The workspaces cannot be listed, there is none, or nobody can be asked which one it is.
-pub fn existing(session: &Session, place: &Place, input: bool) -> Result<(), Diagnostics> {
+pub fn existing(surroundings: &Surroundings, place: &Place, input: bool) -> Result<(), Diagnostics> {
     let Some(names) = place.workspaces()? else {
         return Ok(());
     };
-    let selected = workdir::workspace(session)?;
+    let selected = workdir::workspace(surroundings)?;
     match names.as_slice() {
         // It will come into being with its first state.
         [] if selected == "default" && place.has_default() => return Ok(()),
         names if names.contains(&selected) => return Ok(()),
-        [] if place.ty() == CLOUD && input => return first_of_cloud(session, place),
+        [] if place.ty() == CLOUD && input => return first_of_cloud(surroundings, place),
         [] => {
             return Err(Diagnostic::error(
                 "No existing workspaces",
@@ -88,7 +88,7 @@ pub fn existing(session: &Session, place: &Place, input: bool) -> Result<(), Dia
             )
             .into());
         }
-        [only] => return remember(session, only),
+        [only] => return remember(surroundings, only),
         _ => {}
     }
     let list: String = names
@@ -105,15 +105,15 @@ pub fn existing(session: &Session, place: &Place, input: bool) -> Result<(), Dia
         )
         .into());
     }
-    let style = session.ui.style();
+    let style = surroundings.ui.style();
     let prompt = format!(
         "\n{}\n  This is expected behavior when the selected workspace did not have an\n  existing non-empty state. Please enter \
          a number to select a workspace:\n\n{list}\n  {} ",
         style.bold(style.yellow(format!("The currently selected workspace ({selected}) does not exist."))),
         style.bold("Enter a value:")
     );
-    let answer = session.ui.ask(&prompt, Echo::On);
-    session.ui.line("");
+    let answer = surroundings.ui.ask(&prompt, Echo::On);
+    surroundings.ui.line("");
     let failed = |why: &str| {
         Diagnostics::from(Diagnostic::error(
             "Failed to select workspace",
@@ -128,7 +128,7 @@ pub fn existing(session: &Session, place: &Place, input: bool) -> Result<(), Dia
                 .ok()
                 .and_then(|n| names.get(n.checked_sub(1)?));
             match chosen {
-                Some(name) => remember(session, name),
+                Some(name) => remember(surroundings, name),
                 None => Err(failed("The answer is not the number of a workspace.")),
             }
         }

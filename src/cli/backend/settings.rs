@@ -16,7 +16,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::prompt::{Answer, Echo};
 
 use super::remote::CLOUD;
-use crate::session::Session;
+use crate::session::Surroundings;
 
 /// The block of a configuration that says where the state is; `None` without one. A `cloud` block is one of the type that stands
 /// for it.
@@ -244,7 +244,7 @@ fn file(
 ///
 /// # Errors
 /// A question was interrupted.
-pub fn asked(session: &Session, schema: &Schema, config: Value, input: bool) -> Result<Value, Diagnostics> {
+pub fn asked(surroundings: &Surroundings, schema: &Schema, config: Value, input: bool) -> Result<Value, Diagnostics> {
     let mut changes = BTreeMap::new();
     if !input {
         return Ok(config);
@@ -253,7 +253,7 @@ pub fn asked(session: &Session, schema: &Schema, config: Value, input: bool) -> 
         if !attribute.required || config.get(name).is_some_and(|value| !value.is_null()) {
             continue;
         }
-        let ui = &session.ui;
+        let ui = &surroundings.ui;
         let style = ui.style();
         let description = match attribute.description.text.trim() {
             "" => String::new(),
@@ -272,7 +272,7 @@ pub fn asked(session: &Session, schema: &Schema, config: Value, input: bool) -> 
                     }
                     Err(e) if ui.is_interactive() => {
                         let why = format!("This is no value for \"{name}\": {}.", e.message);
-                        session.show_now(&Diagnostic::error("Invalid value", why).into(), &SourceMap::default());
+                        surroundings.show_now(&Diagnostic::error("Invalid value", why).into(), &SourceMap::default());
                     }
                     Err(e) => {
                         let detail = format!("The answer is no value for \"{name}\": {}.", e.message);

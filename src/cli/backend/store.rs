@@ -22,7 +22,7 @@ use super::record::Saved;
 use super::settings;
 use super::third_party::{Owner, SavedProvider};
 use crate::TERRAFORM_VERSION;
-use crate::session::Session;
+use crate::session::Surroundings;
 
 /// The workspace that is selected where none is named.
 const DEFAULT: &str = "default";
@@ -53,15 +53,15 @@ impl StorePlugin {
     ///
     /// # Errors
     /// It does not start, or does not say what its configuration is.
-    pub fn start(session: &Session, ty: &str) -> Result<StorePlugin, Diagnostics> {
-        let runtime = session.runtime()?;
-        let host = session.plugin_host()?;
+    pub fn start(surroundings: &Surroundings, ty: &str) -> Result<StorePlugin, Diagnostics> {
+        let runtime = surroundings.runtime()?;
+        let host = surroundings.plugin_host()?;
         let (plugin, schema) = runtime.block_on(async {
             let plugin = host.state_store(ty).await?;
             let schema = plugin.schema().await?;
             Ok::<_, Diagnostics>((plugin, schema))
         })?;
-        let journals = Path::new(session.env.data_dir()).join(JOURNALS);
+        let journals = Path::new(surroundings.env.data_dir()).join(JOURNALS);
         Ok(StorePlugin::new(
             ty,
             Process::new(plugin, runtime),

@@ -21,7 +21,7 @@ use super::record::Saved;
 use super::settings;
 use super::store::{JOURNALS, StorePlugin};
 use crate::plugin_source::{program_of, requirements};
-use crate::session::Session;
+use crate::session::Surroundings;
 
 /// How a provider comes to be here, as records call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,15 +226,15 @@ struct Started {
 
 /// Starts the provider that has a store of this type.
 fn start(
-    session: &Session,
+    surroundings: &Surroundings,
     ty: &str,
     provider: &addrs::Provider,
     constraints: Constraints,
 ) -> Result<Started, Diagnostics> {
-    let catalog = session.catalog()?;
+    let catalog = surroundings.catalog()?;
     catalog.resolve(&[(provider.clone(), constraints)].into())?;
-    let host = session.plugin_host()?;
-    let runtime = session.runtime()?;
+    let host = surroundings.plugin_host()?;
+    let runtime = surroundings.runtime()?;
     let work = async {
         let selection = catalog.select(provider).await?;
         let supply_mode = SupplyMode::of(&selection);
@@ -285,14 +285,14 @@ fn check_schema(schema: &Schema, provider: &addrs::Provider) -> Result<(), Diagn
 /// # Errors
 /// Its provider is not installed, does not start, or has no such store.
 pub(super) fn of_block(
-    session: &Session,
+    surroundings: &Surroundings,
     config: &Config,
     block: &Backend,
     provider: &StoreProvider,
 ) -> Result<StorePlugin, Diagnostics> {
     let mut all = requirements(config, &State::new())?;
     let constraints = all.remove(&provider.provider).unwrap_or_else(Constraints::any);
-    let started = start(session, &block.ty, &provider.provider, constraints).map_err(|problems| {
+    let started = start(surroundings, &block.ty, &provider.provider, constraints).map_err(|problems| {
         let placed = |problem: Diagnostic| match problem.subject {
             Some(_) => problem,
             None => problem.at(&block.range),
@@ -313,14 +313,18 @@ pub(super) fn of_block(
         schema: started.provider_schema,
         body: Some(provider.body.clone()),
     };
-    Ok(finish(session, &block.ty, started.process, started.schema, owner))
+    Ok(finish(surroundings, &block.ty, started.process, started.schema, owner))
 }
 
 /// The store that a record or a saved plan has.
 ///
 /// # Errors
 /// Its provider is not installed any more, does not start, or has no such store.
-pub(super) fn of_saved(session: &Session, saved: &Saved, provider: &SavedProvider) -> Result<StorePlugin, Diagnostics> {
+pub(super) fn of_saved(
+    surroundings: &Surroundings,
+    saved: &Saved,
+    provider: &SavedProvider,
+) -> Result<StorePlugin, Diagnostics> {
     let address = provider.address()?;
     let exact = provider
         .version
@@ -328,9 +332,9 @@ pub(super) fn of_saved(session: &Session, saved: &Saved, provider: &SavedProvide
         .and_then(|version| Constraints::parse(version).ok());
     let attempt = match exact {
         // A working directory has one version of a provider: where another one has been selected since then, that is all there is.
-        Some(exact) => start(session, &saved.ty, &address, exact)
-            .or_else(|first| start(session, &saved.ty, &address, Constraints::any()).map_err(|_| first)),
-        None => start(session, &saved.ty, &address, Constraints::any()),
+        Some(exact) => start(surroundings, &saved.ty, &address, exact)
+            .or_else(|first| start(surroundings, &saved.ty, &address, Constraints::any()).map_err(|_| first)),
+        None => start(surroundings, &saved.ty, &address, Constraints::any()),
     };
     let started = attempt.map_err(|mut problems| {
         for problem in &mut problems.0 {
@@ -355,10 +359,10 @@ pub(super) fn of_saved(session: &Session, saved: &Saved, provider: &SavedProvide
         schema: started.provider_schema,
         body: None,
     };
-    Ok(finish(session, &saved.ty, started.process, started.schema, owner))
+    Ok(finish(surroundings, &saved.ty, started.process, started.schema, owner))
 }
 
-fn finish(session: &Session, ty: &str, process: Process, schema: Arc<Schema>, owner: Owner) -> StorePlugin {
-    let journals = Path::new(session.env.data_dir()).join(JOURNALS);
+fn finish(surroundings: &Surroundings, ty: &str, process: Process, schema: Arc<Schema>, owner: Owner) -> StorePlugin {
+    let journals = Path::new(surroundings.env.data_dir()).join(JOURNALS);
     StorePlugin::new(ty, process, schema, journals, Some(owner))
 }

@@ -76,7 +76,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         saved: positional.first().map(String::as_str),
     };
     if let Some(path) = positional.first() {
-        if session.shown.form == Form::Summary {
+        if session.invocation.shown.form == Form::Summary {
             return Err(Failure::usage(
                 "Incompatible options",
                 "A saved plan is applied without being shown, so -summary has nothing to shorten. To see it, use \"show -summary\".",
@@ -183,7 +183,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
     };
     match &session.stream {
         Some(stream) => stream.plan(&plan),
-        None => views::plan::show(&session.ui, &plan, &schemas, session.shown),
+        None => views::plan::show(&session.ui, &plan, &schemas, session.invocation.shown),
     }
     if problems.has_errors() || plan.errored {
         return failed(operation, problems);
@@ -278,7 +278,8 @@ fn perform(
     let destroying = work.verb == Verb::Destroy;
     if let (None, Some(text)) = (&session.stream, unfinished) {
         // Standard output is what it is elsewhere.
-        let hint = (!session.env.in_automation()).then(|| views::completion::next(&session.typed, work.saved));
+        let hint =
+            (!session.env.in_automation()).then(|| views::completion::next(&session.invocation.typed, work.saved));
         session
             .ui
             .err(format!("\n{text}{}", hint.flatten().unwrap_or_default()));
@@ -353,6 +354,6 @@ pub fn outputs(session: &Session, state: &State) {
     session.ui.out(format!(
         "\n{}\n\n{}",
         session.ui.style().good("Outputs:"),
-        output::listing(state, session.shown)
+        output::listing(state, session.invocation.shown)
     ));
 }

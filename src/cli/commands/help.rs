@@ -83,18 +83,15 @@ mod tests {
 
     use super::*;
     use crate::env::Env;
+    use crate::session::{Invocation, Surroundings};
     use views::ui::Ui;
 
     /// The status, standard output and standard error of `help` with these arguments.
     fn help(words: &[&str]) -> (Status, String, String) {
         let (ui, out, err) = Ui::captured();
-        let session = Session::new(
-            ui,
-            Env::default(),
-            Builtins::default(),
-            CliConfig::default(),
-            ".".into(),
-        );
+        let (env, builtins, cli_config) = (Env::default(), Builtins::default(), CliConfig::default());
+        let surroundings = Surroundings::new(ui, env, builtins, cli_config, ".".into());
+        let session = Session::new(surroundings, Invocation::default());
         let positional = words.iter().map(|word| (*word).to_owned()).collect();
         let outcome = run(&session, &Arguments { positional }).unwrap_or_else(Outcome::from);
         let status = session.render(outcome);

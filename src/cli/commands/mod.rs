@@ -49,7 +49,7 @@ use crate::args::groups::VariableFlags;
 use crate::args::{self, Refused, UsageError, flags};
 use crate::env::Env;
 use crate::outcome::{Failure, Outcome, Part, Status};
-use crate::session::{RemoteVersion, Session};
+use crate::session::{RemoteVersion, Session, Surroundings};
 use crate::{Invocation, logging, panics, process};
 use files::Environment;
 use views::diagnostics;
@@ -247,7 +247,8 @@ fn complete(builtins: packages::builtin::Builtins, env: Env, ui: &Arc<Ui>, line:
     let Ok(working_dir) = moved.and_then(|()| process::working_dir()) else {
         return 0;
     };
-    let session = Session::new(ui.clone(), env, builtins, CliConfig::default(), working_dir);
+    let surroundings = Surroundings::new(ui.clone(), env, builtins, CliConfig::default(), working_dir);
+    let session = Session::new(surroundings, crate::session::Invocation::default());
     let status = session.render(completion::candidates(&session, line));
     ui.flush();
     status
@@ -310,14 +311,16 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
         return 1;
     }
     let working_dir = process::working_dir().unwrap_or_else(|_| original_dir.clone());
-    let session = Session {
+    let surroundings = Surroundings {
         original_dir,
         cli_problems: problems,
-        compact_warnings: parsed.compact_warnings,
-        typed: parsed.typed.clone(),
-        ..Session::new(ui.clone(), env, builtins, cli_config, working_dir)
+        form: diagnostics::Form {
+            compact: parsed.compact_warnings,
+            beside_results: false,
+        },
+        ..Surroundings::new(ui.clone(), env, builtins, cli_config, working_dir)
     };
-    dispatch(session, parsed)
+    dispatch(surroundings, &parsed)
 }
 
 fn find(path: &str) -> Option<&'static Command> {
@@ -336,98 +339,126 @@ fn page(command: &Command) -> String {
     program::named(&(own + &overview::subcommands(command.path))).into_owned()
 }
 
-fn dispatch(mut session: Session, parsed: Parsed) -> Status {
+fn dispatch(surroundings: Surroundings, parsed: &Parsed) -> Status {
+    let ui = surroundings.ui.clone();
     if parsed.version && !parsed.help {
         let json = parsed
             .arguments
             .iter()
             .any(|a| matches!(a.trim_start_matches('-'), "json" | "json=true"));
-        return session.render(version::outcome(&session, json));
+        return surroundings.render(version::outcome(&surroundings, json));
     }
     if let (Some(installed), false) = (parsed.completion, parsed.help) {
         let result = match installed {
-            true => completion::install(&session),
-            false => completion::uninstall(&session),
+            true => completion::install(&surroundings),
+            false => completion::uninstall(&surroundings),
         };
-        return session.render(result.unwrap_or_else(Outcome::from));
+        return surroundings.render(result.unwrap_or_else(Outcome::from));
     }
     if parsed.path.is_empty() {
         if let Some(flag) = parsed.arguments.first().filter(|_| !parsed.help) {
-            session.ui.err(format!(
+            ui.err(format!(
                 "flag provided but not defined: {flag}{}\n\n{}",
                 overview::nearest_global(flag),
                 overview::general()
             ));
             return 1;
         }
-        session.ui.out(overview::general());
+        ui.out(overview::general());
         return if parsed.help { 0 } else { 127 };
     }
     let Some(command) = find(&parsed.path) else {
         let outcome = overview::unknown(&parsed.path, &parsed.arguments, parsed.help);
-        return session.render(outcome);
+        return surroundings.render(outcome);
     };
-    let declared = command.declared();
-    if !parsed.help && STREAMING.contains(&command.path) && json_asked(&parsed.arguments) {
-        session.stream = Some(Arc::new(Stream::begin(session.ui.clone())));
-    }
-    // A person on a terminal reads both streams as one.
-    session.result_on_stdout =
-        json_asked(&parsed.arguments) || (CAPTURED.contains(&command.path) && !session.ui.is_terminal());
     if parsed.help {
-        session.ui.out(page(command));
+        ui.out(page(command));
         return 0;
     }
-    let result = args::normalise(&declared, command.refused, &parsed.arguments).and_then(|normal| {
-        declared.clone().try_get_matches_from(normal).map_err(|e| {
-            // Every other error has been found before; unexpected arguments remain.
-            UsageError::new(
-                "Too many command line arguments",
-                e.to_string().lines().next().unwrap_or_default(),
-            )
-        })
-    });
-    let result = result.map_err(Failure::from).and_then(|matches| {
-        session.compact_warnings |= flags::compact_warnings(&matches);
-        if let Some(flag) = flags::for_people(&matches).filter(|_| json_asked(&parsed.arguments)) {
-            return Err(Failure::usage(
-                "Incompatible options",
-                format!(
-                    "The option -{flag} is about what people read. It cannot be used with -json, whose output is always the same."
-                ),
-            ));
+    run_command(surroundings, command, parsed)
+}
+
+/// Parses the arguments of a command, runs it, and shows what came of it.
+fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parsed) -> Status {
+    let as_json = json_asked(&parsed.arguments);
+    if STREAMING.contains(&command.path) && as_json {
+        surroundings.stream = Some(Arc::new(Stream::begin(surroundings.ui.clone())));
+    }
+    // A person on a terminal reads both streams as one.
+    surroundings.form.beside_results = as_json || (CAPTURED.contains(&command.path) && !surroundings.ui.is_terminal());
+    let matches = match matches(command, parsed) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let outcome = wrong_usage(&surroundings, command, error.into(), as_json);
+            return surroundings.render(outcome);
         }
-        session.shown = Shown {
-            form: if flags::summary(&matches) { Form::Summary } else { Form::Whole },
-            sensitive: flags::show_sensitive(&matches),
-        };
-        session.concise = flags::concise(&matches);
-        session.remote_version = match flags::ignore_remote_version(&matches) {
-            None => RemoteVersion::Unimportant,
-            Some(false) => RemoteVersion::Checked,
-            Some(true) => RemoteVersion::Ignored,
-        };
-        if declared.get_arguments().any(|argument| argument.get_id() == "var") {
-            session.variables = flags::read::<VariableFlags>(&matches).0;
-        }
-        (command.run)(&session, &matches)
-    });
-    let outcome = match result {
+    };
+    surroundings.form.compact |= flags::compact_warnings(&matches);
+    if let Some(flag) = flags::for_people(&matches).filter(|_| as_json) {
+        let failure = Failure::usage(
+            "Incompatible options",
+            format!(
+                "The option -{flag} is about what people read. It cannot be used with -json, whose output is always the same."
+            ),
+        );
+        let outcome = wrong_usage(&surroundings, command, failure, as_json);
+        return surroundings.render(outcome);
+    }
+    let session = Session::new(surroundings, invocation(&matches, parsed));
+    let outcome = match (command.run)(&session, &matches) {
         Ok(outcome) => outcome,
-        Err(failure) if failure.is_usage => wrong_usage(&session, command, failure, json_asked(&parsed.arguments)),
+        Err(failure) if failure.is_usage => wrong_usage(&session, command, failure, as_json),
         Err(failure) => failure.into(),
     };
     session.render(outcome)
 }
 
+/// The arguments of a command, as clap has parsed them.
+fn matches(command: &Command, parsed: &Parsed) -> Result<clap::ArgMatches, UsageError> {
+    let declared = command.declared();
+    let normal = args::normalise(&declared, command.refused, &parsed.arguments)?;
+    declared.try_get_matches_from(normal).map_err(|e| {
+        // Every other error has been found before; unexpected arguments remain.
+        UsageError::new(
+            "Too many command line arguments",
+            e.to_string().lines().next().unwrap_or_default(),
+        )
+    })
+}
+
+fn invocation(matches: &clap::ArgMatches, parsed: &Parsed) -> crate::session::Invocation {
+    crate::session::Invocation {
+        typed: parsed.typed.clone(),
+        variables: match matches.try_contains_id("var") {
+            Ok(_) => flags::read::<VariableFlags>(matches).0,
+            // The command has no such flags.
+            Err(_) => Vec::new(),
+        },
+        remote_version: match flags::ignore_remote_version(matches) {
+            None => RemoteVersion::Unimportant,
+            Some(false) => RemoteVersion::Checked,
+            Some(true) => RemoteVersion::Ignored,
+        },
+        shown: Shown {
+            form: if flags::summary(matches) {
+                Form::Summary
+            } else {
+                Form::Whole
+            },
+            sensitive: flags::show_sensitive(matches),
+        },
+        concise: flags::concise(matches),
+    }
+}
+
 /// The outcome of a command with wrong arguments.
-fn wrong_usage(session: &Session, command: &Command, failure: Failure, as_json: bool) -> Outcome {
+fn wrong_usage(surroundings: &Surroundings, command: &Command, failure: Failure, as_json: bool) -> Outcome {
     let outcome = Outcome::from(failure);
     if command.path == "validate" && as_json {
         let document = json::diagnostics::validation(&outcome.problems(), &SourceMap::default());
         return Outcome::document(&document).with_status(outcome.status);
     }
-    if session.stream.is_some() {
+    if surroundings.stream.is_some() {
         return outcome;
     }
     outcome.and(Part::Error(format!(

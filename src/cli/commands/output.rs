@@ -118,7 +118,7 @@ fn all(session: &Session, state: &State, as_json: bool) -> Outcome {
         };
         return Outcome::text(diagnostics::format(&problem, &SourceMap::default(), layout));
     }
-    Outcome::text(listing(state, session.shown))
+    Outcome::text(listing(state, session.invocation.shown))
 }
 
 fn one(name: &str, output: &OutputValue, as_json: bool, raw: bool) -> Result<Outcome, Failure> {

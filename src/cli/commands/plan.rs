@@ -126,7 +126,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     match &session.stream {
         Some(stream) => stream.plan(&plan),
-        None => views::plan::show(&session.ui, &plan, &schemas, session.shown),
+        None => views::plan::show(&session.ui, &plan, &schemas, session.invocation.shown),
     }
     let errored = plan.errored || problems.has_errors();
     let mut outcome = Outcome::success().and_problems(problems, &operation.project.sources);

@@ -59,7 +59,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let as_json = arguments.json;
     let of_plan = |path: &Path| Bookmark::is(path) || planfile::looks_like_plan(path);
-    if session.shown.form == Form::Summary && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
+    if session.invocation.shown.form == Form::Summary && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
         return Err(Failure::usage(
             "Incompatible options",
             "The option -summary is about plans. Name a saved plan that is to be shown.",
@@ -109,7 +109,7 @@ fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Result<
         let document = json::state::state_document(&state, Some(&schemas), TERRAFORM_VERSION);
         return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
     }
-    let style = session.shown.style(&session.ui);
+    let style = session.invocation.shown.style(&session.ui);
     Ok(Outcome::text(views::diff::state_text(&state, &schemas, style)))
 }
 
@@ -146,6 +146,6 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, F
         let document = json::plan::document(&saved.plan, &loaded.config, &schemas, TERRAFORM_VERSION);
         return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
     }
-    views::plan::show(&session.ui, &saved.plan, &schemas, session.shown);
+    views::plan::show(&session.ui, &saved.plan, &schemas, session.invocation.shown);
     Ok(Outcome::success())
 }

@@ -10,7 +10,7 @@ use views::program;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::outcome::Outcome;
-use crate::session::Session;
+use crate::session::Surroundings;
 use crate::{TERRAFORM_VERSION, VERSION};
 
 pub const COMMAND: Command = Command {
@@ -41,11 +41,11 @@ impl FromFlags for Arguments {
 }
 
 /// The versions. Drivers of Terraform read the first line, so under that name it is Terraform's.
-pub fn outcome(session: &Session, as_json: bool) -> Outcome {
+pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
     let locked = LockFile::load(Path::new(".")).map(|(lock, _)| lock).unwrap_or_default();
     let platform = Platform::current();
     let own = format!("Monoform v{VERSION}");
-    let carried = session.builtins.carried.pack();
+    let carried = surroundings.builtins.carried.pack();
     let carried = carried.iter().flat_map(|pack| &pack.index().providers);
     let carried: Vec<_> = carried.filter(|provider| provider.platform == platform).collect();
     if as_json {

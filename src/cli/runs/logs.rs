@@ -73,7 +73,7 @@ impl Remote<'_> {
             | "provision_start"
             | "ephemeral_op_start"
             | "ephemeral_op_complete"
-                if self.session.concise => {}
+                if self.session.invocation.concise => {}
             "apply_start"
             | "apply_complete"
             | "refresh_start"

@@ -61,7 +61,7 @@ pub(super) fn check(remote: &Remote<'_>, project: &mut Project) -> Result<RunOpt
 
 /// The error for an option to show what the server does not tell, if it is set.
 pub(super) fn sensitive_values(session: &Session) -> Option<Diagnostic> {
-    session.shown.sensitive.then(|| {
+    session.invocation.shown.sensitive.then(|| {
         Diagnostic::error(
             "Showing sensitive values is not supported",
             "The server gives the plan of a run without the sensitive values, so there is nothing that -show-sensitive could show. \

@@ -7,7 +7,7 @@ use views::program;
 
 use super::Shell;
 use crate::outcome::{Failure, Outcome};
-use crate::session::Session;
+use crate::session::Surroundings;
 
 /// What marks the line that is ours.
 const MARK: &str = "# completion, by -install-autocomplete";
@@ -47,8 +47,8 @@ fn is_own(line: &str) -> bool {
 }
 
 /// Adds the line to the files of the shells that the user has.
-pub fn install(session: &Session) -> Result<Outcome, Failure> {
-    let changed = change(session, |text, shell| {
+pub fn install(surroundings: &Surroundings) -> Result<Outcome, Failure> {
+    let changed = change(surroundings, |text, shell| {
         if text.lines().any(is_own) {
             return None;
         }
@@ -66,8 +66,8 @@ pub fn install(session: &Session) -> Result<Outcome, Failure> {
 }
 
 /// Takes the line out of them.
-pub fn uninstall(session: &Session) -> Result<Outcome, Failure> {
-    let changed = change(session, |text, _| {
+pub fn uninstall(surroundings: &Surroundings) -> Result<Outcome, Failure> {
+    let changed = change(surroundings, |text, _| {
         let kept: Vec<&str> = text
             .split_inclusive('\n')
             .filter(|line| !is_own(line.trim_end()))
@@ -85,8 +85,8 @@ struct Changed {
 }
 
 /// Changes the files of the shells that the user has. `None` from `change`: nothing to do.
-fn change(session: &Session, change: impl Fn(&str, Shell) -> Option<String>) -> Result<Changed, String> {
-    let home = session.env.home().ok_or("The environment has no HOME.")?;
+fn change(surroundings: &Surroundings, change: impl Fn(&str, Shell) -> Option<String>) -> Result<Changed, String> {
+    let home = surroundings.env.home().ok_or("The environment has no HOME.")?;
     let mut all = Changed {
         changed: Vec::new(),
         unchanged: Vec::new(),

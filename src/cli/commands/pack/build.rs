@@ -23,7 +23,7 @@ use crate::downloads;
 use crate::outcome::{Failure, Outcome};
 use crate::plugin_source::origins;
 use crate::process;
-use crate::session::Session;
+use crate::session::{Invocation, Session, Surroundings};
 use crate::workdir::Project;
 
 const SUMMARY: &str = "Cannot make the pack";
@@ -258,10 +258,9 @@ fn in_directory(
             })
     };
     let working_dir = enter(&session.working_dir.join(dir))?;
-    let inside = Session {
-        variables: session.variables.clone(),
+    let surroundings = Surroundings {
         original_dir: session.original_dir.clone(),
-        ..Session::new(
+        ..Surroundings::new(
             session.ui.clone(),
             session.env.clone(),
             session.builtins.clone(),
@@ -269,6 +268,11 @@ fn in_directory(
             working_dir,
         )
     };
+    let invocation = Invocation {
+        variables: session.invocation.variables.clone(),
+        ..Invocation::default()
+    };
+    let inside = Session::new(surroundings, invocation);
     let result = work(&inside);
     enter(&session.working_dir)?;
     result

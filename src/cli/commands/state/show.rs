@@ -55,7 +55,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let state = state_session::read(session, arguments.state.as_deref())?.ok_or_else(|| no_state(session))?;
     let shown = only(&state, name).and_then(|only| Ok((state_schemas(session, &only)?, only)));
     let (schemas, only) = shown?;
-    let style = session.shown.style(&session.ui);
+    let style = session.invocation.shown.style(&session.ui);
     let text = views::diff::state_text(&only, &schemas, style);
     Ok(Outcome::text(text))
 }

@@ -337,7 +337,7 @@ impl Views {
                 session.ui.clone(),
                 sources.clone(),
                 arguments.verbose,
-                session.compact_warnings,
+                session.form.compact,
             ),
             machine: session
                 .stream
