@@ -17,18 +17,19 @@ use std::process::Command;
 
 /// Who may use whom. Every crate below the plugins may use `addrs` and `versions`.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("monoform-addrs", &[]),
+    ("monoform-addrs", &["gotext"]),
     ("monoform-versions", &[]),
-    ("monoform-cty", &[]),
+    ("monoform-cty", &["gotext"]),
     ("monoform-deflate", &[]),
     ("monoform-files", &[]),
     ("monoform-openssh", &[]),
     ("monoform-proto", &[]),
-    ("monoform-syntax", &["cty"]),
+    ("monoform-gotext", &[]),
+    ("monoform-syntax", &["cty", "gotext"]),
     ("monoform-schema", &["cty"]),
     (
         "monoform-lang",
-        &["schema", "syntax", "cty", "deflate", "files", "openssh"],
+        &["schema", "syntax", "cty", "deflate", "files", "gotext", "openssh"],
     ),
     ("monoform-config", &["lang", "syntax", "cty", "files"]),
     ("monoform-provider", &["schema", "syntax", "cty"]),
@@ -42,7 +43,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-tfe", &["net", "files"]),
     (
         "monoform-modules",
-        &["config", "oci", "net", "archive", "pack", "syntax", "files"],
+        &["config", "oci", "net", "archive", "pack", "syntax", "files", "gotext"],
     ),
     (
         "monoform-packages",
@@ -66,12 +67,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "monoform-cli",
         &[
             "engine", "testing", "config", "modules", "state", "packages", "pack", "plugins", "provider", "net", "tfe",
-            "lang", "schema", "syntax", "cty", "files",
+            "lang", "schema", "syntax", "cty", "files", "gotext",
         ],
     ),
     ("monoform-sdk-derive", &[]),
     ("monoform-sdk", &["sdk-derive", "proto", "cty"]),
-    ("monoform-connection", &["sdk", "trust"]),
+    ("monoform-connection", &["sdk", "trust", "gotext"]),
     // One plugin uses another: user data for cloud-init is the same message in both. These two are about the language.
     (
         "monoform-provider-template",
@@ -125,6 +126,7 @@ fn crates_use_only_what_stands_below_them() {
                                 "monoform-sdk"
                                     | "monoform-cty"
                                     | "monoform-deflate"
+                                    | "monoform-gotext"
                                     | "monoform-openssh"
                                     | "monoform-trust"
                                     | "monoform-proxies"
