@@ -33,7 +33,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("monoform-config", &["lang", "syntax", "cty", "files"]),
     ("monoform-provider", &["schema", "syntax", "cty"]),
-    ("monoform-state", &["cty", "files"]),
+    ("monoform-locks", &["cty"]),
+    ("monoform-state", &["cty", "files", "locks"]),
     ("monoform-archive", &["files"]),
     ("monoform-pack", &["archive", "files"]),
     ("monoform-trust", &[]),
@@ -71,7 +72,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("monoform-sdk-derive", &[]),
-    ("monoform-sdk", &["sdk-derive", "proto", "cty"]),
+    ("monoform-sdk", &["sdk-derive", "proto", "cty", "locks"]),
     ("monoform-connection", &["sdk", "trust", "gotext"]),
     // One plugin uses another: user data for cloud-init is the same message in both. These two are about the language.
     (
