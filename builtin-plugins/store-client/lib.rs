@@ -35,9 +35,6 @@ pub mod testing;
 mod tls;
 pub mod xml;
 
-pub use bytes::Bytes;
 pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings, header_value, waiting};
-pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-pub use reqwest::{Method, StatusCode};
+pub use http::{Bytes, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Url};
 pub use tls::Tls;
-pub use url::Url;
