@@ -22,7 +22,6 @@
 //!
 //! Begin with [`Settings`], then `ssh/mod.rs`.
 
-mod duration;
 mod error;
 mod files;
 mod resolve;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use monoform_sdk::cty::Value;
 
 use crate::ssh::keys;
-use crate::{Error, Result, duration, ssh, winrm};
+use crate::{Error, Result, ssh, winrm};
 
 /// How long connecting is tried where nothing is said.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -111,7 +111,7 @@ impl Arguments {
     }
 
     fn timeout(&self) -> Duration {
-        duration::parse(self.text("timeout")).unwrap_or(TIMEOUT)
+        gotext::duration::parse(self.text("timeout")).unwrap_or(TIMEOUT)
     }
 }
 

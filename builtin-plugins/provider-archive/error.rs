@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use gotext::glob::PatternError;
+
 /// Why an archive cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArchiveError {
@@ -44,20 +46,4 @@ pub(crate) enum ArchiveError {
     /// The archive cannot be copied to its path.
     #[error("{}: {source}", path.display())]
     Store { path: PathBuf, source: io::Error },
-}
-
-/// What is wrong with a pattern of `excludes`.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PatternError {
-    #[error("a backslash at the end")]
-    Backslash,
-    #[error("a {{ without its }}")]
-    Brace,
-    #[error("a [ without its ]")]
-    Bracket,
-    #[error("nothing between [ and ]")]
-    EmptyClass,
-    /// The regular expression made of it is not accepted.
-    #[error("it is too large, or a range in [] is upside down")]
-    NotCompiled,
 }

@@ -4,12 +4,11 @@
 //! the time of its making nor the names of owners, and what was found at its own path is never an input.
 //!
 //! It stands for version 2.8.0 of the official provider, and may use only the SDK, `cty` and `deflate`. [`archive_file`] is what
-//! people see; [`select`] finds what goes into an archive, with the patterns of [`glob`]; [`content`] opens it; [`zip`] and [`tarball`] write it.
+//! people see; [`select`] finds what goes into an archive, with the patterns of [`gotext::glob`]; [`content`] opens it; [`zip`] and [`tarball`] write it.
 
 mod archive_file;
 mod content;
 mod error;
-mod glob;
 mod select;
 mod tarball;
 mod write;

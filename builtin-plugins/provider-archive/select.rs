@@ -6,10 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use regex::bytes::Regex;
+use gotext::glob::Pattern;
 
 use crate::error::ArchiveError;
-use crate::glob;
 
 /// A file of the archive.
 #[derive(Debug, PartialEq)]
@@ -83,10 +82,12 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> 
             if !root.is_dir() {
                 return Err(ArchiveError::DirectoryIsFile(root));
             }
-            let patterns = excludes
-                .iter()
-                .filter(|pattern| !pattern.is_empty())
-                .map(|p| glob::compile(p));
+            let patterns = excludes.iter().filter(|pattern| !pattern.is_empty()).map(|pattern| {
+                Pattern::parse(pattern).map_err(|reason| ArchiveError::Pattern {
+                    pattern: pattern.clone(),
+                    reason,
+                })
+            });
             let mut walk = Walk {
                 excludes: patterns.collect::<Result<_, _>>()?,
                 follow,
@@ -124,7 +125,7 @@ fn unreadable(path: &Path, source: std::io::Error) -> ArchiveError {
 }
 
 struct Walk {
-    excludes: Vec<Regex>,
+    excludes: Vec<Pattern>,
     follow: bool,
     output: Option<(u64, u64)>,
     /// The directories that are being walked, outermost first: a link to one of them would never end.
@@ -134,7 +135,8 @@ struct Walk {
 
 impl Walk {
     fn is_excluded(&self, name: &[u8]) -> bool {
-        self.excludes.iter().any(|pattern| pattern.is_match(name))
+        let name = String::from_utf8_lossy(name);
+        self.excludes.iter().any(|pattern| pattern.matches(&name))
     }
 
     fn directory(&mut self, dir: &Path, name: &[u8], found: &Metadata) -> Result<(), ArchiveError> {

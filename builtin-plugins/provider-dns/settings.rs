@@ -142,17 +142,12 @@ impl Config {
         let recursive = match (update.recursive.known(), variable("DNS_UPDATE_RECURSIVE")) {
             (Some(flag), _) => *flag,
             (None, None) => false,
-            (None, Some(text)) => match &*text {
-                "1" | "t" | "T" | "true" | "TRUE" | "True" => true,
-                "0" | "f" | "F" | "false" | "FALSE" | "False" => false,
-                _ => {
-                    return Err(Diagnostic::error(
-                        "Invalid DNS_UPDATE_RECURSIVE environment variable:",
-                        format!("It must say true or false, but says {text:?}."),
-                    )
-                    .into());
-                }
-            },
+            (None, Some(text)) => gotext::boolean(&text).ok_or_else(|| {
+                Diagnostic::error(
+                    "Invalid DNS_UPDATE_RECURSIVE environment variable:",
+                    format!("It must say true or false, but says {text:?}."),
+                )
+            })?,
         };
 
         let gssapi = update.gssapi.clone().or(Vec::new()).pop();

@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use ::trust::http::stays_behind;
+use http::retry::may_change;
+use http::{redirect, remove_secrets, shown as logged};
 use monoform_sdk::{Attr, Diagnostic};
 use proxies::Proxies;
 use reqwest::header::{
-    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, RANGE, REFERER,
-    TRAILER, TRANSFER_ENCODING, USER_AGENT,
+    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RANGE, REFERER, TRAILER,
+    TRANSFER_ENCODING, USER_AGENT,
 };
 use reqwest::{Client, Method, Response};
 use rustls::ClientConfig;
@@ -23,7 +24,7 @@ use url::{Host, Url};
 
 use crate::answer::{Answer, BodyError, LARGEST};
 use crate::failure::{Failure, Kind, chain, failure};
-use crate::tries::{Limits, asked_pause, exceeded, pause, within, worth_another_try};
+use crate::tries::{Limits, asked_pause, exceeded, pause, within};
 
 /// How many requests are sent on a way of redirects.
 const MOST_REQUESTS: usize = 10;
@@ -112,7 +113,7 @@ impl Request {
         loop {
             let deadline = limits.timeout.map(|t| Instant::now() + t);
             let (failure, asked_pause) = match within(deadline, self.once()).await {
-                Ok(response) if worth_another_try(response.status()) => {
+                Ok(response) if may_change(response.status()) => {
                     let reason = format!("the server answered with status {}", response.status());
                     let failure = Failure {
                         reason,
@@ -205,7 +206,7 @@ impl Request {
             }
             tracing::debug!(%method, url = %logged(&url), "request");
             let response = request.send().await.map_err(|e| failure(&e))?;
-            let Some(location) = location(&response) else {
+            let Some(location) = redirect(response.status(), response.headers()).cloned() else {
                 return Ok(response);
             };
             if sent == MOST_REQUESTS {
@@ -230,13 +231,7 @@ impl Request {
             }
             // A header like X-Vault-Token identifies the person as much as Authorization does.
             if !is_at_or_below(&next, &self.url) {
-                let secret = headers
-                    .iter()
-                    .filter(|(name, value)| stays_behind(name.as_str(), value.is_sensitive()));
-                let secret: Vec<HeaderName> = secret.map(|(name, _)| name.clone()).collect();
-                for name in secret {
-                    headers.remove(name);
-                }
+                remove_secrets(&mut headers);
             }
             if !self.headers.contains_key(REFERER) {
                 headers.remove(REFERER);
@@ -288,14 +283,6 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Where a response leads, if it does.
-fn location(response: &Response) -> Option<HeaderValue> {
-    matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308)
-        .then(|| response.headers().get(LOCATION).cloned())
-        .flatten()
-        .filter(|l| !l.is_empty())
-}
-
 /// The host and the port of an address, as the header `Host` has them.
 fn authority(url: &Url) -> Option<String> {
     let host = url.host_str()?;
@@ -334,17 +321,6 @@ fn shown(url: &Url) -> String {
     if url.password().is_some() {
         let _ = url.set_password(Some("xxxxx"));
     }
-    url.into()
-}
-
-/// An address as it is logged: a query may hold keys and signatures.
-fn logged(url: &Url) -> String {
-    let mut url = url.clone();
-    // Of an address that cannot have these parts, there is nothing to remove.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.set_query(None);
-    url.set_fragment(None);
     url.into()
 }
 

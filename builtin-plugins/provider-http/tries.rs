@@ -1,18 +1,12 @@
 //! Tries of a request: how many, how long each may take, and the pauses between them.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a server says at what time a request may be repeated"
-)]
-
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use reqwest::header::RETRY_AFTER;
-use reqwest::{Response, StatusCode};
+use http::StatusCode;
+use http::retry::{self, Backoff};
+use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
-
-use ::trust::http::asked_pause as bounded;
 
 use crate::failure::{Failure, Kind};
 
@@ -45,34 +39,21 @@ pub(crate) async fn within<T>(
     })
 }
 
-/// Whether a response means that the server may answer the same request in another way later.
-pub(crate) fn worth_another_try(status: StatusCode) -> bool {
-    status == StatusCode::TOO_MANY_REQUESTS || (status.as_u16() >= 500 && status != StatusCode::NOT_IMPLEMENTED)
-}
-
 /// The pause after some tries.
 pub(crate) fn pause(tries: i64, limits: &Limits) -> Duration {
-    let doubled = u32::try_from(tries).ok().and_then(|tries| 1_u32.checked_shl(tries));
-    limits
-        .min_delay
-        .saturating_mul(doubled.unwrap_or(u32::MAX))
-        .min(limits.max_delay)
+    let backoff = Backoff {
+        first: limits.min_delay,
+        longest: limits.max_delay,
+    };
+    backoff.pause(tries.unsigned_abs())
 }
 
-/// The pause that a busy server asks for, in seconds or up to a moment.
+/// The pause that a busy server asks for. As in the official provider, other statuses do not ask.
 pub(crate) fn asked_pause(response: &Response) -> Option<Duration> {
-    if !matches!(
-        response.status(),
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-    ) {
-        return None;
+    match response.status() {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => retry::asked_pause(response.headers()),
+        _ => None,
     }
-    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(bounded(Duration::from_secs(seconds)));
-    }
-    let moment = httpdate::parse_http_date(text).ok()?;
-    Some(bounded(moment.duration_since(SystemTime::now()).unwrap_or_default()))
 }
 
 /// The error of a request that took longer than its limit.
@@ -106,20 +87,6 @@ impl fmt::Display for InWords {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pauses_double_up_to_the_longest() {
-        let limits = |min, max| Limits {
-            retries: 9,
-            min_delay: Duration::from_millis(min),
-            max_delay: Duration::from_millis(max),
-            timeout: None,
-        };
-        let pauses = |limits: Limits| [0, 1, 2, 70].map(|n| pause(n, &limits).as_millis());
-        assert_eq!(pauses(limits(10, 35)), [10, 20, 35, 35]);
-        assert_eq!(pauses(limits(0, 35)), [0; 4]);
-        assert_eq!(pauses(limits(90, 35)), [35; 4]);
-    }
 
     #[test]
     fn times_in_words() {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use monoform_sdk::Diagnostic;
+use rustls::ClientConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, RootCertStore};
 use trust::Verifier;
 
 /// The TLS arguments of a configuration.
@@ -24,15 +24,13 @@ impl Trust<'_> {
     /// The configuration of the TLS library.
     pub fn configuration(&self) -> Result<ClientConfig, Diagnostic> {
         let verifier = match self.authorities {
-            Some(pem) => custom(pem)?,
+            Some(pem) => Verifier::of_pem(pem)
+                .map_err(|e| tls_error(e.to_string()))?
+                .ok_or_else(no_authority)?,
             None if self.insecure => Verifier::insecure(),
             None => Verifier::system(),
         };
-        let builder = ClientConfig::builder_with_provider(trust::PROVIDER.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(|e| tls_error(e.to_string()))?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier));
+        let builder = trust::configuration(Arc::new(verifier)).map_err(|e| tls_error(e.to_string()))?;
         let Some((certificate, key)) = self.client else {
             return Ok(builder.with_no_client_auth());
         };
@@ -67,18 +65,10 @@ impl Trust<'_> {
     }
 }
 
-fn custom(pem: &str) -> Result<Verifier, Diagnostic> {
-    let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes()).flatten().collect();
-    let (usable, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
-    if usable == 0 {
-        return Err(tls_error(
-            "ca_cert_pem holds no certificate that can be read. Only certificates in PEM format are supported, which begin with \
-             a line \"-----BEGIN CERTIFICATE-----\"."
-                .to_owned(),
-        )
-        .at_attribute("ca_cert_pem"));
-    }
-    Verifier::custom(certificates).map_err(|e| tls_error(e.to_string()))
+fn no_authority() -> Diagnostic {
+    let detail = "ca_cert_pem holds no certificate that can be read. Only certificates in PEM format are supported, which begin with \
+                  a line \"-----BEGIN CERTIFICATE-----\".";
+    tls_error(detail.to_owned()).at_attribute("ca_cert_pem")
 }
 
 fn tls_error(detail: String) -> Diagnostic {

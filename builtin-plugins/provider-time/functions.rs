@@ -3,7 +3,6 @@
 use monoform_sdk::cty::{Number, Type, Value};
 use monoform_sdk::{Any, Arguments, Function, FunctionError, Parameter};
 
-use crate::duration;
 use crate::moment::Moment;
 
 const NUMBERS: [&str; 10] = [
@@ -87,8 +86,8 @@ pub(crate) fn duration_parse() -> Function {
         vec![Parameter::new::<String>("duration", "A duration such as 1h30m.")],
         |arguments: Arguments<'_>| {
             let text: String = arguments.get(0)?;
-            let nanoseconds = duration::parse(&text)
-                .ok_or_else(|| FunctionError::argument(0, format!("{text:?} is not a valid duration string")))?;
+            let nanoseconds = gotext::duration::nanoseconds(&text)
+                .map_err(|_| FunctionError::argument(0, format!("{text:?} is not a valid duration string")))?;
             // The whole units first: the sum is then as exact as a floating-point number can be.
             let fractional = |unit: i64| {
                 let float = (nanoseconds / unit) as f64 + (nanoseconds % unit) as f64 / unit as f64;

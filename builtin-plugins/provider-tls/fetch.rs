@@ -100,12 +100,7 @@ impl Observer {
     }
 
     fn config(self: &Arc<Observer>) -> Result<ClientConfig, FetchError> {
-        let config = ClientConfig::builder_with_provider(trust::PROVIDER.clone())
-            .with_safe_default_protocol_versions()?
-            .dangerous()
-            .with_custom_certificate_verifier(self.clone())
-            .with_no_client_auth();
-        Ok(config)
+        Ok(trust::configuration(self.clone())?.with_no_client_auth())
     }
 
     fn seen(&self, name: &str) -> Option<Vec<Vec<u8>>> {

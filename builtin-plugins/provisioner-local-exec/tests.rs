@@ -157,5 +157,5 @@ async fn stopping_ends_the_command_with_its_children_and_shows_what_they_say() {
 
 #[test]
 fn texts_are_quoted_like_go_does() {
-    assert_eq!(quoted("a\"b\\\n\u{1}é\u{7f}"), "\"a\\\"b\\\\\\n\\x01é\\x7f\"");
+    assert_eq!(quoted_list(&["a\"b\n".to_owned(), "c".to_owned()]), r#"["a\"b\n" "c"]"#);
 }

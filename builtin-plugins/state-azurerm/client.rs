@@ -9,7 +9,8 @@ use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
-use store_client::{Answer, Bytes, HeaderMap, HeaderName, HeaderValue, Method, Url, xml};
+use store_client::xml::{self, Xml};
+use store_client::{Answer, Bytes, HeaderMap, HeaderName, HeaderValue, Method, Url};
 
 use crate::access::Access;
 use crate::login::For;
@@ -392,8 +393,8 @@ impl LockedStore for Client {
             if answer.status.as_u16() != 200 {
                 return Err(self.problem(&about, &answer));
             }
-            let text = answer.text();
-            for name in xml::tags(&text, "Name") {
+            let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, &about.what))?;
+            for name in listed.texts("Name") {
                 match name.strip_prefix(&prefix) {
                     Some(workspace) if !workspace.is_empty() && !workspace.contains('/') => {
                         names.push(workspace.to_owned())
@@ -401,8 +402,8 @@ impl LockedStore for Client {
                     _ => {}
                 }
             }
-            match xml::tag(&text, "NextMarker").filter(|marker| !marker.is_empty()) {
-                Some(next) => marker = format!("&marker={}", utf8_percent_encode(&next, QUERY)),
+            match listed.text("NextMarker").filter(|marker| !marker.is_empty()) {
+                Some(next) => marker = format!("&marker={}", utf8_percent_encode(next, QUERY)),
                 None => return Ok(names),
             }
         }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use md5::{Digest as _, Md5};
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use serde_json::{Value as Json, json};
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
+use store_client::sum::md5_hex;
 
 use crate::config::Settings;
 use crate::kv::{About, Kv, Stored};
@@ -61,10 +61,6 @@ impl Pieces {
     fn folder(path: &str, sum: &str) -> String {
         format!("{}/tfstate.{sum}/", path.trim_end_matches('/'))
     }
-}
-
-fn md5_hex(bytes: &[u8]) -> String {
-    Md5::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn compressed(state: &[u8]) -> std::io::Result<Vec<u8>> {

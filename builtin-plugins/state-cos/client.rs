@@ -5,10 +5,11 @@ use std::time::Duration;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use serde_json::{Value as Json, json};
+use store_client::Method;
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::name::joined;
 use store_client::sum::md5_hex;
-use store_client::{Method, xml};
+use store_client::xml::{self, Xml};
 
 use crate::cloud::{About, Refused};
 use crate::config::Settings;
@@ -242,21 +243,20 @@ impl LockedStore for Client {
             if answer.status.as_u16() != 200 {
                 return Err(cloud.problem(about, bucket, &answer));
             }
-            let text = answer.text();
-            let mut last = String::new();
-            for object in xml::tags(&text, "Key") {
+            let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
+            let mut last = "";
+            for object in listed.texts("Key") {
                 match object.strip_prefix(&start).and_then(|rest| rest.strip_suffix(&end)) {
                     Some(name) if !name.is_empty() && !name.contains('/') => names.push(name.to_owned()),
                     _ => {}
                 }
                 last = object;
             }
-            if xml::tag(&text, "IsTruncated").as_deref() != Some("true") {
+            if listed.text("IsTruncated") != Some("true") {
                 return Ok(names);
             }
-            marker = xml::tag(&text, "NextMarker")
-                .filter(|next| !next.is_empty())
-                .unwrap_or(last);
+            let next = listed.text("NextMarker").filter(|next| !next.is_empty());
+            marker = next.unwrap_or(last).to_owned();
         }
     }
 

@@ -1,13 +1,11 @@
 //! The objects of the bucket, and the locks among them.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use md5::{Digest as _, Md5};
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
+use store_client::sum::md5_base64;
 use store_client::{Answer, HeaderMap, HeaderValue, Method, Url};
 
 use crate::config::{Encryption, Settings};
@@ -175,7 +173,7 @@ impl Client {
     ) -> Result<Answer> {
         // The service compares the sum, and refuses what was changed on its way.
         let kind = "text/plain; charset=utf-8";
-        let sum = BASE64.encode(Md5::digest(body));
+        let sum = md5_base64(body);
         let metadata = json!({"bucket": self.settings.bucket, "name": object, "contentType": kind, "md5Hash": sum});
         let boundary = format!("monoform-{}", sum.trim_end_matches('=').replace(['+', '/'], "-"));
         let mut parts = format!(

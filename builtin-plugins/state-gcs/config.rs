@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use monoform_sdk::schema::optional;
 use monoform_sdk::schema::required;
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Result, env};
-use sha2::{Digest as _, Sha256};
+use store_client::sum::sha256_base64;
 use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings, Url};
 
 use crate::credentials::{Credentials, Source};
@@ -211,10 +211,7 @@ impl Config {
                 let detail = format!("The encryption key must have 32 bytes, and has {}.", key.len());
                 return Err(problem(attribute, detail).into());
             }
-            return Ok(Encryption::Customer(
-                BASE64.encode(&key),
-                BASE64.encode(Sha256::digest(&key)),
-            ));
+            return Ok(Encryption::Customer(BASE64.encode(&key), sha256_base64(&key)));
         }
         let kms = text(&self.kms_encryption_key, &["GOOGLE_KMS_ENCRYPTION_KEY"]);
         Ok(kms.map_or(Encryption::Usual, Encryption::Kms))

@@ -4,10 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use md5::{Digest as _, Md5};
 use monoform_sdk::state_store::{LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
+use store_client::sum::md5_base64;
 use store_client::{Answer, HeaderMap, HeaderValue, Method, Url};
 
 use crate::config::Settings;
@@ -82,7 +82,7 @@ impl Client {
         }
         if let Some(body) = &body {
             headers.insert("content-type", HeaderValue::from_static("application/json"));
-            if let Ok(sum) = HeaderValue::from_str(&BASE64.encode(Md5::digest(body))) {
+            if let Ok(sum) = HeaderValue::from_str(&md5_base64(body)) {
                 headers.insert("content-md5", sum);
             }
         }

@@ -124,14 +124,13 @@ fn flag(attribute: &str, value: &Attr<bool>, variable: &str) -> Result<bool> {
     if let Some(value) = value.known() {
         return Ok(*value);
     }
-    match env::var(variable).as_deref() {
-        None | Some("0" | "f" | "F" | "false" | "FALSE" | "False") => Ok(false),
-        Some("1" | "t" | "T" | "true" | "TRUE" | "True") => Ok(true),
-        Some(other) => {
-            let detail = format!("The environment variable {variable} must be true or false, and is {other:?}.");
-            Err(problem(attribute, detail).into())
-        }
-    }
+    let Some(text) = env::var(variable) else {
+        return Ok(false);
+    };
+    gotext::boolean(&text).ok_or_else(|| {
+        let detail = format!("The environment variable {variable} must be true or false, and is {text:?}.");
+        problem(attribute, detail).into()
+    })
 }
 
 fn map(value: &Attr<BTreeMap<String, Attr<String>>>) -> BTreeMap<String, String> {

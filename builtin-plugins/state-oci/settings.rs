@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use monoform_sdk::{Diagnostic, Result};
-use store_client::duration::parse;
 use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings, Tls, Url};
 use tokio::sync::Mutex;
 
@@ -65,9 +64,8 @@ pub(crate) fn of(config: &Config) -> Result<Settings> {
     })
 }
 
-/// As Go reads it.
 fn is_true(text: &str) -> bool {
-    matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
+    gotext::boolean(text) == Some(true)
 }
 
 /// Where the object storage of a region is, if no variable says another place.
@@ -99,7 +97,7 @@ fn address(region: &str) -> String {
 pub(crate) fn http(max: u32) -> std::result::Result<HttpClient, String> {
     let time = |name: &str, usual: Duration| {
         let given = variable(name);
-        given.as_deref().and_then(parse).unwrap_or(usual)
+        given.as_deref().and_then(gotext::duration::parse).unwrap_or(usual)
     };
     let ten = Duration::from_secs(10);
     let timeout = time("HTTP_REQUEST_TIMEOUT", Duration::ZERO);

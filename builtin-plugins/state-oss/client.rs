@@ -5,7 +5,8 @@ use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::name::joined;
 use store_client::sum::md5_hex;
-use store_client::{Method, consistent, xml};
+use store_client::xml::{self, Xml};
+use store_client::{Method, consistent};
 
 use crate::cloud::About;
 use crate::settings::Settings;
@@ -159,9 +160,9 @@ impl LockedStore for Client {
             if !answer.status.is_success() {
                 return Err(cloud.problem(about, bucket, &answer));
             }
-            let text = answer.text();
-            let mut last = String::new();
-            for object in xml::tags(&text, "Key") {
+            let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
+            let mut last = "";
+            for object in listed.texts("Key") {
                 // As Terraform does it, everything that is there is a workspace.
                 let name = object.strip_prefix(&start).and_then(|rest| rest.split('/').next());
                 if let Some(name) = name.filter(|name| !name.is_empty() && object != default) {
@@ -169,13 +170,12 @@ impl LockedStore for Client {
                 }
                 last = object;
             }
-            if xml::tag(&text, "IsTruncated").as_deref() != Some("true") {
+            if listed.text("IsTruncated") != Some("true") {
                 names.remove(DEFAULT);
                 return Ok([DEFAULT.to_owned()].into_iter().chain(names).collect());
             }
-            marker = xml::tag(&text, "NextMarker")
-                .filter(|next| !next.is_empty())
-                .unwrap_or(last);
+            let next = listed.text("NextMarker").filter(|next| !next.is_empty());
+            marker = next.unwrap_or(last).to_owned();
         }
     }
 

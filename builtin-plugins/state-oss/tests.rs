@@ -53,7 +53,8 @@ fn answer(objects: &Objects, asked: &Asked) -> Reply {
         "GET" if name.is_empty() => {
             let prefix = asked.query("prefix").unwrap();
             let names = objects.keys().filter(|name| name.starts_with(&prefix));
-            Reply::new(200, names.map(|name| format!("<Key>{name}</Key>")).collect::<String>())
+            let names: String = names.map(|name| format!("<Key>{name}</Key>")).collect();
+            Reply::new(200, format!("<ListBucketResult>{names}</ListBucketResult>"))
         }
         "GET" => objects
             .get(name)

@@ -58,17 +58,15 @@ fn skips(attribute: &str, value: &Attr<bool>) -> Result<bool> {
         return Ok(*given);
     }
     let variable = format!("PG_{}", attribute.to_uppercase());
-    match env::var(&variable).as_deref() {
-        None => Ok(false),
-        Some("1" | "t" | "T" | "true" | "TRUE" | "True") => Ok(true),
-        Some("0" | "f" | "F" | "false" | "FALSE" | "False") => Ok(false),
-        Some(other) => {
-            let detail = format!("The environment variable {variable} must be true or false, and not {other:?}.");
-            Err(Diagnostic::error("Invalid PostgreSQL backend configuration", detail)
-                .at_attribute(attribute)
-                .into())
-        }
-    }
+    let Some(text) = env::var(&variable) else {
+        return Ok(false);
+    };
+    gotext::boolean(&text).ok_or_else(|| {
+        let detail = format!("The environment variable {variable} must be true or false, and not {text:?}.");
+        Diagnostic::error("Invalid PostgreSQL backend configuration", detail)
+            .at_attribute(attribute)
+            .into()
+    })
 }
 
 /// Text that is configured and not empty, or that a variable has.

@@ -6,7 +6,7 @@ use store_client::consistent;
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::name::{encoded, encoded_path, joined};
 use store_client::sum::{md5_hex, sha256_base64};
-use store_client::xml::{tag, tags};
+use store_client::xml::Xml;
 use store_client::{Answer, Method, Url};
 
 use crate::aws::{self, Place, Request, code};
@@ -228,8 +228,8 @@ impl LockedStore for Client {
                 }
                 return Err(aws::problem(LIST, &what, &self.place(), &answer));
             }
-            let text = answer.text();
-            for key in tags(&text, "Key") {
+            let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(LIST, &what))?;
+            for key in listed.texts("Key") {
                 let Some((name, rest)) = key.strip_prefix(&prefix).and_then(|rest| rest.split_once('/')) else {
                     continue;
                 };
@@ -237,8 +237,10 @@ impl LockedStore for Client {
                     names.push(name.to_owned());
                 }
             }
-            token =
-                tag(&text, "NextContinuationToken").filter(|_| tag(&text, "IsTruncated").as_deref() == Some("true"));
+            token = listed
+                .text("NextContinuationToken")
+                .filter(|_| listed.text("IsTruncated") == Some("true"))
+                .map(str::to_owned);
             if token.is_none() {
                 return Ok(names);
             }

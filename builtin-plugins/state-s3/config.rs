@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use monoform_sdk::schema::{nested, optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Set, env};
-use store_client::duration::parse;
 
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
@@ -268,7 +267,7 @@ impl Found {
             attribute,
             (!is_arn(role, "role/")).then(|| format!("role_arn must be the ARN of an IAM role, and not {role:?}.")),
         );
-        let wrong = duration.and_then(|text| match parse(text) {
+        let wrong = duration.and_then(|text| match gotext::duration::parse(text) {
             Some(time) if (Duration::from_secs(900)..=Duration::from_secs(43_200)).contains(&time) => None,
             Some(_) => Some("duration must be from 15 minutes to 12 hours.".to_owned()),
             None => Some(format!("duration must be a time like \"1h30m\", and not {text:?}.")),

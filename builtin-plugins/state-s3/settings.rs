@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use md5::{Digest as _, Md5};
 use monoform_sdk::{Attr, Diagnostic, Result, Set, env};
+use store_client::sum::md5_base64;
 use store_client::{Answer, HttpClient, Proxy, Retries, Settings as HttpSettings, Tls, Url};
 
 use crate::config::{Config, Endpoints, invalid};
@@ -110,7 +110,7 @@ fn encryption(config: &Config) -> Result<Encryption> {
     let customer = text(&config.sse_customer_key).or(from_environment);
     let customer = customer
         .map(|key| match BASE64.decode(&key) {
-            Ok(bytes) if key.len() == 44 => Ok((key, BASE64.encode(Md5::digest(&bytes)))),
+            Ok(bytes) if key.len() == 44 => Ok((key, md5_base64(&bytes))),
             _ => Err(invalid(
                 "sse_customer_key",
                 "sse_customer_key (or AWS_SSE_CUSTOMER_KEY) must be a key of 32 bytes in Base64, which are 44 characters.",

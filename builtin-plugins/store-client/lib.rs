@@ -12,8 +12,7 @@
 //! - [`guard`]: writes that a lost lock refuses. [`lock`]: trying for a lock again while its holder is not known. [`consistent`]: states whose sum is kept elsewhere.
 //! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`credential`]: keys that end. [`machine`]: those of a
 //!   machine's role.
-//! - [`name`] and [`sum`]: the names of objects in addresses, and sums in headers. [`duration`] and [`xml`]: the
-//!   little that is read of both.
+//! - [`name`] and [`sum`]: the names of objects in addresses, and sums in headers. [`xml`]: the little that is read of it.
 //!
 //! With the feature `testing` there is a small web server for the tests of stores.
 //!
@@ -25,7 +24,6 @@ mod bounds_tests;
 pub mod client;
 pub mod consistent;
 pub mod credential;
-pub mod duration;
 pub mod guard;
 pub mod lock;
 pub mod machine;
@@ -37,9 +35,6 @@ pub mod testing;
 mod tls;
 pub mod xml;
 
-pub use bytes::Bytes;
 pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings, header_value, waiting};
-pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-pub use reqwest::{Method, StatusCode};
+pub use http::{Bytes, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Url};
 pub use tls::Tls;
-pub use url::Url;

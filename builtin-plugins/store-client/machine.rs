@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::Method;
-use reqwest::header::HeaderMap;
+use http::{HeaderMap, Method};
 use serde_json::Value as Json;
 use url::Url;
 

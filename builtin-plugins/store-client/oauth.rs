@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use reqwest::Method;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method};
 use rustls::SignatureScheme;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -244,7 +244,7 @@ pub fn signed_statement(header: &[(&str, &str)], claims: &Json, key: &PrivateKey
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reqwest::StatusCode;
+    use http::StatusCode;
 
     fn answer(status: u16, body: &str) -> Answer {
         Answer {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use trust::Verifier;
 
 /// What a configuration says about certificates.
@@ -31,7 +31,10 @@ impl Tls {
     pub fn configuration(&self) -> Result<ClientConfig, String> {
         let verifier = match &self.authorities {
             _ if self.insecure => Verifier::insecure(),
-            Some(pem) => custom(pem)?,
+            Some(pem) => Verifier::of_pem(pem).map_err(|e| e.to_string())?.ok_or(
+                "the certificates of authorities hold none that can be read: they must be PEM text, which begins with a line \
+                 \"-----BEGIN CERTIFICATE-----\"",
+            )?,
             None => Verifier::system(),
         };
         let server_name = match &self.server_name {
@@ -40,16 +43,13 @@ impl Tls {
             }
             None => None,
         };
-        let builder = ClientConfig::builder_with_provider(trust::PROVIDER.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(|e| e.to_string())?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(NameVerifier {
-                verifier,
-                any_name: self.any_name,
-                server_name,
-            }));
-        let mut config = match &self.client {
+        let builder = trust::configuration(Arc::new(NameVerifier {
+            verifier,
+            any_name: self.any_name,
+            server_name,
+        }))
+        .map_err(|e| e.to_string())?;
+        Ok(match &self.client {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
                 let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
@@ -61,23 +61,8 @@ impl Tls {
                     .with_client_auth_cert(certificates, key)
                     .map_err(|e| format!("the client certificate and its key cannot be used: {e}"))?
             }
-        };
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
+        })
     }
-}
-
-fn custom(pem: &str) -> Result<Verifier, String> {
-    let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes()).flatten().collect();
-    let (usable, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
-    if usable == 0 {
-        return Err(
-            "the certificates of authorities hold none that can be read: they must be PEM text, which begins with a line \
-             \"-----BEGIN CERTIFICATE-----\""
-                .to_owned(),
-        );
-    }
-    Verifier::custom(certificates).map_err(|e| e.to_string())
 }
 
 /// Verifies certificates as usual, but may accept any name in them, or require another than that of the address.

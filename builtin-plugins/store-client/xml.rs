@@ -1,63 +1,81 @@
-//! The elements of XML answers, where their names are enough to find them: what the services of clouds say is flat.
+//! XML answers. The services of clouds answer in flat documents, in which the name of an element is enough to find it.
 
-/// The first element of this name in an XML text, with its content read as text.
+use crate::client::{Answer, Failure};
+
+/// The elements of a document, by name without namespace. Document type declarations are refused, so that no entity can grow.
+#[derive(Debug)]
+pub struct Xml(Vec<(String, String)>);
+
+impl Xml {
+    /// # Errors
+    /// The text is not one whole document.
+    pub fn parse(text: &str) -> Result<Xml, String> {
+        let document = roxmltree::Document::parse(text).map_err(|e| e.to_string())?;
+        let elements = document.root().descendants().filter(roxmltree::Node::is_element);
+        let read = |element: roxmltree::Node<'_, '_>| {
+            let own = element
+                .children()
+                .filter_map(|child| child.text().filter(|_| child.is_text()));
+            (element.tag_name().name().to_owned(), own.collect())
+        };
+        Ok(Xml(elements.map(read).collect()))
+    }
+
+    /// The answer to a request whose result is a document.
+    ///
+    /// # Errors
+    /// The answer is not one whole document: taken for an empty one, it would say that there is nothing.
+    pub fn of(answer: &Answer) -> Result<Xml, Failure> {
+        Xml::parse(&answer.text()).map_err(|why| Failure {
+            message: format!("the answer is not the XML document that it should be: {why}."),
+            passing: false,
+        })
+    }
+
+    /// The text of the first element of this name.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(own, _)| own == name).map(|(_, text)| &**text)
+    }
+
+    /// The texts of all elements of this name.
+    pub fn texts<'x>(&'x self, name: &'x str) -> impl Iterator<Item = &'x str> {
+        self.0
+            .iter()
+            .filter(move |(own, _)| own == name)
+            .map(|(_, text)| &**text)
+    }
+}
+
+/// The text of the first element of this name in an answer that may be anything, such as one that reports an error.
 #[must_use]
 pub fn tag(text: &str, name: &str) -> Option<String> {
-    tags(text, name).next()
-}
-
-/// All elements of this name.
-pub fn tags<'t>(text: &'t str, name: &str) -> impl Iterator<Item = String> + 't {
-    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let start = rest.find(&open)? + open.len();
-        let end = start + rest.get(start..)?.find(&close)?;
-        let content = rest.get(start..end)?;
-        rest = rest.get(end + close.len()..)?;
-        Some(unescaped(content))
-    })
-}
-
-fn unescaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('&') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let Some(end) = rest.find(';') else { break };
-        let entity = &rest[1..end];
-        let number = entity
-            .strip_prefix('#')
-            .and_then(|digits| match digits.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16).ok(),
-                None => digits.parse().ok(),
-            });
-        match (entity, number.and_then(char::from_u32)) {
-            ("amp", _) => out.push('&'),
-            ("lt", _) => out.push('<'),
-            ("gt", _) => out.push('>'),
-            ("quot", _) => out.push('"'),
-            ("apos", _) => out.push('\''),
-            (_, Some(c)) => out.push(c),
-            _ => out.push_str(&rest[..=end]),
-        }
-        rest = &rest[end + 1..];
-    }
-    out.push_str(rest);
-    out
+    Xml::parse(text).ok()?.text(name).map(str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
     use super::*;
 
     #[test]
-    fn elements_are_found_and_read() {
-        let text = "<A><Key>a&amp;b/&#x3c;&#62;</Key><Key>c</Key></A>";
-        assert_eq!(tags(text, "Key").collect::<Vec<_>>(), ["a&b/<>", "c"]);
-        assert_eq!(tag(text, "None"), None);
-        assert_eq!(tag("<Key>&&lt;", "Key"), None);
-        assert_eq!(unescaped("a & b &; &unknown; &"), "a & b &; &unknown; &");
+    fn elements_are_found_by_name_and_read_as_text() {
+        let xml = Xml::parse(
+            "\u{feff}<?xml version=\"1.0\"?><A xmlns=\"urn:x\"><Key a=\"1\">a&amp;b/&#x3c;&#62;</Key><Key><![CDATA[c<d]]></Key>\
+             <Key/><Size>1</Size></A>",
+        )
+        .unwrap();
+        assert_eq!(xml.texts("Key").collect::<Vec<_>>(), ["a&b/<>", "c<d", ""]);
+        assert_eq!((xml.text("Size"), xml.text("None")), (Some("1"), None));
+    }
+
+    #[test]
+    fn answers_that_are_no_document_have_no_elements() {
+        let entity = "<!DOCTYPE a [<!ENTITY b \"c\">]><a><Key>&b;</Key></a>";
+        for text in ["", "no", "{\"Key\": 1}", "<a><Key>b</Key>", "<Key>&&lt;</Key>", entity] {
+            assert!(Xml::parse(text).is_err(), "{text}");
+            assert_eq!(tag(text, "Key"), None, "{text}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Text as the configuration language writes it, in addresses and elsewhere.
 
+use gotext::quote::is_printable;
+
 /// Text as a quoted string without templates; characters that cannot be seen are written as escapes.
 #[must_use]
 pub fn quoted(text: &str) -> String {
@@ -23,18 +25,6 @@ pub fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
-}
-
-/// Whether a character can be seen: no control, no space but the plain one, nothing of private use.
-#[must_use]
-pub fn is_printable(c: char) -> bool {
-    let code = u32::from(c);
-    let invisible = c.is_control()
-        || (c.is_whitespace() && c != ' ')
-        || matches!(code, 0xad | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e)
-        || matches!(code, 0x2060..=0x206f | 0xe000..=0xf8ff | 0xfeff | 0xfff0..=0xfffb | 0xfffe | 0xffff)
-        || code >= 0xe0000;
-    !invisible
 }
 
 #[cfg(test)]

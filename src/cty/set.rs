@@ -5,7 +5,8 @@
 //! nulls last. Values that are not wholly known are never equal to anything: each may turn out to be another.
 
 use std::cmp::Ordering;
-use std::fmt::Write;
+
+use gotext::quote::quoted;
 
 use crate::{Kind, Type, Value};
 
@@ -109,7 +110,7 @@ fn write_key(value: &Value, out: &mut String) {
         Kind::Null => out.push('~'),
         Kind::Bool(b) => out.push(if *b { 'T' } else { 'F' }),
         Kind::Number(n) => out.push_str(&n.to_ten_digits()),
-        Kind::String(s) => write_quoted(s, out),
+        Kind::String(s) => out.push_str(&quoted(s)),
         Kind::Seq(items) => {
             let (open, close) = if value.ty().is_collection() {
                 ('[', ']')
@@ -126,7 +127,7 @@ fn write_key(value: &Value, out: &mut String) {
         Kind::Map(items) => {
             out.push('{');
             for (key, item) in items.iter() {
-                write_quoted(key, out);
+                out.push_str(&quoted(key));
                 out.push(':');
                 write_key(item, out);
                 out.push(';');
@@ -134,40 +135,6 @@ fn write_key(value: &Value, out: &mut String) {
             out.push('}');
         }
     }
-}
-
-/// The text in quotes, with the escapes of Go's `%q`.
-fn write_quoted(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        let escape = match c {
-            '"' => "\\\"",
-            '\\' => "\\\\",
-            '\u{7}' => "\\a",
-            '\u{8}' => "\\b",
-            '\u{c}' => "\\f",
-            '\n' => "\\n",
-            '\r' => "\\r",
-            '\t' => "\\t",
-            '\u{b}' => "\\v",
-            ' ' => " ",
-            c if c.is_control() || c.is_whitespace() => {
-                // Writing to a string cannot fail.
-                let _ = if (c as u32) < 0x80 {
-                    write!(out, "\\x{:02x}", c as u32)
-                } else {
-                    write!(out, "\\u{:04x}", c as u32)
-                };
-                continue;
-            }
-            c => {
-                out.push(c);
-                continue;
-            }
-        };
-        out.push_str(escape);
-    }
-    out.push('"');
 }
 
 #[cfg(test)]

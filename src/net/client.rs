@@ -6,20 +6,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use http::{Error, Proxy, Settings, Transport, Url};
 use proxies::{Proxies, Way};
 use tokio::sync::OnceCell;
-use url::Url;
 
 use crate::credentials::{self, Token};
-use crate::error::Error;
 use crate::hosts::{CredentialsHelper, Host, HostSettings};
 use crate::netrc::Netrc;
 use crate::services::Services;
-use files::plain;
 
-use crate::reason::chain;
-use crate::timeouts::CONNECT_TIMEOUT;
-use crate::tls;
+/// How long making a connection may take: the system repeats its first packet two times in this time.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a client must know.
 #[derive(Clone, Debug, Default)]
@@ -96,15 +93,12 @@ type Report = Box<dyn Fn(Notice<'_>) + Send + Sync>;
 struct Inner {
     settings: NetSettings,
     tokens: BTreeMap<Host, Token>,
-    proxies: Proxies,
-    http: OnceLock<Result<reqwest::Client, Error>>,
+    transport: Transport,
     netrc: OnceLock<Netrc>,
     report: Option<Report>,
     slow: Mutex<BTreeSet<String>>,
     helped: Mutex<HashMap<Host, Arc<OnceCell<Option<Token>>>>>,
     pub(crate) services: Mutex<HashMap<Host, Arc<OnceCell<Services>>>>,
-    #[cfg(test)]
-    tls: Option<rustls::ClientConfig>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -119,16 +113,13 @@ impl Client {
     pub fn new(settings: NetSettings) -> Client {
         Client(Arc::new(Inner {
             tokens: credentials::from_environment(&settings.environment),
-            proxies: Proxies::from_variables(|name| settings.environment.get(name).map(str::to_owned)),
+            transport: Transport::new(transport(&settings)),
             settings,
-            http: OnceLock::new(),
             netrc: OnceLock::new(),
             report: None,
             slow: Mutex::default(),
             helped: Mutex::default(),
             services: Mutex::default(),
-            #[cfg(test)]
-            tls: None,
         }))
     }
 
@@ -137,7 +128,10 @@ impl Client {
     pub(crate) fn trusting(settings: NetSettings, tls: rustls::ClientConfig) -> Client {
         let mut client = Client::new(settings);
         if let Some(inner) = Arc::get_mut(&mut client.0) {
-            inner.tls = Some(tls);
+            inner.transport = Transport::new(Settings {
+                tls: Some(tls),
+                ..transport(&inner.settings)
+            });
         }
         client
     }
@@ -153,8 +147,7 @@ impl Client {
     }
 
     /// Reports that a host has not answered for a while, once.
-    pub(crate) fn waiting(&self, url: &Url) {
-        let host = url.host_str().unwrap_or_default();
+    pub(crate) fn waiting(&self, host: &str) {
         let new = self
             .0
             .slow
@@ -235,15 +228,12 @@ impl Client {
         let dirs = &self.0.settings.helper_dirs;
         credentials::find_helper(&helper.name, dirs).ok_or_else(|| {
             let dirs: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
-            Error::Helper {
-                helper: helper.name.clone(),
-                host: host.to_string(),
-                what: format!(
-                    "there is no program terraform-credentials-{} in {}",
-                    helper.name,
-                    dirs.join(" or ")
-                ),
-            }
+            let what = format!(
+                "there is no program terraform-credentials-{} in {}",
+                helper.name,
+                dirs.join(" or ")
+            );
+            credentials::helper_error(helper, host, &what)
         })
     }
 
@@ -261,50 +251,34 @@ impl Client {
         }
     }
 
-    pub(crate) fn http(&self) -> Result<&reqwest::Client, Error> {
-        self.0.http.get_or_init(|| self.build()).as_ref().map_err(Clone::clone)
-    }
-
-    fn build(&self) -> Result<reqwest::Client, Error> {
-        let failed = |e: &dyn std::error::Error| Error::NoClient(plain(&chain(e)));
-        #[cfg(test)]
-        let tls = self.0.tls.clone().map_or_else(tls::configuration, Ok);
-        #[cfg(not(test))]
-        let tls = tls::configuration();
-        let settings = &self.0.settings;
-        let mut agent = format!("Terraform/{} {}", settings.terraform_version, settings.product);
-        if let Some(more) = settings.environment.get("TF_APPEND_USER_AGENT").map(|v| v.trim()) {
-            agent.push(' ');
-            agent.push_str(more);
-        }
-        let proxies = self.0.proxies.clone();
-        reqwest::Client::builder()
-            .proxy(reqwest::Proxy::custom(move |url| proxies.way(url).proxy().cloned()))
-            .tls_backend_preconfigured(tls.map_err(|e| failed(&e))?)
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(agent.trim())
-            .build()
-            .map_err(|e| failed(&e))
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.0.transport
     }
 
     /// The way to the server of an address: by a proxy of the environment, or directly.
     #[must_use]
     pub fn way(&self, url: &Url) -> Way<'_> {
-        self.0.proxies.way(url)
-    }
-
-    /// The host and the port of the proxy for an address, for errors.
-    pub(crate) fn proxy_for(&self, url: &Url) -> Option<String> {
-        let proxy = self.way(url).proxy()?;
-        let port = proxy
-            .port_or_known_default()
-            .map_or_else(String::new, |port| format!(":{port}"));
-        Some(format!("{}{port}", proxy.host_str().unwrap_or_default()))
+        self.0.transport.way(url)
     }
 
     pub(crate) fn number(&self, variable: &str, default: u64) -> u64 {
         let value = self.0.settings.environment.get(variable);
         value.and_then(|v| v.trim().parse().ok()).unwrap_or(default)
+    }
+}
+
+fn transport(settings: &NetSettings) -> Settings {
+    let environment = &settings.environment;
+    let mut agent = format!("Terraform/{} {}", settings.terraform_version, settings.product);
+    if let Some(more) = environment.get("TF_APPEND_USER_AGENT").map(|v| v.trim()) {
+        agent.push(' ');
+        agent.push_str(more);
+    }
+    Settings {
+        tls: None,
+        proxy: Proxy::Rules(Proxies::from_variables(|name| environment.get(name).map(str::to_owned))),
+        connect_timeout: CONNECT_TIMEOUT,
+        user_agent: agent.trim().to_owned(),
+        unix_socket: None,
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 
-use crate::error::Error;
 use crate::hosts::{CredentialsHelper, Host};
 use files::io_reason;
+use http::Error;
 
 /// A helper may ask a person or a service; one that never ends is stopped.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -106,6 +106,14 @@ pub fn find_helper(name: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
     found.pop().map(|(_, path)| path)
 }
 
+/// The error of a helper that has no answer for a host.
+pub(crate) fn helper_error(helper: &CredentialsHelper, host: &Host, what: &str) -> Error {
+    Error::Credentials(format!(
+        "the credentials helper \"{}\" has no answer for {host}: {what}",
+        helper.name
+    ))
+}
+
 /// Runs a helper with one of its verbs; gives what it prints.
 async fn run_helper(
     helper: &CredentialsHelper,
@@ -113,11 +121,7 @@ async fn run_helper(
     (verb, input): (&str, &[u8]),
     host: &Host,
 ) -> Result<Vec<u8>, Error> {
-    let failed = |what: String| Error::Helper {
-        helper: helper.name.clone(),
-        host: host.to_string(),
-        what,
-    };
+    let failed = |what: String| helper_error(helper, host, &what);
     let mut command = tokio::process::Command::new(program);
     command
         .args(&helper.args)
@@ -174,11 +178,7 @@ pub async fn forget_in_helper(helper: &CredentialsHelper, program: &Path, host: 
 
 /// Asks a helper for the token of a host.
 pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host) -> Result<Option<Token>, Error> {
-    let failed = |what: String| Error::Helper {
-        helper: helper.name.clone(),
-        host: host.to_string(),
-        what,
-    };
+    let failed = |what: String| helper_error(helper, host, &what);
     let stdout = run_helper(helper, program, ("get", b""), host).await?;
     // The answer may hold a token even when it cannot be understood: nothing of it is shown.
     let answer: serde_json::Value = serde_json::from_slice(&stdout)

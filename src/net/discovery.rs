@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use reqwest::StatusCode;
+use http::{Error, Phase, StatusCode, shown};
 use url::Url;
 
 use crate::client::Client;
-use crate::error::{Error, shown};
 use crate::hosts::Host;
 pub use crate::services::{BadServiceUrl, Services};
 use files::plain;
@@ -163,7 +162,7 @@ impl Client {
                 Err(Error::Timeout {
                     url: shown(&base),
                     seconds: TIMEOUT.as_secs(),
-                    connecting: false,
+                    phase: Phase::Whole,
                 })
             })?;
         let entries: BTreeMap<String, serde_json::Value> =

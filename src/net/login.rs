@@ -22,8 +22,8 @@ use uuid::Uuid;
 use crate::client::{Client, form};
 use crate::credentials::Token;
 use crate::discovery::LOGIN;
-use crate::error::shown;
 use crate::services::Services;
+use http::shown;
 
 /// How large the answer with a token may be, and the head of what a browser sends.
 const LIMIT: u64 = 1024 * 1024;

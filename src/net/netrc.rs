@@ -1,6 +1,7 @@
 //! `.netrc`: names and passwords for web servers.
 
 use files::Environment;
+pub use http::Login;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -9,15 +10,6 @@ use std::path::PathBuf;
 pub struct Netrc {
     machines: BTreeMap<String, Login>,
     default: Option<Login>,
-}
-
-/// A name and a password.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Login {
-    /// The name.
-    pub name: String,
-    /// The password.
-    pub password: String,
 }
 
 impl Netrc {

@@ -1,16 +1,14 @@
 //! One request: put together, sent, tried again where that may help; and its answer.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{Method, StatusCode};
-use trust::http::{LONGEST_PAUSE, PATIENCE, asked_pause, first_byte_after, stays_behind};
-use url::Url;
+use http::header::CONTENT_TYPE;
+use http::retry::{Backoff, may_change};
+use http::rules::LONGEST_PAUSE;
+use http::{Bytes, Error, HeaderMap, HeaderName, HeaderValue, Method, Phase, Response, Url, shown};
 
 use crate::client::{Client, Retry};
 use crate::credentials::Token;
-use crate::error::{Error, connection, shown};
-use crate::timeouts::SILENCE;
 
 /// How many redirects are followed where nothing else is said.
 const REDIRECTS: usize = 10;
@@ -37,10 +35,10 @@ impl Client {
     pub fn post(&self, url: Url, content_type: &'static str, body: impl Into<Vec<u8>>) -> Request<'_> {
         let mut request = self.get(url);
         request.method = Method::POST;
-        request.body = Some(body.into());
+        request.body = Some(Bytes::from(body.into()));
         request
             .headers
-            .insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+            .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         request
     }
 
@@ -65,7 +63,7 @@ impl Client {
 pub struct Request<'c> {
     client: &'c Client,
     method: Method,
-    body: Option<Vec<u8>>,
+    body: Option<Bytes>,
     url: Url,
     headers: HeaderMap,
     netrc: bool,
@@ -75,16 +73,6 @@ pub struct Request<'c> {
     to_registry: bool,
     /// A header that cannot be sent. The request ends with it: without a secret it would be another request.
     invalid: Option<Error>,
-}
-
-/// An answer, of which the head has been read.
-#[derive(Debug)]
-pub struct Response {
-    /// Where it came from, after redirects.
-    pub url: Url,
-    /// The proxy it came by.
-    proxy: Option<String>,
-    inner: reqwest::Response,
 }
 
 impl<'c> Request<'c> {
@@ -98,7 +86,7 @@ impl<'c> Request<'c> {
 
     /// Sending this.
     pub fn body(mut self, content_type: &'static str, body: impl Into<Vec<u8>>) -> Request<'c> {
-        self.body = Some(body.into());
+        self.body = Some(Bytes::from(body.into()));
         self.header("content-type", content_type)
     }
 
@@ -170,8 +158,8 @@ impl<'c> Request<'c> {
         loop {
             let result = self.limited(self.once()).await;
             let (error, pause) = match &result {
-                Ok(response) if worth_another_try(response.status()) => (response.failure(), response.pause(tries)),
-                Err(error) if error.worth_another_try() => (error.clone(), pause(tries)),
+                Ok(response) if may_change(response.status()) => (response.failure(), pause(Some(response), tries)),
+                Err(error) if error.worth_another_try() => (error.clone(), pause(None, tries)),
                 _ => return result,
             };
             if tries >= self.retries {
@@ -188,8 +176,8 @@ impl<'c> Request<'c> {
         loop {
             let whole = async {
                 let response = self.once().await?;
-                if worth_another_try(response.status()) {
-                    let pause = response.pause(tries);
+                if may_change(response.status()) {
+                    let pause = pause(Some(&response), tries);
                     return Ok(Err((response.failure(), pause)));
                 }
                 let mut response = response.success()?;
@@ -199,7 +187,7 @@ impl<'c> Request<'c> {
             let (error, pause) = match self.limited(whole).await {
                 Ok(Ok(done)) => return Ok(done),
                 Ok(Err(failed)) => failed,
-                Err(error) if error.worth_another_try() => (error, pause(tries)),
+                Err(error) if error.worth_another_try() => (error, pause(None, tries)),
                 Err(error) => return Err(error),
             };
             if tries >= self.retries {
@@ -229,7 +217,7 @@ impl<'c> Request<'c> {
                 Err(Error::Timeout {
                     url: shown(&self.url),
                     seconds: limit.as_secs(),
-                    connecting: false,
+                    phase: Phase::Whole,
                 })
             }),
         }
@@ -240,89 +228,18 @@ impl<'c> Request<'c> {
         if let Some(error) = &self.invalid {
             return Err(error.clone());
         }
-        let http = self.client.http()?;
-        let mut url = self.url.clone();
-        let mut headers = self.headers.clone();
-        let mut method = self.method.clone();
-        let mut body = self.body.clone();
-        let mut at_home = true;
-        for _ in 0..=self.redirects {
-            tracing::debug!(%method, url = %shown(&url), "request");
-            let mut request = http.request(method.clone(), url.clone()).headers(headers.clone());
-            let own = self.netrc && at_home && url.username().is_empty() && !headers.contains_key(AUTHORIZATION);
-            if own && let Some(login) = url.host_str().and_then(|host| self.client.netrc().login(host)) {
-                request = request.basic_auth(&login.name, Some(&login.password));
-            }
-            if let Some(body) = &body {
-                request = request.body(body.clone());
-            }
-            let response = self.send_to(&url, request).await?;
-            let location = match response.status().as_u16() {
-                301 | 302 | 303 | 307 | 308 if self.redirects > 0 => response.inner.headers().get(LOCATION).cloned(),
-                _ => return Ok(response),
-            };
-            let Some(location) = location else {
-                return Ok(response);
-            };
-            let next = redirect_target(&url, &location)?;
-            if next.origin() != url.origin() {
-                at_home = false;
-                let secret: Vec<HeaderName> = headers
-                    .iter()
-                    .filter(|(name, value)| stays_behind(name.as_str(), value.is_sensitive()))
-                    .map(|(name, _)| name.clone())
-                    .collect();
-                for name in secret {
-                    headers.remove(name);
-                }
-            }
-            if response.status().as_u16() < 307 && method != Method::GET {
-                method = Method::GET;
-                body = None;
-                headers.remove(reqwest::header::CONTENT_TYPE);
-            }
-            url = next;
-        }
-        Err(Error::TooManyRedirects {
-            url: shown(&self.url),
-            limit: self.redirects,
-        })
-    }
-
-    /// Sends a request and waits for the head of the response.
-    async fn send_to(&self, url: &Url, request: reqwest::RequestBuilder) -> Result<Response, Error> {
-        let proxy = self.client.proxy_for(url);
-        let began = Instant::now();
-        let sent = async {
-            let mut sent = std::pin::pin!(request.send());
-            match tokio::time::timeout(PATIENCE, &mut sent).await {
-                Ok(sent) => sent,
-                Err(_) => {
-                    self.client.waiting(url);
-                    sent.await
-                }
-            }
+        let login = |host: &str| self.client.netrc().login(host).cloned();
+        let waiting = |host: &str| self.client.waiting(host);
+        let request = http::Request {
+            method: self.method.clone(),
+            url: &self.url,
+            headers: self.headers.clone(),
+            body: self.body.clone(),
+            redirects: self.redirects,
+            login: if self.netrc { Some(&login) } else { None },
+            waiting: &waiting,
         };
-        let limit = first_byte_after(self.body.as_ref().map_or(0, Vec::len));
-        let Ok(sent) = tokio::time::timeout(limit, sent).await else {
-            return Err(Error::Timeout {
-                url: shown(url),
-                seconds: limit.as_secs(),
-                connecting: false,
-            });
-        };
-        let inner = sent.map_err(|e| connection(url, &e, proxy.as_deref()))?;
-        tracing::debug!(
-            url = %shown(url),
-            status = inner.status().as_u16(),
-            elapsed = ?began.elapsed(),
-            "response"
-        );
-        Ok(Response {
-            url: url.clone(),
-            proxy,
-            inner,
-        })
+        self.client.transport().send(request).await
     }
 }
 
@@ -335,125 +252,21 @@ pub(crate) fn unsendable(value: &str) -> Option<&'static str> {
     })
 }
 
-/// The address that a redirect leads to.
-fn redirect_target(url: &Url, location: &HeaderValue) -> Result<Url, Error> {
-    let bad = || Error::BadRedirect { url: shown(url) };
-    let text = std::str::from_utf8(location.as_bytes()).map_err(|_| bad())?;
-    let next = url.join(text).map_err(|_| bad())?;
-    if !matches!(next.scheme(), "http" | "https") {
-        return Err(bad());
-    }
-    Ok(next)
-}
-
-impl Response {
-    /// The status.
-    #[must_use]
-    pub fn status(&self) -> StatusCode {
-        self.inner.status()
-    }
-
-    /// A header's text.
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.inner.headers().get(name).and_then(|v| v.to_str().ok())
-    }
-
-    /// The texts of a header that may occur more than once.
-    pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
-        let values = self.inner.headers().get_all(name).into_iter();
-        values.filter_map(|value| value.to_str().ok())
-    }
-
-    /// The size of the body, as far as it was announced.
-    #[must_use]
-    pub fn announced_size(&self) -> Option<u64> {
-        self.inner.content_length()
-    }
-
-    /// The error that a status which is no success is.
-    #[must_use]
-    pub fn failure(&self) -> Error {
-        Error::Status {
-            url: shown(&self.url),
-            status: self.status(),
-        }
-    }
-
-    /// An answer that is no success as an error.
-    pub fn success(self) -> Result<Response, Error> {
-        if self.status().is_success() {
-            Ok(self)
-        } else {
-            Err(self.failure())
-        }
-    }
-
-    /// The next part of the body; `None` at its end.
-    pub async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, Error> {
-        self.next().await
-    }
-
-    /// The next part of the body. The limit of silence is not left to the library, where it would count from the request on and end
-    /// the sending of a large body.
-    async fn next(&mut self) -> Result<Option<bytes::Bytes>, Error> {
-        match tokio::time::timeout(SILENCE, self.inner.chunk()).await {
-            Ok(part) => part.map_err(|e| connection(&self.url, &e, self.proxy.as_deref())),
-            Err(_) => Err(Error::Timeout {
-                url: shown(&self.url),
-                seconds: SILENCE.as_secs(),
-                connecting: false,
-            }),
-        }
-    }
-
-    /// The whole body, unless it is larger than this.
-    pub async fn bytes(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
-        let url = shown(&self.url);
-        let too_large = || Error::TooLarge {
-            url: url.clone(),
-            limit,
-        };
-        if self.announced_size().is_some_and(|size| size > limit) {
-            return Err(too_large());
-        }
-        let mut body = Vec::new();
-        while let Some(chunk) = self.next().await? {
-            if (body.len() + chunk.len()) as u64 > limit {
-                return Err(too_large());
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
-    }
-
-    fn pause(&self, tries: u64) -> Duration {
-        let asked = self
-            .inner
-            .headers()
-            .get(RETRY_AFTER)
-            .and_then(|v| v.to_str().ok()?.trim().parse().ok())
-            .map(Duration::from_secs);
-        asked.map_or_else(|| pause(tries), asked_pause)
-    }
-}
-
-fn worth_another_try(status: StatusCode) -> bool {
-    status == StatusCode::TOO_MANY_REQUESTS || (status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED)
-}
-
-/// Longer with every try.
-fn pause(tries: u64) -> Duration {
-    let doubled = 1_u32
-        .checked_shl(u32::try_from(tries).unwrap_or(u32::MAX))
-        .unwrap_or(u32::MAX);
-    Duration::from_millis(500).saturating_mul(doubled).min(LONGEST_PAUSE)
+/// The pause before another try: the one that the server asks for, else one that doubles.
+fn pause(response: Option<&Response>, tries: u64) -> Duration {
+    const BACKOFF: Backoff = Backoff {
+        first: Duration::from_millis(500),
+        longest: LONGEST_PAUSE,
+    };
+    let asked = response.and_then(Response::asked_pause);
+    asked.unwrap_or_else(|| BACKOFF.pause(tries))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::client::{NetSettings, Notice};
+    use http::StatusCode;
     use support::server::{Reply, Request as Received, Server};
 
     fn client() -> Client {
@@ -474,8 +287,8 @@ mod tests {
     fn what_is_shown_has_no_secrets() {
         let url = Url::parse("https://user:pass@example.com/a?X-Amz-Signature=s#f").unwrap();
         assert_eq!(shown(&url), "https://example.com/a");
-        assert_eq!(pause(0), Duration::from_millis(500));
-        assert_eq!(pause(500), LONGEST_PAUSE);
+        assert_eq!(pause(None, 0), Duration::from_millis(500));
+        assert_eq!(pause(None, 500), LONGEST_PAUSE);
     }
 
     #[tokio::test]

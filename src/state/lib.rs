@@ -30,7 +30,8 @@ mod v4;
 
 pub use attributes::{Attributes, RawJson};
 pub use error::{FormatError, StateError};
-pub use lock::{FileLock, LockHeld, LockInfo};
+pub use lock::{FileLock, LockHeld};
+pub use locks::LockInfo;
 pub use model::{
     CheckResult, CheckStatus, CheckedObject, DeposedKey, Identity, InstanceState, Object, ObjectStatus, OutputValue,
     ResourceState, State,

@@ -12,8 +12,6 @@
 //! the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not rename another
 //! over it.
 
-#![expect(clippy::disallowed_methods, reason = "the lock names the user")]
-
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,78 +19,13 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use locks::LockInfo;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
-use serde::{Deserialize, Serialize};
 
 use crate::StateError;
 use crate::beside::is_of_others;
-
-/// Who holds a lock, and what for: the contents of the file beside a locked state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct LockInfo {
-    /// The name of the lock: a UUID.
-    #[serde(rename = "ID")]
-    pub id: String,
-    /// What the holder does, such as `OperationTypeApply`.
-    pub operation: String,
-    /// More about it, in words.
-    pub info: String,
-    /// `user@host`.
-    pub who: String,
-    /// The version of the holder.
-    pub version: String,
-    /// When the lock was taken, by RFC 3339.
-    pub created: String,
-    /// The state file.
-    pub path: String,
-}
-
-impl LockInfo {
-    /// A new lock for this operation, taken by the current user now. The path is filled in when the lock is taken.
-    #[must_use]
-    pub fn new(operation: &str, version: &str) -> LockInfo {
-        LockInfo {
-            id: uuid::Uuid::new_v4().to_string(),
-            operation: operation.to_owned(),
-            info: String::new(),
-            who: format!("{}@{}", user(), rustix::system::uname().nodename().to_string_lossy()),
-            version: version.to_owned(),
-            created: jiff::Timestamp::now().to_string(),
-            path: String::new(),
-        }
-    }
-}
-
-/// The current user's name; its number where the system does not know a name.
-fn user() -> String {
-    let uid = rustix::process::getuid().as_raw().to_string();
-    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let known = users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == uid).then(|| name.to_owned())
-    });
-    known
-        .or_else(|| std::env::var("USER").ok().filter(|name| !name.is_empty()))
-        .unwrap_or(uid)
-}
-
-/// One field a line, as Terraform shows it.
-impl fmt::Display for LockInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Lock Info:")?;
-        writeln!(f, "  ID:        {}", self.id)?;
-        writeln!(f, "  Path:      {}", self.path)?;
-        writeln!(f, "  Operation: {}", self.operation)?;
-        writeln!(f, "  Who:       {}", self.who)?;
-        writeln!(f, "  Version:   {}", self.version)?;
-        writeln!(f, "  Created:   {}", self.created)?;
-        write!(f, "  Info:      {}", self.info)
-    }
-}
 
 /// Why a lock could not be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +51,7 @@ impl fmt::Display for LockHeld {
         writeln!(f, ".")?;
         let id = match &self.info {
             Some(info) => {
-                writeln!(f, "{info}\n")?;
+                writeln!(f, "{}\n", info.details())?;
                 &*info.id
             }
             None => {
@@ -226,9 +159,7 @@ impl FileLock {
             let why = io::Error::other("it is not a regular file; remove it, and run the command again");
             return Err(StateError::io("cannot write the lock information to", path, why));
         }
-        let text =
-            serde_json::to_vec(&self.info).map_err(|e| StateError::io("cannot write", &path, io::Error::other(e)))?;
-        crate::beside::replace_passing_file(&path, &text)
+        crate::beside::replace_passing_file(&path, self.info.to_json().as_bytes())
     }
 }
 
@@ -352,7 +283,7 @@ pub fn read_info(path: &Path) -> Option<LockInfo> {
     if foreign || !fs::metadata(&path).ok()?.is_file() {
         return None;
     }
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    LockInfo::from_json(&fs::read(path).ok()?)
 }
 
 /// Clears what a program that is gone has left of the lock with this ID. The lock of a running program is not broken:
@@ -364,8 +295,9 @@ pub fn force_unlock(path: &Path, id: &str) -> Result<LockInfo, StateError> {
     };
     if info.id != id {
         return refuse(format!(
-            "The lock of the state file {} has another ID than \"{id}\".\n{info}",
-            path.display()
+            "The lock of the state file {} has another ID than \"{id}\".\n{}",
+            path.display(),
+            info.details()
         ));
     }
     let held = match File::options().read(true).write(true).open(path) {
@@ -376,8 +308,9 @@ pub fn force_unlock(path: &Path, id: &str) -> Result<LockInfo, StateError> {
     if held {
         return refuse(format!(
             "The program that holds the lock of the state file {} is still running. The lock of a local file ends with \
-             that program: wait for it, or end it.\n{info}",
-            path.display()
+             that program: wait for it, or end it.\n{}",
+            path.display(),
+            info.details()
         ));
     }
     let beside = info_path(path);

@@ -125,7 +125,7 @@ impl fmt::Display for StoreLocked {
         }
         let id = match &self.holder {
             Some(holder) => {
-                write!(f, "\n\n{holder}")?;
+                write!(f, "\n\n{}", holder.details())?;
                 &*holder.id
             }
             None => "ID",

@@ -22,11 +22,12 @@ use std::time::Duration;
 
 use files::is_replaceable;
 
+use crate::LockInfo;
 use crate::beside::{beside, replace_file};
 use crate::document::encode;
 use crate::journal::recovery::Found;
 use crate::journal::{Base, JournalReport, Keeper, Place, Writer};
-use crate::lock::{FileLock, LockInfo};
+use crate::lock::FileLock;
 use crate::pending::{self, Recovery, RecoveryAction, Verdict, stamped_backup};
 use crate::state_file::{FoundFile, read_file, remove_pending, version_of, write_in_place};
 use crate::{SnapshotStore, State, StateError};

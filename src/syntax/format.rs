@@ -7,7 +7,7 @@
 
 mod layout;
 
-use addrs::text::is_printable;
+use gotext::quote::is_printable;
 use std::borrow::Cow;
 
 use cty::Value;

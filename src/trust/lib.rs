@@ -5,22 +5,32 @@
 //! mirrors (`net`), and the providers `http` and `tls`. Connections to plugins are verified elsewhere, since they trust one
 //! certificate whatever its name and dates are.
 //!
-//! [`http`] has the rules of redirects, pauses and patience that all HTTP clients share.
-//!
-//! Begin with [`Verifier`].
+//! Begin with [`Verifier`]; [`configuration`] makes the TLS configuration of a client of it.
 
-pub mod http;
 mod verifier;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use verifier::{PROVIDER, Verifier};
 
 use rustls::client::danger::ServerCertVerified;
 use rustls::client::verify_server_name;
+use rustls::client::{WantsClientCert, danger::ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, Error, RootCertStore};
+use rustls::{CertificateError, ClientConfig, ConfigBuilder, Error, RootCertStore};
+
+/// The TLS configuration of connections to servers, up to what identifies the client.
+///
+/// # Errors
+/// The cryptography has no safe protocol versions.
+pub fn configuration(
+    verifier: Arc<dyn ServerCertVerifier>,
+) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Error> {
+    let builder = ClientConfig::builder_with_provider(PROVIDER.clone()).with_safe_default_protocol_versions()?;
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier))
+}
 
 /// The certificates that this machine trusts. Reading them takes some time. What cannot be read is logged.
 pub(crate) fn system_certificates() -> Vec<CertificateDer<'static>> {

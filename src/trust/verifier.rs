@@ -5,8 +5,9 @@ use std::sync::{Arc, LazyLock};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 use crate::{roots, system_certificates, verify_pinned_certificate};
 
@@ -61,6 +62,16 @@ impl Verifier {
     /// None of them can be used.
     pub fn custom(certificates: Vec<CertificateDer<'static>>) -> Result<Verifier, VerifierBuilderError> {
         Ok(Verifier(Mode::Custom(Anchors::new(certificates)?)))
+    }
+
+    /// Trusts the certificates in a PEM text only; `None` if none of them can be used.
+    ///
+    /// # Errors
+    /// The library makes no verifier of them.
+    pub fn of_pem(pem: &str) -> Result<Option<Verifier>, VerifierBuilderError> {
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes()).flatten().collect();
+        let (usable, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
+        (usable > 0).then(|| Verifier::custom(certificates)).transpose()
     }
 
     /// Accepts every certificate, and verifies no signature of a handshake: there are certificates, those of version 1 for

@@ -380,21 +380,15 @@ fn faults(store: &Store) {
 /// Nobody listens; then a server whose certificate nobody has signed.
 fn unreachable(store: &Store) {
     let through = !store.names.is_empty();
-    let (refused, untrusted): (&[&str], &[&str]) = match store.ty {
-        // The client of service discovery and of the API behind it is that of registries, which knows of the proxy.
-        "remote" => (
-            &["does not connect to tfe.example.com", "HTTPS_PROXY"],
-            &[
-                "certificate",
-                "is not signed by anybody this machine trusts",
-                "SSL_CERT_FILE",
-            ],
-        ),
-        _ => (
-            &["Connection refused", "Nothing listens there"],
-            &["certificate", "is not trusted on this machine", "SSL_CERT_FILE"],
-        ),
+    let refused: &[&str] = match through {
+        true => &["does not connect to ", "HTTPS_PROXY"],
+        false => &["refuses connections at port", "no server runs there"],
     };
+    let untrusted = &[
+        "certificate",
+        "is not signed by anybody this machine trusts",
+        "SSL_CERT_FILE",
+    ];
     let closed = ClosedPort::new();
     let port = closed.port();
     let address = format!("http://127.0.0.1:{port}");

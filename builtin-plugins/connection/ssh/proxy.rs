@@ -126,11 +126,8 @@ async fn plain_connect(proxy: &Proxy, hop: &Hop) -> Result<Dialed> {
 async fn tls(proxy: &Proxy) -> Result<Option<TlsStream<TcpStream>>> {
     let name = ServerName::try_from(proxy.host.clone())
         .map_err(|error| Error::fatal(format!("proxy_host is no name: {error}")))?;
-    let config = rustls::ClientConfig::builder_with_provider(trust::PROVIDER.clone())
-        .with_safe_default_protocol_versions()
+    let config = trust::configuration(Arc::new(trust::Verifier::system()))
         .map_err(|error| Error::fatal(error.to_string()))?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(trust::Verifier::system()))
         .with_no_client_auth();
     let stream = tcp(&proxy.host, proxy.port).await?;
     match tokio_rustls::TlsConnector::from(Arc::new(config))

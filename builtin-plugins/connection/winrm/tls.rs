@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use trust::Verifier;
 
 use super::Settings;
@@ -16,23 +14,14 @@ pub fn configuration(settings: &Settings) -> Result<ClientConfig> {
     let failed = |error: &dyn std::fmt::Display| Error::fatal(error.to_string());
     let verifier = match &settings.cacert {
         _ if settings.insecure => Verifier::insecure(),
-        Some(pem) => {
-            let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes()).flatten().collect();
-            let (usable, _) = RootCertStore::empty().add_parsable_certificates(certificates.iter().cloned());
-            if usable == 0 {
-                return Err(Error::fatal(
-                    "cacert holds no certificate that can be read. Certificates in PEM format begin with a line -----BEGIN \
-                     CERTIFICATE-----.",
-                ));
-            }
-            Verifier::custom(certificates).map_err(|e| failed(&e))?
-        }
+        Some(pem) => Verifier::of_pem(pem).map_err(|e| failed(&e))?.ok_or_else(|| {
+            Error::fatal(
+                "cacert holds no certificate that can be read. Certificates in PEM format begin with a line -----BEGIN \
+                 CERTIFICATE-----.",
+            )
+        })?,
         None => Verifier::system(),
     };
-    Ok(ClientConfig::builder_with_provider(trust::PROVIDER.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(|e| failed(&e))?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth())
+    let builder = trust::configuration(Arc::new(verifier)).map_err(|e| failed(&e))?;
+    Ok(builder.with_no_client_auth())
 }

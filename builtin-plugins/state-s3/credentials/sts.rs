@@ -11,7 +11,6 @@ use super::{credential, expiry, problem};
 use crate::aws::{self, Place, Request};
 use crate::endpoints::iam_region;
 use crate::settings::{Services, url};
-use store_client::duration::parse as duration_of;
 
 /// A role to take on.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +48,7 @@ impl Role {
         let duration = self
             .duration
             .as_deref()
-            .and_then(duration_of)
+            .and_then(gotext::duration::parse)
             .map(|d| d.as_secs().to_string());
         for (name, value) in [
             ("DurationSeconds", &duration),

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use config::values::VariableFlag;
 
-use crate::args::duration::duration;
 use crate::args::flags::{Flags, FromFlags, IGNORE_REMOTE_VERSION};
 
 const PARALLELISM: usize = 10;
@@ -222,7 +221,7 @@ impl FromFlags for LockFlags {
             "How long to try again for the lock, such as 30s.",
         );
         LockFlags {
-            timeout: lock.then(|| duration(&timeout).unwrap_or_default()),
+            timeout: lock.then(|| gotext::duration::parse(&timeout).unwrap_or_default()),
         }
     }
 }

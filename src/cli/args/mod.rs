@@ -5,7 +5,6 @@
 //! such arguments into the one form clap knows, by what the command declares, and finds every mistake itself, so that
 //! messages speak the way the flags are written.
 
-pub mod duration;
 pub mod flags;
 pub mod groups;
 pub mod help;
@@ -85,7 +84,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
         };
         let value = if flags::is_switch(declared) {
             let text = value.unwrap_or_else(|| "true".into());
-            switch(&text)
+            gotext::boolean(&text)
                 .ok_or_else(|| UsageError::flag(format!("invalid boolean value \"{text}\" for -{name}: parse error")))?
                 .to_string()
         } else {
@@ -120,7 +119,7 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
             parsed => parsed.is_ok(),
         },
         "run-parallelism" => text.parse::<usize>().is_ok_and(|count| count > 0),
-        "lock-timeout" => duration::duration(text).is_some(),
+        "lock-timeout" => gotext::duration::parse(text).is_some(),
         _ => true,
     };
     if fits {
@@ -129,16 +128,6 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     Err(UsageError::flag(format!(
         "invalid value \"{text}\" for flag -{name}: parse error"
     )))
-}
-
-/// A truth value as Go reads it.
-#[must_use]
-pub fn switch(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

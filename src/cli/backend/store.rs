@@ -396,10 +396,9 @@ impl SnapshotStore for Snapshots {
         if self.lock_id.is_some() {
             return Ok(());
         }
-        let text = serde_json::to_value(info).map(|json| cty::json::to_text(&json, None));
         let request = LockRequest {
             operation: info.operation.clone(),
-            info: text.unwrap_or_default(),
+            info: info.to_json(),
         };
         let began = Instant::now();
         let mut pause = FIRST_PAUSE;
@@ -421,7 +420,7 @@ impl SnapshotStore for Snapshots {
                 }
                 Err(LockFailure::Held { holder, problems }) => (holder, problems),
             };
-            let holder: Option<LockInfo> = holder.and_then(|text| serde_json::from_str(&text).ok());
+            let holder = holder.and_then(|text| LockInfo::from_json(text.as_bytes()));
             let refused = |holder| {
                 let details: Vec<String> = problems.iter().map(|d| d.detail.clone()).collect();
                 StateError::StoreLocked(Box::new(StoreLocked {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::COMMANDS;
-use crate::args::{self, words};
+use crate::args::words;
 use crate::env::Env;
 
 /// The arguments before a command is known.
@@ -104,7 +104,7 @@ impl Parsed {
         parsed.help |= all[..flags_end].iter().any(|a| is(a, ["help", "h"]));
         parsed.no_color |= all[..flags_end].iter().any(|a| {
             let flag = a.strip_prefix("--").or_else(|| a.strip_prefix('-')).unwrap_or_default();
-            flag == "no-color" || flag.strip_prefix("no-color=").and_then(args::switch) == Some(true)
+            flag == "no-color" || flag.strip_prefix("no-color=").and_then(gotext::boolean) == Some(true)
         });
         parsed.arguments = all;
         Ok(parsed)

@@ -125,7 +125,7 @@ fn json_asked(arguments: &[String]) -> bool {
         let flag = a.strip_prefix("--").or_else(|| a.strip_prefix('-'))?;
         match flag.split_once('=') {
             None => (flag == "json").then_some(true),
-            Some((name, value)) => (name == "json").then(|| args::switch(value).unwrap_or_default()),
+            Some((name, value)) => (name == "json").then(|| gotext::boolean(value).unwrap_or_default()),
         }
     };
     flags.filter_map(value).last().unwrap_or_default()

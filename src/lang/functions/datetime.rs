@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cty::Value;
+use gotext::duration::DurationError;
 
 use super::calendar::{Date, WEEKDAYS};
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, string, text, unknown};
@@ -254,69 +255,15 @@ fn fraction_nanos(text: &str) -> i64 {
     digits.parse().unwrap_or(0)
 }
 
-/// A duration as Go writes it, `1h30m` or `-1.5s`, in nanoseconds.
+/// The nanoseconds of a duration, `1h30m` or `-1.5s`.
 fn parse_duration(text: &str) -> Result<i64, String> {
-    let invalid = || format!("{text:?} is no duration, such as \"1h30m\" or \"-1.5s\"");
-    let (negative, mut rest) = match text.as_bytes().first() {
-        Some(b'-') => (true, &text[1..]),
-        Some(b'+') => (false, &text[1..]),
-        _ => (false, text),
-    };
-    if rest == "0" {
-        return Ok(0);
-    }
-    if rest.is_empty() {
-        return Err(invalid());
-    }
-    let mut nanos: i128 = 0;
-    while !rest.is_empty() {
-        let end = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(rest.len());
-        let (number, after) = rest.split_at(end);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-            return Err(invalid());
+    gotext::duration::nanoseconds(text).map_err(|error| match error {
+        DurationError::Invalid => format!("{text:?} is no duration, such as \"1h30m\" or \"-1.5s\""),
+        DurationError::NoUnit => format!("a number of the duration {text:?} has no unit: h, m, s, ms, us or ns"),
+        DurationError::UnknownUnit(unit) => {
+            format!("{unit:?} in the duration {text:?} is no unit of time; these are h, m, s, ms, us and ns")
         }
-        let unit_end = after
-            .find(|c: char| c.is_ascii_digit() || c == '.')
-            .unwrap_or(after.len());
-        let (unit, next) = after.split_at(unit_end);
-        let scale: i128 = match unit {
-            "ns" => 1,
-            "us" | "µs" | "μs" => 1_000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "m" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            "" => {
-                return Err(format!(
-                    "a number of the duration {text:?} has no unit: h, m, s, ms, us or ns"
-                ));
-            }
-            _ => {
-                return Err(format!(
-                    "{unit:?} in the duration {text:?} is no unit of time; these are h, m, s, ms, us and ns"
-                ));
-            }
-        };
-        let whole: i128 = if whole.is_empty() {
-            0
-        } else {
-            whole.parse().map_err(|_| invalid())?
-        };
-        nanos = whole
-            .checked_mul(scale)
-            .and_then(|n| nanos.checked_add(n))
-            .ok_or_else(invalid)?;
-        let mut part = scale;
-        for digit in fraction.chars().filter_map(|c| c.to_digit(10)) {
-            part /= 10;
-            nanos += part * i128::from(digit);
-        }
-        rest = next;
-    }
-    i64::try_from(if negative { -nanos } else { nanos }).map_err(|_| invalid())
+    })
 }
 
 const MONTHS: [&str; 12] = [

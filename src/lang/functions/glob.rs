@@ -1,108 +1,45 @@
-//! Patterns of file names: `*`, `**`, `?`, `[a-z]`, `{a,b}`.
+//! Files whose paths match a pattern.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use files::mounts::Mounts;
+use gotext::glob::{Part, Pattern};
 
-/// How deep to look for files, and how many alternatives one pattern may have.
+/// Directories deeper than this are not searched: links can make a tree without an end.
 const MAX_DEPTH: usize = 256;
-const MAX_ALTERNATIVES: usize = 4096;
 
 /// The paths of files (not directories) under a directory that match the pattern, relative to it, with slashes.
-pub(super) fn files(root: &Path, pattern: &str, mounts: Option<&Mounts>) -> Result<Vec<String>, String> {
+pub(super) fn files(root: &Path, pattern: &str, mounts: Option<&Mounts>) -> Result<BTreeSet<String>, String> {
+    let pattern = Pattern::parse(pattern).map_err(|reason| format!("syntax error in pattern: {reason}"))?;
     let mut search = Search {
         mounts,
-        out: Vec::new(),
+        out: BTreeSet::new(),
     };
-    for alternative in alternatives(pattern)? {
-        let parts: Vec<String> = alternative
-            .split('/')
-            .filter(|p| !p.is_empty() && *p != ".")
-            .map(str::to_owned)
-            .collect();
-        for part in &parts {
-            check(part)?;
-        }
+    for parts in pattern.alternatives() {
+        let is_step = |part: &&Part| !matches!(part, Part::Name(name) if name.is("") || name.is("."));
+        let parts: Vec<&Part> = parts.iter().filter(is_step).collect();
         search.descend(root, "", &parts, 0);
     }
     Ok(search.out)
 }
 
-/// The pattern with each of its `{a,b}` spelled out.
-fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
-    let mut done = Vec::new();
-    let mut open = vec![pattern.to_owned()];
-    while let Some(pattern) = open.pop() {
-        let Some(start) = pattern.find('{') else {
-            done.push(pattern);
-            continue;
-        };
-        let mut depth = 0;
-        let mut cuts = vec![start];
-        let mut end = None;
-        for (i, c) in pattern[start..].char_indices() {
-            match c {
-                '{' => depth += 1,
-                '}' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        end = Some(start + i);
-                        break;
-                    }
-                }
-                ',' if depth == 1 => cuts.push(start + i),
-                _ => {}
-            }
-        }
-        let end = end.ok_or("syntax error in pattern")?;
-        cuts.push(end);
-        for pair in cuts.windows(2) {
-            open.push(format!(
-                "{}{}{}",
-                &pattern[..start],
-                &pattern[pair[0] + 1..pair[1]],
-                &pattern[end + 1..]
-            ));
-        }
-        if open.len() + done.len() > MAX_ALTERNATIVES {
-            return Err("too many alternatives in pattern".into());
-        }
-    }
-    Ok(done)
-}
-
-fn check(part: &str) -> Result<(), String> {
-    let mut open = false;
-    for c in part.chars() {
-        match c {
-            '[' => open = true,
-            ']' => open = false,
-            _ => {}
-        }
-    }
-    if open {
-        Err("syntax error in pattern".into())
-    } else {
-        Ok(())
-    }
-}
-
 /// A search, with the paths that it has found.
 struct Search<'m> {
     mounts: Option<&'m Mounts>,
-    out: Vec<String>,
+    out: BTreeSet<String>,
 }
 
 impl Search<'_> {
-    fn descend(&mut self, dir: &Path, prefix: &str, parts: &[String], depth: usize) {
+    fn descend(&mut self, dir: &Path, prefix: &str, parts: &[&Part], depth: usize) {
         let Some((part, rest)) = parts.split_first() else {
             return;
         };
         if depth > MAX_DEPTH {
             return;
         }
-        if part == "**" {
+        let Part::Name(pattern) = part else {
             if rest.is_empty() {
                 self.everything(dir, prefix, depth);
                 return;
@@ -115,19 +52,19 @@ impl Search<'_> {
                 }
             }
             return;
-        }
-        if part == ".." {
+        };
+        if pattern.is("..") {
             self.descend(&dir.join(".."), &format!("{prefix}../"), rest, depth + 1);
             return;
         }
         for (name, is_dir) in self.entries(dir) {
-            if !matches(&part.chars().collect::<Vec<_>>(), &name.chars().collect::<Vec<_>>()) {
+            if !pattern.matches(&name) {
                 continue;
             }
             let path = format!("{prefix}{name}");
             if rest.is_empty() {
-                if !is_dir && !self.out.contains(&path) {
-                    self.out.push(path);
+                if !is_dir {
+                    self.out.insert(path);
                 }
             } else if is_dir {
                 self.descend(&dir.join(&name), &format!("{path}/"), rest, depth + 1);
@@ -144,7 +81,7 @@ impl Search<'_> {
             if is_dir {
                 self.everything(&dir.join(&name), &format!("{path}/"), depth + 1);
             } else {
-                self.out.push(path);
+                self.out.insert(path);
             }
         }
     }
@@ -175,66 +112,6 @@ fn on_disk(dir: &Path) -> Vec<(String, bool)> {
         .collect()
 }
 
-/// Whether a name matches one part of a pattern.
-fn matches(pattern: &[char], name: &[char]) -> bool {
-    // The places to go on from when what follows the last star does not fit.
-    let (mut p, mut n) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        let step = match pattern.get(p) {
-            Some('*') => {
-                star = Some((p + 1, n));
-                p += 1;
-                continue;
-            }
-            Some('?') => Some(1),
-            Some('[') => class(&pattern[p..], name[n]),
-            Some('\\') if p + 1 < pattern.len() => (pattern[p + 1] == name[n]).then_some(2),
-            Some(c) => (*c == name[n]).then_some(1),
-            None => None,
-        };
-        match (step, star) {
-            (Some(width), _) => {
-                p += width;
-                n += 1;
-            }
-            (None, Some((after, at))) => {
-                star = Some((after, at + 1));
-                p = after;
-                n = at + 1;
-            }
-            (None, None) => return false,
-        }
-    }
-    pattern[p..].iter().all(|c| *c == '*')
-}
-
-/// If the class at the beginning of the pattern contains the character: how long the class is.
-fn class(pattern: &[char], c: char) -> Option<usize> {
-    let mut i = 1;
-    let negated = matches!(pattern.get(i), Some('^' | '!'));
-    if negated {
-        i += 1;
-    }
-    let mut found = false;
-    let first = i;
-    while let Some(low) = pattern.get(i) {
-        if *low == ']' && i > first {
-            return (found != negated).then_some(i + 1);
-        }
-        if let (Some('-'), Some(high)) = (pattern.get(i + 1), pattern.get(i + 2))
-            && *high != ']'
-        {
-            found |= (*low..=*high).contains(&c);
-            i += 3;
-        } else {
-            found |= *low == c;
-            i += 1;
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,10 +133,12 @@ mod tests {
             ("[!a]*", vec!["b.txt"]),
             ("?.tf", vec!["a.tf"]),
             ("nothing/*", vec![]),
+            ("./sub//{c,x}.tf", vec!["sub/c.tf"]),
+            ("sub/../*.tf", vec!["sub/../a.tf"]),
+            ("{a.tf,sub/**}", vec!["a.tf", "sub/c.tf", "sub/deep/d.tf"]),
         ] {
-            let mut found = files(dir.path(), pattern, None).unwrap();
-            found.sort();
-            assert_eq!(found, expected, "{pattern}");
+            let found = files(dir.path(), pattern, None).unwrap();
+            assert!(found.iter().eq(&expected), "{pattern}: {found:?}");
         }
         assert!(files(dir.path(), "{a", None).is_err());
     }

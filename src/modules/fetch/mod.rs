@@ -243,10 +243,10 @@ impl Address {
                 url.query_pairs_mut().clear().extend_pairs(rest);
             }
         }
-        address.archive = match said.as_deref() {
-            Some("false" | "0" | "f" | "F" | "FALSE" | "False") => None,
-            Some("true" | "1" | "t" | "T" | "TRUE" | "True") | None => Format::of_path(url.path())?,
-            Some(kind) => Some(Format::named(kind)?),
+        address.archive = match said.as_deref().map(|said| (gotext::boolean(said), said)) {
+            Some((Some(false), _)) => None,
+            None | Some((Some(true), _)) => Format::of_path(url.path())?,
+            Some((None, kind)) => Some(Format::named(kind)?),
         };
         address.url = url;
         Ok(address)

@@ -1,5 +1,4 @@
-//! Rules that every HTTP client of this program follows, whichever library it is written with: registries and mirrors (`net`), state
-//! stores (`store-client`), the provider `http`. They are about servers that are not to be trusted with a secret, or with our time.
+//! The limits in numbers, and the headers that stay behind at a redirect.
 
 use std::time::Duration;
 
@@ -25,12 +24,6 @@ const SLOWEST_UPLOAD: u64 = 32 << 10;
 #[must_use]
 pub fn first_byte_after(body: usize) -> Duration {
     FIRST_BYTE + Duration::from_secs(body as u64 / SLOWEST_UPLOAD)
-}
-
-/// The pause before a request is repeated: the one that a server asks for, as far as that is acceptable.
-#[must_use]
-pub fn asked_pause(asked: Duration) -> Duration {
-    asked.min(LONGEST_PAUSE)
 }
 
 /// Returns true if a header stays behind when a redirect leads to another origin (scheme, host or port): it is marked as a secret,
@@ -87,9 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_cannot_make_us_wait_for_long() {
-        assert_eq!(asked_pause(Duration::from_secs(1)), Duration::from_secs(1));
-        assert_eq!(asked_pause(Duration::from_secs(3600)), LONGEST_PAUSE);
+    fn large_bodies_have_the_time_that_sending_them_takes() {
         assert_eq!(first_byte_after(0), FIRST_BYTE);
         assert!(first_byte_after(100 << 20) > Duration::from_secs(3000));
     }

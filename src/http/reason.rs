@@ -9,10 +9,6 @@ use std::io::{self, ErrorKind};
 use rustls::CertificateError;
 use url::Url;
 
-/// What helps where no host can be reached: appended to errors of commands that install.
-pub const WITHOUT_NETWORK: &str = "Where there is no connection, \"init -mirror=DIR\" installs from a directory that \"providers mirror\" and \"modules \
-     mirror\" have filled.";
-
 /// What became of a connection.
 pub(crate) enum Broken {
     /// None was made: the host is not there, or does not want one.

@@ -3,10 +3,12 @@
 use reqwest::StatusCode;
 use url::Url;
 
-use crate::timeouts::{CONNECT_TIMEOUT, SILENCE};
+use std::time::Duration;
+
 use files::plain;
 
 use crate::reason::{Broken, connection_reason};
+use crate::rules::SILENCE;
 
 /// Why a request came to nothing. Each is a sentence without its full stop.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -35,15 +37,15 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// No answer in time.
-    #[error("{url} did not answer within {seconds} seconds")]
+    /// No answer in time, or no more of it.
+    #[error("{url} {phase} {seconds} seconds")]
     Timeout {
         /// What was asked for, as it may be shown.
         url: String,
         /// How long we waited.
         seconds: u64,
-        /// Whether not even a connection was made.
-        connecting: bool,
+        /// What we waited for.
+        phase: Phase,
     },
     /// An answer that is not a success.
     #[error("{url} answered with status {status}")]
@@ -94,16 +96,28 @@ pub enum Error {
         /// The character that no header can have.
         character: &'static str,
     },
-    /// A credentials helper failed.
-    #[error("the credentials helper \"{helper}\" has no answer for {host}: {what}")]
-    Helper {
-        /// The helper's name.
-        helper: String,
-        /// The host in question.
-        host: String,
-        /// What went wrong.
-        what: String,
-    },
+    /// There are no credentials for the request.
+    #[error("{0}")]
+    Credentials(String),
+}
+
+/// What a request waited for when its time was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Connection,
+    Head,
+    Body,
+    /// The response as a whole, as a caller limits it.
+    Whole,
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Phase::Connection | Phase::Head | Phase::Whole => "did not answer within",
+            Phase::Body => "sent nothing more for",
+        })
+    }
 }
 
 impl Error {
@@ -122,12 +136,29 @@ impl Error {
         matches!(self, Error::Unreachable { .. } | Error::Timeout { .. })
     }
 
-    /// A host that accepts a connection and is silent has had its time.
-    pub(crate) fn worth_another_try(&self) -> bool {
+    /// Returns true if another try may succeed. A host that accepts a connection and is silent has had its time.
+    #[must_use]
+    pub fn worth_another_try(&self) -> bool {
         matches!(
             self,
-            Error::Unreachable { .. } | Error::Connection { .. } | Error::Timeout { connecting: true, .. }
+            Error::Unreachable { .. }
+                | Error::Connection { .. }
+                | Error::Timeout {
+                    phase: Phase::Connection,
+                    ..
+                }
         )
+    }
+
+    /// The error without the address of the request, for texts that name the request themselves.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Error::Unreachable { reason, .. } | Error::Tls { reason, .. } | Error::Connection { reason, .. } => {
+                reason.clone()
+            }
+            error => error.to_string(),
+        }
     }
 }
 
@@ -144,14 +175,17 @@ pub fn shown(url: &Url) -> String {
 }
 
 /// What broke a connection, in words. `proxy` is the proxy that requests to this address go by.
-pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>) -> Error {
+pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>, connect_timeout: Duration) -> Error {
     let shown = shown(url);
     if error.is_timeout() {
-        let connecting = error.is_connect();
+        let (limit, phase) = match error.is_connect() {
+            true => (connect_timeout, Phase::Connection),
+            false => (SILENCE, Phase::Head),
+        };
         return Error::Timeout {
             url: shown,
-            seconds: if connecting { CONNECT_TIMEOUT } else { SILENCE }.as_secs(),
-            connecting,
+            seconds: limit.as_secs(),
+            phase,
         };
     }
     // The error itself names the address with all its parts: only its causes are told.

@@ -1,0 +1,69 @@
+//! Text in quotes, with escapes for what cannot be seen.
+
+/// Text as the verb `%q` prints it: in double quotes, characters that are not printable as escapes.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            c if is_printable(c) => out.push(c),
+            c => match u32::from(c) {
+                code @ 0..=0x7f => out.push_str(&format!("\\x{code:02x}")),
+                code @ 0x80..=0xffff => out.push_str(&format!("\\u{code:04x}")),
+                code => out.push_str(&format!("\\U{code:08x}")),
+            },
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Returns true if a character can be seen: no control, no space but the plain one, nothing of private use.
+#[must_use]
+pub fn is_printable(c: char) -> bool {
+    let code = u32::from(c);
+    let invisible = c.is_control()
+        || (c.is_whitespace() && c != ' ')
+        || matches!(code, 0xad | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e)
+        || matches!(code, 0x2060..=0x206f | 0xe000..=0xf8ff | 0xfeff | 0xfff0..=0xfffb | 0xfffe | 0xffff)
+        || code >= 0xe0000;
+    !invisible
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn invisible_characters_are_escaped() {
+        for (text, expected) in [
+            ("a\"b\\\n\u{1}é\u{7f}", r#""a\"b\\\n\x01é\x7f""#),
+            ("\u{7}\u{8}\u{c}\r\t\u{b}", r#""\a\b\f\r\t\v""#),
+            ("x\u{a0}y\u{200b}z\u{85} \u{2028}", r#""x\u00a0y\u200bz\u0085 \u2028""#),
+            ("\u{e0001}日${a}", r#""\U000e0001日${a}""#),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quoted_text_is_one_printable_line(text in any::<String>()) {
+            let quoted = quoted(&text);
+            prop_assert!(quoted.chars().all(is_printable));
+            prop_assert!(quoted.starts_with('"') && quoted.ends_with('"') && quoted.len() >= 2);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Sending a request: the client of the library below, and redirects.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use proxies::{Proxies, Way};
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::{Method, StatusCode};
+use rustls::ClientConfig;
+use url::Url;
+
+use crate::error::{Error, Phase, connection, shown};
+use crate::reason::chain;
+use crate::response::Response;
+use crate::rules::{PATIENCE, first_byte_after, stays_behind};
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Defaults to the trust anchors of this machine, without a client certificate.
+    pub tls: Option<ClientConfig>,
+    pub proxy: Proxy,
+    pub connect_timeout: Duration,
+    pub user_agent: String,
+    /// A socket of this machine that all requests go to, whatever their addresses.
+    pub unix_socket: Option<PathBuf>,
+}
+
+/// The proxies on the way to servers.
+#[derive(Clone, Debug)]
+pub enum Proxy {
+    None,
+    /// This one, without exceptions.
+    Always(String),
+    /// Those of variables, with their exceptions; servers on this machine are reached directly.
+    Rules(Proxies),
+}
+
+/// Name and password for basic authentication.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Login {
+    pub name: String,
+    pub password: String,
+}
+
+/// One request, with what is sent along at redirects.
+pub struct Request<'r> {
+    pub method: Method,
+    pub url: &'r Url,
+    pub headers: HeaderMap,
+    pub body: Option<Bytes>,
+    /// The number of redirects that are followed. With none, a redirect is the response.
+    pub redirects: usize,
+    /// The login for a host, asked for as long as redirects stay with the first origin.
+    pub login: Option<&'r (dyn Fn(&str) -> Option<Login> + Send + Sync)>,
+    /// Called with a host that has not answered for a while.
+    pub waiting: &'r (dyn Fn(&str) + Send + Sync),
+}
+
+/// Sends requests. Nothing is prepared before the first one: without trust anchors the library would fail at that.
+pub struct Transport {
+    settings: Settings,
+    client: OnceLock<Result<reqwest::Client, Error>>,
+}
+
+impl std::fmt::Debug for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transport").finish_non_exhaustive()
+    }
+}
+
+impl Transport {
+    #[must_use]
+    pub fn new(settings: Settings) -> Transport {
+        Transport {
+            settings,
+            client: OnceLock::new(),
+        }
+    }
+
+    fn client(&self) -> Result<&reqwest::Client, Error> {
+        self.client.get_or_init(|| self.build()).as_ref().map_err(Clone::clone)
+    }
+
+    fn build(&self) -> Result<reqwest::Client, Error> {
+        let failed = |e: &dyn std::error::Error| Error::NoClient(files::plain(&chain(e)));
+        let tls = match &self.settings.tls {
+            Some(tls) => tls.clone(),
+            None => trust::configuration(Arc::new(trust::Verifier::system()))
+                .map_err(|e| failed(&e))?
+                .with_no_client_auth(),
+        };
+        let mut builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(with_protocols(tls))
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(self.settings.connect_timeout)
+            .user_agent(&self.settings.user_agent);
+        if let Some(socket) = &self.settings.unix_socket {
+            builder = builder.unix_socket(socket.as_path());
+        }
+        builder = match &self.settings.proxy {
+            Proxy::None => builder.no_proxy(),
+            Proxy::Always(url) => builder.proxy(reqwest::Proxy::all(url).map_err(|e| failed(&e))?),
+            Proxy::Rules(proxies) => {
+                let proxies = proxies.clone();
+                builder.proxy(reqwest::Proxy::custom(move |url| proxies.way(url).proxy().cloned()))
+            }
+        };
+        builder.build().map_err(|e| failed(&e))
+    }
+
+    /// The way to the server of an address: by a proxy of the environment, or directly.
+    #[must_use]
+    pub fn way(&self, url: &Url) -> Way<'_> {
+        match &self.settings.proxy {
+            Proxy::Rules(proxies) => proxies.way(url),
+            Proxy::None | Proxy::Always(_) => Way::Direct,
+        }
+    }
+
+    /// The host and the port of the proxy for an address, for errors.
+    fn proxy_for(&self, url: &Url) -> Option<String> {
+        let always = match &self.settings.proxy {
+            Proxy::Always(text) => Url::parse(text).ok(),
+            _ => None,
+        };
+        let proxy = always.as_ref().or_else(|| self.way(url).proxy())?;
+        let port = proxy
+            .port_or_known_default()
+            .map_or_else(String::new, |port| format!(":{port}"));
+        Some(format!("{}{port}", proxy.host_str().unwrap_or_default()))
+    }
+
+    /// Sends a request once and follows its redirects.
+    ///
+    /// # Errors
+    /// There was no response, or too many redirects.
+    pub async fn send(&self, request: Request<'_>) -> Result<Response, Error> {
+        let Request {
+            mut method,
+            url: first,
+            mut headers,
+            mut body,
+            redirects,
+            login,
+            waiting,
+        } = request;
+        let client = self.client()?;
+        let mut url = first.clone();
+        let mut at_home = true;
+        for _ in 0..=redirects {
+            tracing::debug!(%method, url = %shown(&url), "request");
+            let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
+            let own = at_home && url.username().is_empty() && !headers.contains_key(AUTHORIZATION);
+            if let Some(login) = login.filter(|_| own)
+                && let Some(login) = url.host_str().and_then(login)
+            {
+                request = request.basic_auth(&login.name, Some(&login.password));
+            }
+            let length = body.as_ref().map_or(0, Bytes::len);
+            if let Some(body) = &body {
+                // Without this header an empty body is none, and some servers refuse that.
+                if body.is_empty() {
+                    request = request.header(CONTENT_LENGTH, 0);
+                }
+                request = request.body(body.clone());
+            }
+            let response = self.head(&url, request, length, waiting).await?;
+            let location = redirect(response.status(), response.header_map()).filter(|_| redirects > 0);
+            let Some(next) = location.map(|location| target(&url, location)).transpose()? else {
+                return Ok(response);
+            };
+            if next.origin() != url.origin() {
+                at_home = false;
+                remove_secrets(&mut headers);
+            }
+            if response.status().as_u16() < 307 && !matches!(method, Method::GET | Method::HEAD) {
+                method = Method::GET;
+                body = None;
+                headers.remove(CONTENT_TYPE);
+                headers.remove(CONTENT_LENGTH);
+            }
+            url = next;
+        }
+        Err(Error::TooManyRedirects {
+            url: shown(first),
+            limit: redirects,
+        })
+    }
+
+    /// Sends a request with a body of this length, and waits for the head of the response.
+    async fn head(
+        &self,
+        url: &Url,
+        request: reqwest::RequestBuilder,
+        length: usize,
+        waiting: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Response, Error> {
+        let proxy = self.proxy_for(url);
+        let began = Instant::now();
+        let limit = first_byte_after(length);
+        let notify = || waiting(url.host_str().unwrap_or_default());
+        let Ok(sent) = tokio::time::timeout(limit, patient(notify, request.send())).await else {
+            return Err(Error::Timeout {
+                url: shown(url),
+                seconds: limit.as_secs(),
+                phase: Phase::Head,
+            });
+        };
+        let connect_timeout = self.settings.connect_timeout;
+        let inner = sent.map_err(|e| connection(url, &e, proxy.as_deref(), connect_timeout))?;
+        tracing::debug!(
+            url = %shown(url),
+            status = inner.status().as_u16(),
+            elapsed = ?began.elapsed(),
+            "response"
+        );
+        Ok(Response {
+            url: url.clone(),
+            proxy,
+            connect_timeout,
+            inner,
+        })
+    }
+}
+
+/// Runs work, and calls `notify` if it takes longer than a user waits without a word.
+pub async fn patient<T>(notify: impl FnOnce(), work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    match tokio::time::timeout(PATIENCE, &mut work).await {
+        Ok(done) => done,
+        Err(_) => {
+            notify();
+            work.await
+        }
+    }
+}
+
+fn with_protocols(mut tls: ClientConfig) -> ClientConfig {
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    tls
+}
+
+/// Where a response leads, if it is a redirect.
+#[must_use]
+pub fn redirect(status: StatusCode, headers: &HeaderMap) -> Option<&HeaderValue> {
+    let leads = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
+    headers.get(LOCATION).filter(|location| leads && !location.is_empty())
+}
+
+/// Removes the headers that another origin must not see.
+pub fn remove_secrets(headers: &mut HeaderMap) {
+    let secret: Vec<HeaderName> = headers
+        .iter()
+        .filter(|(name, value)| stays_behind(name.as_str(), value.is_sensitive()))
+        .map(|(name, _)| name.clone())
+        .collect();
+    for name in secret {
+        headers.remove(name);
+    }
+}
+
+/// The address that a redirect leads to.
+fn target(url: &Url, location: &HeaderValue) -> Result<Url, Error> {
+    let bad = || Error::BadRedirect { url: shown(url) };
+    let text = std::str::from_utf8(location.as_bytes()).map_err(|_| bad())?;
+    let next = url.join(text).map_err(|_| bad())?;
+    if !matches!(next.scheme(), "http" | "https") {
+        return Err(bad());
+    }
+    Ok(next)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn redirects_lead_to_web_servers_only() {
+        let url = Url::parse("https://example.com/a/b?x=1").unwrap();
+        let to = |text: &str| target(&url, &HeaderValue::from_str(text).unwrap()).map(String::from);
+        assert_eq!(to("c").unwrap(), "https://example.com/a/c");
+        assert_eq!(to("//other.example/").unwrap(), "https://other.example/");
+        for bad in ["file:///etc/passwd", "http://[", "ftp://example.com/"] {
+            let error = to(bad).unwrap_err();
+            assert!(
+                matches!(&error, Error::BadRedirect { url } if url == "https://example.com/a/b"),
+                "{bad}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_redirects_with_a_location_are_redirects() {
+        let headers = HeaderMap::from_iter([(LOCATION, HeaderValue::from_static("/x"))]);
+        let leads =
+            |status: u16, headers: &HeaderMap| redirect(StatusCode::from_u16(status).unwrap(), headers).is_some();
+        for status in [301, 302, 303, 307, 308] {
+            assert!(leads(status, &headers) && !leads(status, &HeaderMap::new()), "{status}");
+        }
+        assert!(
+            ![200, 201, 300, 304, 404]
+                .into_iter()
+                .any(|status| leads(status, &headers))
+        );
+    }
+
+    #[test]
+    fn secrets_are_removed_by_mark_and_by_name() {
+        let mut marked = HeaderValue::from_static("1");
+        marked.set_sensitive(true);
+        let mut headers = HeaderMap::from_iter([
+            (HeaderName::from_static("x-consul-token"), HeaderValue::from_static("1")),
+            (HeaderName::from_static("x-own"), marked),
+            (HeaderName::from_static("accept"), HeaderValue::from_static("1")),
+        ]);
+        remove_secrets(&mut headers);
+        assert_eq!(headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["accept"]);
+    }
+}
