@@ -7,7 +7,6 @@ use std::sync::Arc;
 use pack::{Pack, PackError};
 use packages::serve::{Access, Contents, Server, Shelf, server_config};
 use syntax::{Diagnostic, SourceMap};
-use tokio::net::TcpListener;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -125,10 +124,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
 }
 
 async fn serve(session: &Session, server: Server, address: SocketAddr, source: &Path, count: usize) -> Status {
-    let bound = match TcpListener::bind(address).await {
-        Ok(listener) => listener.local_addr().map(|address| (listener, address)),
-        Err(error) => Err(error),
-    };
+    let bound = packages::serve::listen(address).and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
     let (listener, address) = match bound {
         Ok(bound) => bound,
         Err(error) => {
