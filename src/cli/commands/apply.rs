@@ -174,6 +174,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Stat
         plan,
         schemas,
         diagnostics: mut problems,
+        ..
     } = operation.plan(options);
     let Some(plan) = plan else {
         session.show(&problems, &operation.project.sources);

@@ -174,6 +174,7 @@ fn with_operation(
             plan,
             schemas,
             diagnostics,
+            ..
         } = operation.plan_silently(&PlanOptions::default());
         problems.extend(diagnostics);
         if plan.is_none() {

@@ -113,6 +113,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         plan,
         schemas,
         diagnostics: mut problems,
+        ..
     } = operation.plan(&options);
     let mut status = u8::from(problems.has_errors());
     let Some(mut plan) = plan else {
