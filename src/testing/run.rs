@@ -218,12 +218,7 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    async fn applied(
-        &self,
-        setting: &Setting<'_, '_>,
-        planning: Planning,
-        done: &mut Performed,
-    ) {
+    async fn applied(&self, setting: &Setting<'_, '_>, planning: Planning, done: &mut Performed) {
         let run = setting.run;
         let problems = planning.diagnostics;
         let plan = match planning.plan {

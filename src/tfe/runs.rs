@@ -507,8 +507,15 @@ mod tests {
             let mut object = json!({"id": "x"});
             let place = member.split('/').filter(|step| !step.is_empty());
             if let Some(list) = list {
-                let value = place.collect::<Vec<_>>().into_iter().rev().fold(list, |value, step| json!({ step: value }));
-                object.as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
+                let value = place
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .rev()
+                    .fold(list, |value, step| json!({ step: value }));
+                object
+                    .as_object_mut()
+                    .unwrap()
+                    .extend(value.as_object().unwrap().clone());
             }
             object
         };
@@ -527,7 +534,10 @@ mod tests {
         for whole in ["/relationships", "/relationships/policy-checks", "/attributes"] {
             let object = with(whole, Some(Json::Null));
             assert!(Run::read(&object).unwrap().policy_checks.is_empty(), "{whole}");
-            assert!(crate::workspaces::Workspace::read(&object).unwrap().tags.is_empty(), "{whole}");
+            assert!(
+                crate::workspaces::Workspace::read(&object).unwrap().tags.is_empty(),
+                "{whole}"
+            );
         }
     }
 

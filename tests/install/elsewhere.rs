@@ -118,7 +118,9 @@ fn a_mirror_is_enough_to_install_from() {
         ),
         format!("- Mirroring {rocket}...\n  - Selected v0.1.0 with no constraints\n"),
         // Others that install from the mirror do not have it built in.
-        format!("- Mirroring hashicorp/null...\n  - Selected v3.2.3 with no constraints\n  - Downloading package for {here}...\n"),
+        format!(
+            "- Mirroring hashicorp/null...\n  - Selected v3.2.3 with no constraints\n  - Downloading package for {here}...\n"
+        ),
         "  - Downloading package for plan9_mips...\n  - Package authenticated: self-signed".to_owned(),
     ] {
         assert!(mirror.stdout.contains(&line), "{line}\n{}", mirror.all());

@@ -161,7 +161,11 @@ fn what_is_not_a_provider_or_not_what_its_digest_says_is_refused() {
 #[test]
 fn answers_of_another_form_are_explained_in_words() {
     for (ending, answer, why) in [
-        ("/tags/list", r#"{"tags": 3}"#, "a list is expected here, and not the number 3"),
+        (
+            "/tags/list",
+            r#"{"tags": 3}"#,
+            "a list is expected here, and not the number 3",
+        ),
         ("/manifests/", r#"{"manifests": ["#, "the text ends too early"),
     ] {
         let artifacts = artifacts(Access::Open);

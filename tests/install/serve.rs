@@ -284,7 +284,11 @@ fn readers_that_do_not_read_keep_nobody_out() {
     // One more of each client, and of one that has none yet.
     for last in [10, 15, 1] {
         let mut stream = connect_from(last, host);
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("sent");
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )
+        .expect("sent");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("an answer");
         assert!(answer.starts_with(b"HTTP/1.1 200 ") && answer.ends_with(&archive[archive.len() - 100..]));

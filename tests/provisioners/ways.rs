@@ -57,7 +57,10 @@ pub fn a_server_that_comes_late() {
 pub fn paths_of_scripts() {
     let server = Sshd::usual();
     let plain = server.connection("");
-    let line = plain.lines().find(|line| line.starts_with("script_path")).expect("a path");
+    let line = plain
+        .lines()
+        .find(|line| line.starts_with("script_path"))
+        .expect("a path");
     let base = tempfile::tempdir().expect("a directory");
     let apart = base.path().join("with space; touch owned");
     std::fs::create_dir(&apart).expect("a directory");
@@ -76,7 +79,9 @@ pub fn paths_of_scripts() {
     // Where the server puts it, which does not have the environment of this test.
     let echo = format!("echo ~{}", crate::sshd::user());
     let home = std::process::Command::new("sh").args(["-c", &echo]).output();
-    let home = String::from_utf8_lossy(&home.expect("sh runs").stdout).trim().to_owned();
+    let home = String::from_utf8_lossy(&home.expect("sh runs").stdout)
+        .trim()
+        .to_owned();
     let script = Path::new(&home).join(in_home);
     assert_eq!(std::fs::read_to_string(&script).expect("the script"), "");
     std::fs::remove_file(script).expect("removed");

@@ -67,7 +67,8 @@ impl Blocks {
     #[must_use]
     pub fn resources_before_module(&self, module: &Module) -> BTreeSet<ConfigResource> {
         let call = module.parent().map(|(parent, name)| Block::Call(parent, name.clone()));
-        let is_part = |block: &Block| block.module().is_some_and(|m| module.contains(m)) || call.as_ref() == Some(block);
+        let is_part =
+            |block: &Block| block.module().is_some_and(|m| module.contains(m)) || call.as_ref() == Some(block);
         let parts = self.graph.node_indices().filter(|node| is_part(&self.graph[*node]));
         let first = self.before_module(module);
         let named = first.iter().filter_map(|node| match &self.graph[*node] {

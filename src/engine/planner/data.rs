@@ -310,7 +310,10 @@ impl Planner<'_> {
             }
             Referenceable::Module(n) | Referenceable::ModuleInstance(n, _) => {
                 let below = module.child(n.clone());
-                let mut pending = results.pending.iter().filter(|r| r.resource.mode == addrs::Mode::Managed);
+                let mut pending = results
+                    .pending
+                    .iter()
+                    .filter(|r| r.resource.mode == addrs::Mode::Managed);
                 // As in Terraform, a module stands for what it depends on itself, too.
                 let before = LazyCell::new(|| self.context.blocks.resources_before_module(&below));
                 pending.any(|r| below.contains(&r.module) || before.contains(r))

@@ -57,8 +57,7 @@ use visit::{Limits, PlanSpec, PlannedResource, Planner, Progress, ResourceFacts}
 pub(crate) use visit::create_before_destroy_resources;
 
 /// The result of planning.
-#[derive(Debug)]
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Planning {
     /// The plan. If there are errors there is none, or one that is marked as errored and shows what was planned until then.
     pub plan: Option<Plan>,

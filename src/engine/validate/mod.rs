@@ -421,7 +421,8 @@ impl Validator<'_> {
         if address.resource.mode == Mode::List {
             return self.list(address, block, schema, &scope, value).await;
         }
-        let left_to_plan = || ephemeral::is_left_to_plan(self.config, address, block, &schema.block, expanded.as_deref().ok());
+        let left_to_plan =
+            || ephemeral::is_left_to_plan(self.config, address, block, &schema.block, expanded.as_deref().ok());
         if address.resource.mode != Mode::Ephemeral && value.deep_marks().is_ephemeral() && !left_to_plan() {
             self.evaluator
                 .report(forbidden_ephemeral(&value, schema, &block.body, address));

@@ -92,8 +92,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
         }
     };
     // Others install from the mirror, who may have another program: it holds all providers that there are packages of.
-    let (no_packages, built_in): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        asked.built_in.into_iter().partition(|(provider, _)| provider.is_builtin());
+    let (no_packages, built_in): (BTreeMap<_, _>, BTreeMap<_, _>) = asked
+        .built_in
+        .into_iter()
+        .partition(|(provider, _)| provider.is_builtin());
     for provider in no_packages.keys() {
         session.ui.line(format!(
             "- Skipping {} because it is built in to {}",
@@ -119,7 +121,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Status, UsageError> {
             .await?;
         if !built_in.is_empty() {
             let nothing = LockFile::default();
-            let mirrored = request(&built_in, &platforms[..]).mirror(dir, &nothing, &mut tell).await;
+            let mirrored = request(&built_in, &platforms[..])
+                .mirror(dir, &nothing, &mut tell)
+                .await;
             mirrored.map_err(about_built_in)?;
         }
         Ok(())

@@ -112,7 +112,11 @@ fn read_is_deferred_if_named_module_depends_on_changed_resource() {
     let child = "variable \"v\" {\n default = 0\n}\noutput \"o\" {\n value = 1\n}";
     for call in ["depends_on = [fake_thing.a]", "v = fake_thing.a.id"] {
         let mut case = Case::of(&[("main.tf", &main(call)), ("m/main.tf", child)]);
-        assert_eq!(actions(&case.plan()), ["<= data.fake_lookup.d", "+ fake_thing.a"], "{call}");
+        assert_eq!(
+            actions(&case.plan()),
+            ["<= data.fake_lookup.d", "+ fake_thing.a"],
+            "{call}"
+        );
         case.apply().assert_settled();
     }
     let case = Case::of(&[("main.tf", &main("")), ("m/main.tf", child)]);
@@ -176,7 +180,10 @@ fn named_output_of_a_module_delays_a_read_for_managed_resources_behind_it() {
     assert!(deferred(&case), "a managed resource of the module changes");
     let child = child.replace("depends_on = [fake_thing.own]", "");
     let case = Case::of(&[("main.tf", main), ("m/main.tf", &child)]);
-    assert!(deferred(&case), "a managed resource that the output is made from changes");
+    assert!(
+        deferred(&case),
+        "a managed resource that the output is made from changes"
+    );
     // Others in the module do not matter to the output.
     let child = child.replace("query      = var.wait", "query      = \"e\"");
     let case = Case::of(&[("main.tf", main), ("m/main.tf", &format!("{child}{own}"))]);

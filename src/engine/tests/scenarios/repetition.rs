@@ -218,7 +218,10 @@ fn block_without_instances_names_ephemeral_values_only_of_modules() {
         // Terraform refuses these, whatever the count.
         for value in ["var.e", "local.of_variable"] {
             let errors = texts(&case(none, value).validate());
-            assert!(errors.contains("Invalid use of ephemeral value"), "{none}, {value}: {errors}");
+            assert!(
+                errors.contains("Invalid use of ephemeral value"),
+                "{none}, {value}: {errors}"
+            );
         }
         for value in ["module.m.o", "local.of_module"] {
             let case = case(none, value);
@@ -229,7 +232,10 @@ fn block_without_instances_names_ephemeral_values_only_of_modules() {
     for some in ["", "count = 1", "count = var.n + 1"] {
         for value in ["var.e", "module.m.o"] {
             let errors = case(some, value).plan_errors();
-            assert!(errors.contains("Invalid use of ephemeral value"), "{some}, {value}: {errors}");
+            assert!(
+                errors.contains("Invalid use of ephemeral value"),
+                "{some}, {value}: {errors}"
+            );
         }
     }
 }
