@@ -5,14 +5,12 @@ use std::sync::Arc;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Result, async_trait};
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
-use store_client::waiting;
 use tokio::sync::{Mutex, MutexGuard};
-use tokio_postgres::Client as Connection;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use crate::Tables;
-use crate::session::{connect, problem};
+use crate::session::{Connection, connect, problem};
 use crate::settings::Settings;
 
 /// The number that Terraform locks while it creates a workspace, in whichever schema of the database.
@@ -69,9 +67,11 @@ fn literal(text: &str) -> String {
     format!("'{}'", text.split('\0').next().unwrap_or_default().replace('\'', "''"))
 }
 
+const PREPARE: &str = "Error preparing PostgreSQL";
 const READ: &str = "Error reading the state";
 const WRITE: &str = "Error writing the state";
 const LOCK: &str = "Error acquiring the state lock";
+const UNLOCK: &str = "Cannot release the state lock";
 const LIST: &str = "Failed to list workspaces";
 
 /// An identifier as it stands in a statement.
@@ -80,35 +80,49 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// Creates the schema, the table and the index that are missing.
+async fn create_missing(
+    connection: &Connection,
+    tables: &Tables,
+    schema: &str,
+    table: &str,
+) -> std::result::Result<(), tokio_postgres::Error> {
+    if tables.create_schema {
+        let count = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = $1";
+        let row = connection.query_one(count, &[&tables.schema]).await?;
+        // Where the schema is there, the privilege to create one is not needed.
+        if row.get::<_, i64>(0) < 1 {
+            let create = format!("CREATE SCHEMA IF NOT EXISTS {schema}");
+            connection.batch_execute(&create).await?;
+        }
+    }
+    if tables.create_table {
+        let sequence = "CREATE SEQUENCE IF NOT EXISTS public.global_states_id_seq AS bigint";
+        connection.batch_execute(sequence).await?;
+        let create = format!(
+            "CREATE TABLE IF NOT EXISTS {table} (id bigint NOT NULL DEFAULT nextval('public.global_states_id_seq') PRIMARY \
+             KEY, name text UNIQUE, data text)"
+        );
+        connection.batch_execute(&create).await?;
+    }
+    if tables.create_index {
+        let create = format!("CREATE UNIQUE INDEX IF NOT EXISTS states_by_name ON {table} (name)");
+        connection.batch_execute(&create).await?;
+    }
+    Ok(())
+}
+
 impl Client {
     /// Connects, and creates what is missing.
     pub async fn prepare(settings: Settings, tables: &Tables) -> Result<Client> {
         let connection = connect(&settings).await?;
-        let failed = |e: tokio_postgres::Error| problem("Error preparing PostgreSQL", &settings.title, &e);
         let schema = quoted(&tables.schema);
         let table = format!("{schema}.states");
-        if tables.create_schema {
-            let count = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = $1";
-            let row = connection.query_one(count, &[&tables.schema]).await.map_err(failed)?;
-            // Where the schema is there, the privilege to create one is not needed.
-            if row.get::<_, i64>(0) < 1 {
-                let create = format!("CREATE SCHEMA IF NOT EXISTS {schema}");
-                connection.batch_execute(&create).await.map_err(failed)?;
-            }
-        }
-        if tables.create_table {
-            let sequence = "CREATE SEQUENCE IF NOT EXISTS public.global_states_id_seq AS bigint";
-            connection.batch_execute(sequence).await.map_err(failed)?;
-            let create = format!(
-                "CREATE TABLE IF NOT EXISTS {table} (id bigint NOT NULL DEFAULT nextval('public.global_states_id_seq') PRIMARY \
-                 KEY, name text UNIQUE, data text)"
-            );
-            connection.batch_execute(&create).await.map_err(failed)?;
-        }
-        if tables.create_index {
-            let create = format!("CREATE UNIQUE INDEX IF NOT EXISTS states_by_name ON {table} (name)");
-            connection.batch_execute(&create).await.map_err(failed)?;
-        }
+        let created = create_missing(&connection, tables, &schema, &table);
+        connection
+            .answer(&settings, PREPARE, created)
+            .await?
+            .map_err(|e| problem(PREPARE, &settings.title, &e))?;
         Ok(Client {
             table,
             creation: creation_of(&tables.schema),
@@ -134,7 +148,10 @@ impl Client {
         session.connection = Arc::new(connect(&self.settings).await?);
         if let Some(mut held) = session.held.take() {
             let query = format!("SELECT pg_try_advisory_lock({})", held.number);
-            let row = session.connection.query_one(&query, &[]).await;
+            let connection = session.connection.clone();
+            let row = connection
+                .answer(&self.settings, LOCK, connection.query_one(&query, &[]))
+                .await?;
             let got: bool = row.map_err(|e| self.problem(LOCK, &e))?.get(0);
             // Where another program has it, it is lost, and no write is made under it.
             if got {
@@ -152,21 +169,22 @@ impl Client {
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<tokio_postgres::Row>> {
         let connection = self.session().await?.connection.clone();
-        let rows = waiting(&self.settings.host, connection.query(text, values)).await;
+        let rows = connection
+            .answer(&self.settings, summary, connection.query(text, values))
+            .await?;
         rows.map_err(|e| self.problem(summary, &e))
     }
 
     /// Locks the row of a workspace, which is created if there is none: the creation lock is exchanged for the row's at once, so that
     /// nobody waits for the first apply of another state.
-    async fn try_lock(&self, session: &mut Session, workspace: &str) -> std::result::Result<Lock, Refusal> {
+    async fn try_lock(&self, connection: &Connection, workspace: &str) -> std::result::Result<Lock, Refusal> {
         let table = &self.table;
-        let connection = session.connection.clone();
         let mut is_new = false;
         // A row can go between the two statements, with the lock of the program that made it.
         for _ in 0..10 {
             let find = format!("SELECT id, pg_try_advisory_lock(id) FROM {table} WHERE name = $1");
             let Some(row) = connection.query_opt(&find, &[&workspace]).await? else {
-                if self.create(&connection, workspace).await? {
+                if self.create(connection, workspace).await? {
                     is_new = true;
                     continue;
                 }
@@ -191,12 +209,12 @@ impl Client {
                 connection.query_one(&unlock, &[]).await.map(drop)
             };
             // Terraform holds its creation lock, and none on the row, while it applies for the first time.
-            let refused = self.in_turn(&connection, "_shared", "").await.err();
+            let refused = self.in_turn(connection, "_shared", "").await.err();
             let still = format!("SELECT data = $2 FROM {table} WHERE name = $1 AND id = {id}");
             let still = connection.query_opt(&still, &[&workspace, &UNWRITTEN]).await?;
             if let Some(error) = refused {
                 if still.is_some() && is_new {
-                    self.remove_unwritten(&connection, workspace).await?;
+                    self.remove_unwritten(connection, workspace).await?;
                 }
                 release().await?;
                 return Err(self.refusal(
@@ -334,8 +352,9 @@ impl LockedStore for Client {
 
     async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
         let mut session = self.session().await?;
-        let taken = waiting(&self.settings.host, self.try_lock(&mut session, workspace)).await;
-        match taken {
+        let connection = session.connection.clone();
+        let taken = self.try_lock(&connection, workspace);
+        match connection.answer(&self.settings, LOCK, taken).await? {
             Ok(lock) => {
                 session.held = Some(Held {
                     id: info.id.clone(),
@@ -366,19 +385,18 @@ impl LockedStore for Client {
         if session.connection.is_closed() {
             return Ok(());
         }
-        let released = |e: tokio_postgres::Error| self.problem("Cannot release the state lock", &e);
-        if is_new {
-            self.remove_unwritten(&session.connection, workspace)
-                .await
-                .map_err(released)?;
-        }
-        let text = format!("SELECT pg_advisory_unlock({number})");
-        session
-            .connection
-            .query_one(&text, &[])
-            .await
-            .map(drop)
-            .map_err(released)
+        let connection = session.connection.clone();
+        let released = async {
+            if is_new {
+                self.remove_unwritten(&connection, workspace).await?;
+            }
+            let text = format!("SELECT pg_advisory_unlock({number})");
+            connection.query_one(&text, &[]).await.map(drop)
+        };
+        connection
+            .answer(&self.settings, UNLOCK, released)
+            .await?
+            .map_err(|e| self.problem(UNLOCK, &e))
     }
 
     async fn holder(&self, _workspace: &str, own: &str) -> Result<Holder> {

@@ -1,25 +1,87 @@
 //! The one session of a run: locks belong to it.
 
+use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use store_client::waiting;
+use tokio::task::AbortHandle;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 
-use crate::settings::Settings;
+use crate::settings::{SILENCE_VARIABLE, Settings};
 use crate::tls::Encryption;
 
-/// Connects.
-pub(crate) async fn connect(settings: &Settings) -> Result<Client> {
-    let failed = |e: tokio_postgres::Error| problem("Error connecting to PostgreSQL", &settings.title, &e);
+const CONNECTING: &str = "Error connecting to PostgreSQL";
+
+/// A connection, and the task that moves its bytes.
+pub(crate) struct Connection {
+    client: Client,
+    task: AbortHandle,
+}
+
+impl Deref for Connection {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Connection {
+    /// The result of statements on this connection. If the server is silent for too long, the connection is given up: a lock that
+    /// it holds cannot be relied on any more, and the next statement connects again.
+    pub async fn answer<T>(&self, settings: &Settings, summary: &str, work: impl Future<Output = T>) -> Result<T> {
+        let work = waiting(&settings.host, work);
+        let Some(limit) = settings.silence else {
+            return Ok(work.await);
+        };
+        match tokio::time::timeout(limit, work).await {
+            Ok(done) => Ok(done),
+            Err(_) => {
+                self.task.abort();
+                let how = format!("Set the environment variable {SILENCE_VARIABLE} to more seconds to wait longer.");
+                Err(silent(summary, settings, limit, &how))
+            }
+        }
+    }
+}
+
+fn silent(summary: &str, settings: &Settings, limit: Duration, how: &str) -> Diagnostics {
+    let detail = format!(
+        "PostgreSQL: {}: the server did not answer within {} seconds. Check whether it is overloaded, or whether something between \
+         holds the connection back. {how}",
+        settings.title,
+        limit.as_secs()
+    );
+    Diagnostic::error(summary, detail).into()
+}
+
+/// Connects to the first of the servers that lets this user in.
+pub(crate) async fn connect(settings: &Settings) -> Result<Connection> {
+    let connecting = waiting(&settings.host, open(settings));
+    let Some(limit) = settings.connecting else {
+        return connecting.await;
+    };
+    // The library's own limit is for the TCP connection alone: a server can be silent after it, too.
+    let limit = limit.saturating_mul(u32::try_from(settings.config.get_hosts().len()).unwrap_or(u32::MAX));
+    match tokio::time::timeout(limit, connecting).await {
+        Ok(connected) => connected,
+        Err(_) => {
+            let how = "Set connect_timeout in conn_str (or PGCONNECT_TIMEOUT) to more seconds to wait longer.";
+            Err(silent(CONNECTING, settings, limit, how))
+        }
+    }
+}
+
+async fn open(settings: &Settings) -> Result<Connection> {
+    let failed = |e: tokio_postgres::Error| problem(CONNECTING, &settings.title, &e);
     let encrypted = settings.config.get_ssl_mode() != tokio_postgres::config::SslMode::Disable;
     if !encrypted {
-        let (client, connection) = waiting(&settings.host, settings.config.connect(NoTls))
-            .await
-            .map_err(failed)?;
-        tokio::spawn(async move { drop(connection.await) });
-        return Ok(client);
+        let (client, connection) = settings.config.connect(NoTls).await.map_err(failed)?;
+        let task = tokio::spawn(async move { drop(connection.await) }).abort_handle();
+        return Ok(Connection { client, task });
     }
     let mut tls = settings.tls.configuration().map_err(|e| {
         Diagnostic::error(
@@ -29,11 +91,10 @@ pub(crate) async fn connect(settings: &Settings) -> Result<Client> {
     })?;
     // The protocol inside is not negotiated.
     tls.alpn_protocols.clear();
-    let (client, connection) = waiting(&settings.host, settings.config.connect(Encryption(Arc::new(tls))))
-        .await
-        .map_err(failed)?;
-    tokio::spawn(async move { drop(connection.await) });
-    Ok(client)
+    let connecting = settings.config.connect(Encryption(Arc::new(tls)));
+    let (client, connection) = connecting.await.map_err(failed)?;
+    let task = tokio::spawn(async move { drop(connection.await) }).abort_handle();
+    Ok(Connection { client, task })
 }
 
 /// What went wrong, and what to do about it.
@@ -80,4 +141,75 @@ pub(crate) fn problem(summary: &str, title: &str, error: &tokio_postgres::Error)
         format!("PostgreSQL: {title}: {}.{advice}", text.trim_end_matches('.')),
     )
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// "AuthenticationOk" and "ReadyForQuery" of the protocol.
+    const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+
+    /// A server that says this to each client, and then keeps its connections without another word.
+    async fn silent_server(greeting: &'static [u8], words: &str) -> (Settings, tokio::task::JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = tokio::spawn(async move {
+            let mut kept: Vec<TcpStream> = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                if !greeting.is_empty() {
+                    let mut startup = [0; 4];
+                    stream.read_exact(&mut startup).await.unwrap();
+                    let rest = u32::from_be_bytes(startup) as usize - 4;
+                    stream.read_exact(&mut vec![0; rest]).await.unwrap();
+                    stream.write_all(greeting).await.unwrap();
+                }
+                kept.push(stream);
+            }
+        });
+        let text = format!("host=127.0.0.1 port={port} user=u sslmode=disable {words}");
+        (Settings::new(&text).unwrap(), server)
+    }
+
+    fn text(problem: &Diagnostics) -> String {
+        format!("{problem:?}")
+    }
+
+    #[tokio::test]
+    async fn a_server_that_never_answers_ends_connecting_with_its_name() {
+        let (settings, server) = silent_server(b"", "connect_timeout=1").await;
+        assert_eq!(settings.connecting, Some(Duration::from_secs(1)));
+        let error = connect(&settings).await.map(drop).unwrap_err();
+        let text = text(&error);
+        for part in [CONNECTING, "127.0.0.1", "within 1 seconds", "connect_timeout"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn a_server_that_falls_silent_ends_statements_and_the_connection() {
+        let (mut settings, server) = silent_server(LET_IN, "connect_timeout=0").await;
+        assert_eq!(settings.connecting, None);
+        settings.silence = Some(Duration::from_secs(1));
+        let connection = connect(&settings).await.unwrap();
+        let asked = connection.query_one("SELECT 1", &[]);
+        let error = connection
+            .answer(&settings, "Error reading", asked)
+            .await
+            .map(drop)
+            .unwrap_err();
+        let text = text(&error);
+        for part in ["Error reading", "127.0.0.1", "within 1 seconds", SILENCE_VARIABLE] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        // Its answer to the old statement cannot be taken for one to the next.
+        while !connection.is_closed() {
+            tokio::task::yield_now().await;
+        }
+        server.abort();
+    }
 }

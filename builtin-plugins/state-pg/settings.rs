@@ -16,8 +16,32 @@ pub(crate) struct Settings {
     pub host: String,
     pub config: Config,
     pub tls: Tls,
+    /// The longest time until a server has let this user in; no limit if there is none.
+    pub connecting: Option<Duration>,
+    /// The longest time that the server may take for a statement; no limit if there is none.
+    pub silence: Option<Duration>,
     /// For messages.
     pub title: String,
+}
+
+/// Names the seconds of [`Settings::silence`].
+pub(crate) const SILENCE_VARIABLE: &str = "MONOFORM_PG_TIMEOUT";
+
+const CONNECTING: Duration = Duration::from_secs(60);
+
+/// Far beyond the time for a large state on a slow line: an answer is not seen before it is whole.
+const SILENCE: Duration = Duration::from_secs(600);
+
+/// A number of seconds, of which 0 is no limit.
+fn seconds(name: &str, given: Option<&str>, default: Duration) -> Result<Option<Duration>, String> {
+    let Some(given) = given else {
+        return Ok(Some(default));
+    };
+    let seconds: u64 = given
+        .trim()
+        .parse()
+        .map_err(|_| format!("{name} must be a number of seconds, and not {given:?}."))?;
+    Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
 }
 
 /// Variables that the library has, and what they set.
@@ -111,14 +135,11 @@ impl Settings {
             );
         }
         let is_socket = host.starts_with('/');
-        if let Some(seconds) = take("connect_timeout") {
-            let seconds: u64 = seconds
-                .parse()
-                .map_err(|_| format!("connect_timeout must be a number of seconds, and not {seconds:?}."))?;
-            if seconds > 0 {
-                config.connect_timeout(Duration::from_secs(seconds));
-            }
+        let connecting = seconds("connect_timeout", take("connect_timeout").as_deref(), CONNECTING)?;
+        if let Some(limit) = connecting {
+            config.connect_timeout(limit);
         }
+        let silence = seconds(SILENCE_VARIABLE, env::var(SILENCE_VARIABLE).as_deref(), SILENCE)?;
         config.application_name(
             take("application_name")
                 .or_else(|| take("fallback_application_name"))
@@ -149,6 +170,8 @@ impl Settings {
         Ok(Settings {
             config,
             tls,
+            connecting,
+            silence,
             host: host.clone(),
             title: format!("the database \"{database}\" on {host}:{port} as the user \"{user}\""),
         })

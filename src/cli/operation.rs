@@ -386,13 +386,12 @@ impl<'s> Operation<'s> {
                 result = engine::planner::plan(inputs, &options) => result,
                 never = reporter.tick() => match never {},
                 () = self.stop.cancelled() => Planning {
-                    plan: None,
-                    schemas: Schemas::default(),
                     diagnostics: Diagnostic::error(
                         "Operation canceled",
                         "Planning was canceled by a second interrupt. Nothing was changed.",
                     )
                     .into(),
+                    ..Planning::default()
                 },
             }
         });

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use addrs::{AbsResource, ModuleInstance};
+use addrs::{AbsResource, AbsResourceInstance, ModuleInstance};
 use config::Config;
 use cty::Value;
 use lang::scope::Scope;
@@ -31,6 +31,8 @@ pub struct Results<'a> {
     pub state: &'a State,
     /// The plan, if it was not applied: expressions see planned values.
     pub plan: Option<&'a Plan>,
+    /// The values of the ephemeral resources that the operation has opened.
+    pub ephemerals: &'a BTreeMap<AbsResourceInstance, Value>,
     /// The time of the plan.
     pub timestamp: Option<&'a str>,
     /// The schemas of the providers of the objects.
@@ -101,6 +103,9 @@ impl<'a> Assertions<'a> {
             .with_module_outputs(results.providers);
         if let Some(plan) = results.plan {
             set_planned_objects(&evaluator, plan);
+        }
+        for (address, value) in results.ephemerals {
+            evaluator.set_object(address, value.clone());
         }
         Assertions { evaluator }
     }

@@ -36,9 +36,28 @@ use crate::object_config;
 /// The ephemeral resources that each block can use, directly or through blocks without objects.
 type Users = HashMap<Block, Vec<ConfigResource>>;
 
+/// The values of ephemeral resource instances that an operation has opened, with their marks. Only what is evaluated right after the
+/// operation may use them: the instances are closed.
+#[derive(Debug, Default)]
+pub struct OpenedValues(Mutex<BTreeMap<AbsResourceInstance, Value>>);
+
+impl OpenedValues {
+    fn add(&self, address: &AbsResourceInstance, value: Value) {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        values.insert(address.clone(), value);
+    }
+
+    /// All values.
+    #[must_use]
+    pub fn into_values(self) -> BTreeMap<AbsResourceInstance, Value> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The ephemeral resources of one walk.
 pub struct Ephemerals<'a> {
     context: OperationContext<'a>,
+    values: &'a OpenedValues,
     users: Users,
     /// For each resource, the number of uses that are left.
     waiting: Mutex<BTreeMap<ConfigResource, usize>>,
@@ -82,7 +101,11 @@ impl EphemeralResource<'_> {
 impl<'a> Ephemerals<'a> {
     /// The ephemeral resources of a configuration; none is open. `count` returns how many times a block that can use one will
     /// be reported with [`Ephemerals::used`].
-    pub fn new(context: OperationContext<'a>, mut count: impl FnMut(&Block) -> usize) -> Ephemerals<'a> {
+    pub fn new(
+        context: OperationContext<'a>,
+        values: &'a OpenedValues,
+        mut count: impl FnMut(&Block) -> usize,
+    ) -> Ephemerals<'a> {
         let mut users: Users = HashMap::new();
         let mut waiting = BTreeMap::new();
         for (resource, blocks) in context.blocks.ephemeral_users() {
@@ -95,6 +118,7 @@ impl<'a> Ephemerals<'a> {
         }
         Ephemerals {
             context,
+            values,
             users,
             waiting: Mutex::new(waiting),
             open: Mutex::default(),
@@ -190,11 +214,13 @@ impl<'a> Ephemerals<'a> {
                 address: address.clone(),
             });
             let unknown = Value::unknown(resource.schema.implied_type()).with_marks(Marks::EPHEMERAL);
+            self.values.add(address, unknown.clone());
             evaluator.set_object(address, unknown);
             return Ok(());
         }
         let result = self.request_open(resource, address, config).await?;
         let value = result.mark_paths(&marks).with_marks(Marks::EPHEMERAL);
+        self.values.add(address, value.clone());
         evaluator.set_object(address, value.clone());
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
     }

@@ -86,7 +86,7 @@ pub enum MirrorError {
         source: io::Error,
     },
     /// The index is not JSON of the expected form.
-    #[error("The mirror cannot be used: {} is invalid: {source}.", path.display())]
+    #[error("The mirror cannot be used: {} is invalid: {}.", path.display(), files::json_reason(source))]
     Json {
         /// The index.
         path: PathBuf,

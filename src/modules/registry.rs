@@ -164,7 +164,7 @@ impl Registries {
                 module.package()
             ),
         };
-        let answer: serde_json::Value = serde_json::from_slice(&body).map_err(|e| invalid(e.to_string()))?;
+        let answer: serde_json::Value = serde_json::from_slice(&body).map_err(|e| invalid(files::json_reason(e)))?;
         // The first entry is the module itself; what else there may be says what it depends on.
         let versions = answer
             .pointer("/modules/0")

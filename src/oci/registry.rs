@@ -110,7 +110,8 @@ impl<'c> Registry<'c> {
             let mut response = self.send(&url, None).await?;
             let absent = || "does not exist".to_owned();
             let body = self.body(&mut response, absent).await?;
-            let page: Tags = serde_json::from_slice(&body).map_err(|error| unusable(&url, error.to_string()))?;
+            let page: Tags =
+                serde_json::from_slice(&body).map_err(|error| unusable(&url, files::json_reason(error)))?;
             all.extend(page.tags);
             let next = response.headers("link").find_map(next_page).map(str::to_owned);
             let Some(next) = next else {
@@ -144,7 +145,8 @@ impl<'c> Registry<'c> {
         if let Some(digest) = expected.filter(|digest| !digest.is_of(&body)) {
             return Err(self.damaged(&digest));
         }
-        let manifest: Manifest = serde_json::from_slice(&body).map_err(|error| unusable(&url, error.to_string()))?;
+        let manifest: Manifest =
+            serde_json::from_slice(&body).map_err(|error| unusable(&url, files::json_reason(error)))?;
         let kind = response.header("content-type").unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
         // The specification wants both to be the same; the one that was hashed counts.

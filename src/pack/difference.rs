@@ -277,7 +277,8 @@ fn read_plan(file: &mut File, path: &Path) -> Result<(Plan, u64), PackError> {
     if Sha256::digest(&plan)[..] != trailer.index_sum {
         return Err(wrong("its plan has another checksum".to_owned()));
     }
-    let plan: Plan = serde_json::from_slice(&plan).map_err(|e| wrong(format!("its plan is not valid: {e}")))?;
+    let plan: Plan = serde_json::from_slice(&plan)
+        .map_err(|e| wrong(format!("its plan is not valid: {}", files::json_reason(e))))?;
     match plan.format {
         FORMAT => Ok((plan, trailer.index_offset)),
         format => Err(PackError::Format {

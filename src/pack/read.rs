@@ -104,7 +104,8 @@ impl Pack {
                 format,
             });
         }
-        let index: Index = serde_json::from_slice(&index).map_err(|e| wrong(format!("its index is not valid: {e}")))?;
+        let index: Index = serde_json::from_slice(&index)
+            .map_err(|e| wrong(format!("its index is not valid: {}", files::json_reason(e))))?;
         if let Some(problem) = index.problem(trailer.index_offset) {
             return Err(wrong(problem));
         }

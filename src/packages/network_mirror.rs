@@ -144,7 +144,13 @@ async fn document<T: for<'d> Deserialize<'d>>(
     }
     let body = response.bytes(LIMIT).await.map_err(request_failed)?;
     let parsed = serde_json::from_slice(&body);
-    let parsed = parsed.map_err(|e| failed(format!("the answer of {} cannot be used: {e}", net::shown(&at))))?;
+    let parsed = parsed.map_err(|e| {
+        failed(format!(
+            "the answer of {} cannot be used: {}",
+            net::shown(&at),
+            files::json_reason(e)
+        ))
+    })?;
     Ok((at, parsed))
 }
 

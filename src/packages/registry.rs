@@ -225,8 +225,9 @@ fn speakable(protocols: &[String]) -> Result<(), SourceError> {
 fn parse<'b, T: Deserialize<'b>>(provider: &Provider, body: &'b [u8]) -> Result<T, SourceError> {
     serde_json::from_slice(body).map_err(|e| {
         SourceError::Failed(format!(
-            "the answer of the registry {} cannot be used: {e}",
-            provider.host
+            "the answer of the registry {} cannot be used: {}",
+            provider.host,
+            files::json_reason(e)
         ))
     })
 }

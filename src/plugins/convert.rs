@@ -22,7 +22,7 @@ pub enum MessageError {
     #[error(transparent)]
     Value(#[from] CodecError),
     /// JSON that is malformed.
-    #[error(transparent)]
+    #[error("{}", files::json_reason(.0))]
     Json(#[from] serde_json::Error),
     /// A schema with a negative version.
     #[error("version {0} is negative")]
@@ -285,7 +285,7 @@ pub(crate) fn ty(json: &[u8]) -> Result<Type, MessageError> {
         json: String::from_utf8_lossy(json).into_owned(),
         reason,
     };
-    let parsed = serde_json::from_slice(json).map_err(|error| invalid(error.to_string()))?;
+    let parsed = serde_json::from_slice(json).map_err(|error| invalid(files::json_reason(error)))?;
     cty::json::type_from_json(&parsed).map_err(invalid)
 }
 

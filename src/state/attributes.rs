@@ -56,7 +56,7 @@ impl RawJson {
     pub fn parse(text: &str) -> Result<RawJson, StateError> {
         let raw: &RawValue = serde_json::from_str(text).map_err(|e| StateError::Value {
             what: "JSON text".into(),
-            message: e.to_string(),
+            message: files::json_reason(e),
         })?;
         RawJson::compact(raw.get()).ok_or_else(|| StateError::Value {
             what: "JSON text".into(),
@@ -140,7 +140,7 @@ impl RawJson {
     pub fn to_value(&self) -> Result<serde_json::Value, StateError> {
         serde_json::from_str(&self.0).map_err(|e| StateError::Value {
             what: "A resource's object".into(),
-            message: e.to_string(),
+            message: files::json_reason(e),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use addrs::{InstanceKey, Mode, Referenceable};
+use addrs::{AbsResourceInstance, InstanceKey, Mode, Referenceable};
 use config::{CheckRule, Config};
 use cty::{Type, Value};
 use engine::assertions::{Assertions, References, Results};
@@ -31,6 +31,7 @@ pub(crate) struct After<'a> {
     pub state: &'a State,
     pub plan: Option<&'a Plan>,
     pub applied: bool,
+    pub ephemerals: &'a BTreeMap<AbsResourceInstance, Value>,
     pub timestamp: Option<&'a str>,
 }
 
@@ -249,6 +250,7 @@ impl FileRun<'_> {
             config,
             state: after.state,
             plan: after.plan.filter(|_| !after.applied),
+            ephemerals: after.ephemerals,
             timestamp: after.timestamp,
             schemas,
             variables: &setting.variables.values,

@@ -142,6 +142,14 @@ impl<'s> FileRun<'s> {
         for problem in substitutes::check_overrides_of_file(&self.of.file, &self.of.modules) {
             self.report(problem);
         }
+        let of_runs = self.suite.files.iter().flat_map(|file| &file.modules);
+        let modules: Vec<&Config> = std::iter::once(self.suite.root)
+            .chain(of_runs.map(|module| &**module))
+            .collect();
+        for problem in substitutes::check_known_providers(&self.of.file, &modules) {
+            fine = false;
+            self.report(problem);
+        }
         for (i, run) in self.of.file.runs.iter().enumerate() {
             let mut problems = expected::check(run);
             problems.extend(substitutes::check_providers(&self.of.file, run));

@@ -132,6 +132,15 @@ fn impossible(what: &str) -> Diagnostics {
     .into()
 }
 
+/// An ephemeral resource whose provider is mocked.
+pub(crate) fn no_ephemerals() -> Diagnostic {
+    Diagnostic::error(
+        "No ephemeral resource types in mock providers",
+        "A mock provider has no ephemeral resources, and overrides cannot stand in for them. Use the real provider for this one: a \
+         provider block in the test file, and an alias if others of the same provider are mocked.",
+    )
+}
+
 #[async_trait]
 impl Provider for Mock {
     async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
@@ -155,7 +164,7 @@ impl Provider for Mock {
     }
 
     async fn validate_ephemeral(&self, _: &str, _: Value) -> Result<Answer<()>, Diagnostics> {
-        Err(impossible("No ephemeral resource types in mock providers"))
+        Err(no_ephemerals().into())
     }
 
     async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics> {
@@ -275,11 +284,11 @@ impl Provider for Mock {
     }
 
     async fn open_ephemeral(&self, _: &str, _: Value) -> Result<Answer<Opened>, Diagnostics> {
-        Err(impossible("No ephemeral resource types in mock providers"))
+        Err(no_ephemerals().into())
     }
 
     async fn renew_ephemeral(&self, _: &str, _: Option<Vec<u8>>) -> Result<Answer<Opened>, Diagnostics> {
-        Err(impossible("No ephemeral resource types in mock providers"))
+        Err(no_ephemerals().into())
     }
 
     async fn close_ephemeral(&self, _: &str, _: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics> {

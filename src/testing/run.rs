@@ -11,7 +11,6 @@ use engine::inputs::{Inputs, PlanOptions};
 use engine::plan::{Action, Mode, Plan};
 use engine::planner::Planning;
 use engine::results::{NoResults, ResultSink};
-use provider::Schemas;
 use state::State;
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics};
@@ -160,11 +159,7 @@ impl<'s> FileRun<'s> {
     pub(crate) async fn planned(&self, inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         tokio::select! {
             planning = engine::planner::plan(inputs, options) => planning,
-            () = self.suite.stop.cancelled() => Planning {
-                plan: None,
-                schemas: Schemas::default(),
-                diagnostics: Diagnostics::new(),
-            },
+            () = self.suite.stop.cancelled() => Planning::default(),
         }
     }
 
@@ -176,9 +171,9 @@ impl<'s> FileRun<'s> {
         if self.suite.stop.is_cancelled() {
             return self.interrupted(None, done);
         }
-        done.schemas = planning.schemas;
+        done.schemas = std::mem::take(&mut planning.schemas);
         if run.apply {
-            self.applied(setting, planning.plan, planning.diagnostics, done).await;
+            self.applied(setting, planning, done).await;
             return;
         }
         if let (Some(coverage), Some(plan)) = (self.suite.coverage, &planning.plan) {
@@ -201,6 +196,7 @@ impl<'s> FileRun<'s> {
                 state: prior,
                 plan: planning.plan.as_ref(),
                 applied: false,
+                ephemerals: &planning.ephemerals,
                 timestamp: planning.plan.as_ref().map(|plan| plan.timestamp.as_str()),
             },
             done,
@@ -222,15 +218,10 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    async fn applied(
-        &self,
-        setting: &Setting<'_, '_>,
-        plan: Option<Plan>,
-        problems: Diagnostics,
-        done: &mut Performed,
-    ) {
+    async fn applied(&self, setting: &Setting<'_, '_>, planning: Planning, done: &mut Performed) {
         let run = setting.run;
-        let plan = match plan {
+        let problems = planning.diagnostics;
+        let plan = match planning.plan {
             Some(plan) if !problems.has_errors() => plan,
             _ => {
                 done.diagnostics.extend(expected::explain(run, problems));
@@ -250,6 +241,9 @@ impl<'s> FileRun<'s> {
         if self.suite.stop.is_cancelled() {
             return self.interrupted(Some(&plan), done);
         }
+        // An apply opens what its operations need; the others have the values of the plan.
+        let mut ephemerals = planning.ephemerals;
+        ephemerals.extend(result.ephemerals);
         let mut problems = result.diagnostics;
         if plan.is_partial() {
             problems.push(Diagnostic::warning(
@@ -272,6 +266,7 @@ impl<'s> FileRun<'s> {
                 state: &result.state,
                 plan: Some(&plan),
                 applied: true,
+                ephemerals: &ephemerals,
                 timestamp: Some(&plan.timestamp),
             },
             done,

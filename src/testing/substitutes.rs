@@ -3,17 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use addrs::{AbsProviderConfig, LocalProviderConfig, Target};
+use addrs::{AbsProviderConfig, LocalProviderConfig, Mode, Target};
 use config::{
     Config, Mock as MockBlock, MockProvider, Module, Override, OverrideKind, ProviderConfig, TestProvider, TestRun,
 };
 use cty::{Type, Value};
 use lang::eval::{Context, evaluate};
 use syntax::ast::{Attribute, Body};
+use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::file::FileRun;
-use crate::mock::{Given, Source};
+use crate::mock::{Given, Source, no_ephemerals};
 use crate::providers::RunProviders;
 use crate::scope::{FileScope, FunctionsOnly};
 
@@ -134,14 +135,23 @@ impl<'s> FileRun<'s> {
             return Err(NoProviders::OfFile);
         }
         let config = self.with_blocks(index, module, blocks).map_err(NoProviders::Wrong)?;
+        let mut problems = Diagnostics::new();
         for node in config.nodes() {
             for resource in node.module.resources.values() {
                 let used = node_provider(&config, &node.path, resource);
+                if resource.address.mode == Mode::Ephemeral && out.mocks.contains_key(&used) {
+                    // Whether it has instances does not matter: a count that is 0 here is another one elsewhere.
+                    let about = resource.address.in_module(&node.path);
+                    problems.push(no_ephemerals().at(&resource.range).about(&about));
+                }
                 if out.mocks.contains_key(&used) || out.configured.contains_key(&used) {
                     continue;
                 }
                 out.real.insert(used.provider);
             }
+        }
+        if problems.has_errors() {
+            return Err(NoProviders::Wrong(problems));
         }
         self.overrides(run, &mocks, &mut out).map_err(NoProviders::Wrong)?;
         Ok((config, out))
@@ -377,6 +387,37 @@ pub fn check_overrides_of_run(run: &TestRun, module: &Config) -> Diagnostics {
         None => None,
     };
     run.overrides.iter().filter_map(problem).collect()
+}
+
+/// The provider blocks of a file for providers that none of these modules requires: most probably their names are wrong, and the runs
+/// would have other providers than their author thinks.
+#[must_use]
+pub fn check_known_providers(file: &config::TestFile, modules: &[&Config]) -> Diagnostics {
+    let required: Vec<(&Module, BTreeSet<Key>)> = modules
+        .iter()
+        .map(|config| (&*config.root.module, needed_by_all(config)))
+        .collect();
+    let unknown = |(local, block): (&LocalProviderConfig, &TestProvider)| {
+        let mut meant = required
+            .iter()
+            .map(|(module, needed)| (module.provider_for_local_name(&local.name), needed));
+        if meant.any(|(provider, needed)| provider.is_builtin() || needed.iter().any(|(p, _)| *p == provider)) {
+            return None;
+        }
+        let provider = required.first()?.0.provider_for_local_name(&local.name);
+        let names = required.iter().flat_map(|(module, _)| module.required_providers.keys());
+        let detail = format!(
+            "No module that is tested requires {provider}, which the name \"{}\" stands for.{} Correct the name, or remove the block.",
+            local.name,
+            did_you_mean(suggest(&local.name, names.map(|name| &**name)))
+        );
+        let range = match block {
+            TestProvider::Real(block) => &block.range,
+            TestProvider::Mock(mock) => &mock.range,
+        };
+        Some(Diagnostic::error("Unknown provider", detail).at(range))
+    };
+    file.providers.iter().filter_map(unknown).collect()
 }
 
 /// The overrides of a file, and of its mocked providers, whose targets none of its modules has.

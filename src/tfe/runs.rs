@@ -501,6 +501,47 @@ mod tests {
     }
 
     #[test]
+    fn absent_null_and_empty_lists_are_one_thing() {
+        // Servers written in Go send null for empty lists.
+        let with = |member: &str, list: Option<Json>| {
+            let mut object = json!({"id": "x"});
+            let place = member.split('/').filter(|step| !step.is_empty());
+            if let Some(list) = list {
+                let value = place
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .rev()
+                    .fold(list, |value, step| json!({ step: value }));
+                object
+                    .as_object_mut()
+                    .unwrap()
+                    .extend(value.as_object().unwrap().clone());
+            }
+            object
+        };
+        for list in [None, Some(Json::Null), Some(json!([]))] {
+            let of = |member: &str| with(member, list.clone());
+            assert_eq!(api::items(&of("/data")).count(), 0);
+            assert!(Included::read(&of("/included")).objects.is_empty());
+            let run = Run::read(&of("/relationships/policy-checks/data")).unwrap();
+            assert!(run.policy_checks.is_empty());
+            let workspace = crate::workspaces::Workspace::read(&of("/attributes/tag-names")).unwrap();
+            assert!(workspace.tags.is_empty());
+            let outcome = crate::stages::SetOutcome::read(&of("/attributes/outcomes"));
+            assert!(outcome.policies.is_empty());
+        }
+        // So are whole members with the lists in them.
+        for whole in ["/relationships", "/relationships/policy-checks", "/attributes"] {
+            let object = with(whole, Some(Json::Null));
+            assert!(Run::read(&object).unwrap().policy_checks.is_empty(), "{whole}");
+            assert!(
+                crate::workspaces::Workspace::read(&object).unwrap().tags.is_empty(),
+                "{whole}"
+            );
+        }
+    }
+
+    #[test]
     fn a_run_is_read_with_what_it_refers_to() {
         let document = json!({
             "data": {"id": "run-1", "type": "runs", "attributes": {

@@ -130,7 +130,7 @@ impl Evaluation {
 }
 
 impl SetOutcome {
-    fn read(data: &Json) -> SetOutcome {
+    pub(crate) fn read(data: &Json) -> SetOutcome {
         let policies = data.pointer("/attributes/outcomes").and_then(Json::as_array);
         let policy = |outcome: &Json| {
             let text = |name: &str| outcome.get(name).and_then(Json::as_str).unwrap_or_default().to_owned();

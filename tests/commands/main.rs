@@ -14,7 +14,7 @@
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and our plugins for it; nothing else here needs it. What has no transcript is in [`own`],
-//! [`line`], [`live_area`], [`logs`], [`shown`] and [`backend`].
+//! [`line`], [`live_area`], [`logs`], [`shown`], [`foreign_states`] and [`backend`].
 
 #![allow(
     clippy::disallowed_methods,
@@ -36,6 +36,7 @@ mod documents;
 mod explain;
 mod facts;
 mod flags;
+mod foreign_states;
 mod graph_page;
 mod line;
 mod live_area;
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         .chain(doctor::TESTS)
         .chain(documents::TESTS)
         .chain(explain::TESTS)
+        .chain(foreign_states::TESTS)
         .chain(flags::TESTS)
         .chain(graph_page::TESTS)
         .chain(line::TESTS)

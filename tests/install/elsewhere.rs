@@ -96,7 +96,7 @@ fn a_mirror_is_enough_to_install_from() {
     let host = server.host();
     let (anvil, rocket) = (format!("{host}/acme/anvil"), format!("{host}/acme/rocket"));
     let mut configuration = requiring(&server, &[("acme/anvil", "~> 1.0"), ("acme/rocket", "")]);
-    configuration.push_str("resource \"null_resource\" \"built_in\" {}\n");
+    configuration.push_str("resource \"null_resource\" \"built_in\" {}\nresource \"terraform_data\" \"a\" {}\n");
     let w = workspace(&server, &configuration);
     public_registry_at(&w, &server);
     w.write("file", "");
@@ -112,13 +112,15 @@ fn a_mirror_is_enough_to_install_from() {
         .run(&["providers", "mirror", "-no-color", &current, OTHER, "../mirror"])
         .ok();
     for line in [
-        "- Skipping hashicorp/null because it is built in to Monoform\n".to_owned(),
+        "- Skipping terraform.io/builtin/terraform because it is built in to Monoform\n".to_owned(),
         format!(
             "- Mirroring {anvil}...\n  - Selected v1.2.0 to meet constraints ~> 1.0\n  - Downloading package for {here}...\n"
         ),
         format!("- Mirroring {rocket}...\n  - Selected v0.1.0 with no constraints\n"),
-        // There is no executable of ours for that platform.
-        "- Mirroring hashicorp/null...\n  - Selected v3.2.3 with no constraints\n  - Downloading package for plan9_mips...\n".to_owned(),
+        // Others that install from the mirror do not have it built in.
+        format!(
+            "- Mirroring hashicorp/null...\n  - Selected v3.2.3 with no constraints\n  - Downloading package for {here}...\n"
+        ),
         "  - Downloading package for plan9_mips...\n  - Package authenticated: self-signed".to_owned(),
     ] {
         assert!(mirror.stdout.contains(&line), "{line}\n{}", mirror.all());
@@ -127,7 +129,7 @@ fn a_mirror_is_enough_to_install_from() {
     assert_eq!(index, serde_json::json!({"versions": {"1.2.0": {}}}));
     let null = "../mirror/registry.terraform.io/hashicorp/null";
     assert!(w.exists(&format!("{null}/terraform-provider-null_3.2.3_plan9_mips.zip")));
-    assert!(!w.exists(&format!("{null}/terraform-provider-null_3.2.3_{here}.zip")));
+    assert!(w.exists(&format!("{null}/terraform-provider-null_3.2.3_{here}.zip")));
     let archives: serde_json::Value = serde_json::from_str(&w.read(&format!("../mirror/{anvil}/1.2.0.json"))).unwrap();
     assert_eq!(
         archives["archives"]["plan9_mips"]["url"],
@@ -170,8 +172,8 @@ fn a_mirror_is_enough_to_install_from() {
     assert_eq!(
         tree.stdout,
         format!(
-            "\nProviders required by configuration:\n.\n├── provider[{anvil}] ~> 1.0\n├── provider[{rocket}]\n└── \
-             provider[registry.terraform.io/hashicorp/null]\n\n"
+            "\nProviders required by configuration:\n.\n├── provider[{anvil}] ~> 1.0\n├── provider[{rocket}]\n├── \
+             provider[registry.terraform.io/hashicorp/null]\n└── provider[terraform.io/builtin/terraform]\n\n"
         )
     );
 }
@@ -189,15 +191,14 @@ fn public_registry_at(w: &Workspace, server: &Server) {
 }
 
 #[test]
-fn a_built_in_provider_that_cannot_be_fetched_for_another_platform_is_an_error() {
+fn a_built_in_provider_that_cannot_be_fetched_for_a_mirror_is_an_error() {
     let server = serve(Registry::new());
     let w = workspace(&server, "resource \"null_resource\" \"built_in\" {}\n");
     public_registry_at(&w, &server);
-    w.run(&["providers", "mirror", "../mirror"])
-        .ok()
-        .shows(&["- Skipping hashicorp/null"]);
-    w.run(&["providers", "mirror", OTHER, "../mirror"])
-        .fails_with(&["hashicorp/null"]);
+    for platform in [format!("-platform={}", platform()), OTHER.to_owned()] {
+        w.run(&["providers", "mirror", &platform, "../mirror"])
+            .fails_with(&["hashicorp/null", "has these providers built in"]);
+    }
 }
 
 #[test]

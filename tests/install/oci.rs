@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use support::Workspace;
 use support::oci::{Access, Artifacts};
 use support::registry::{platform, zip};
-use support::server::Server;
+use support::server::{Reply, Server};
 
 use crate::workspace;
 
@@ -155,6 +155,25 @@ fn what_is_not_a_provider_or_not_what_its_digest_says_is_refused() {
         let w = mirrored(&server, "", PROVIDER);
         w.run(&["init"]).fails_with(&[why]);
         assert!(!w.exists(".terraform/providers/example.com"), "nothing is installed");
+    }
+}
+
+#[test]
+fn answers_of_another_form_are_explained_in_words() {
+    for (ending, answer, why) in [
+        (
+            "/tags/list",
+            r#"{"tags": 3}"#,
+            "a list is expected here, and not the number 3",
+        ),
+        ("/manifests/", r#"{"manifests": ["#, "the text ends too early"),
+    ] {
+        let artifacts = artifacts(Access::Open);
+        let server = Server::https(move |request| match request.path().contains(ending) {
+            true => Reply::json(answer),
+            false => artifacts.answer(request, ""),
+        });
+        mirrored(&server, "", PROVIDER).run(&["init"]).fails_with(&[why]);
     }
 }
 

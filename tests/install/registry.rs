@@ -132,6 +132,17 @@ fn changing(change: impl Fn(&str, usize, Reply) -> Reply + Send + Sync + 'static
 }
 
 #[test]
+fn an_answer_of_another_form_is_explained_in_words() {
+    let server = changing(|path, _, reply| match path.ends_with("/versions") {
+        true => Reply::json(r#"{"versions": 3}"#),
+        false => reply,
+    });
+    let w = workspace(&server, &requiring(&server, &[("acme/anvil", "")]));
+    w.run(&["init", "-no-color"])
+        .fails_with(&["line 1, column 14: a list is expected here, and not the number 3"]);
+}
+
+#[test]
 fn networks_that_are_not_perfect() {
     let zip = |path: &str| path.ends_with(".zip");
     // Twice nothing, then the package.

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use support::registry::{platform, zip};
-use support::serving::{Serving, certificate};
+use support::serving::{Serving, certificate, connect_from};
 use support::{Ran, Workspace};
 
 /// A provider that runs: a copy of this executable, which serves the plugin that the file is named after.
@@ -255,6 +255,45 @@ fn nothing_but_packages_is_served() {
     let silent: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(host).expect("connected")).collect();
     assert!(asked(host, "GET /.well-known/terraform.json").contains("providers.v1"));
     drop(silent);
+    serving.end();
+}
+
+#[test]
+fn readers_that_do_not_read_keep_nobody_out() {
+    let a = machine();
+    // An archive that no buffer holds.
+    let name = format!("terraform-provider-heavy_1.0.0_{}.zip", platform());
+    let base = a.dir().join("mirror/example.com/acme/heavy");
+    std::fs::create_dir_all(&base).expect("a directory");
+    let content = vec![7; 32 << 20];
+    let archive = zip(&[("terraform-provider-heavy_v1.0.0", &content)]);
+    std::fs::write(base.join(&name), &archive).expect("written");
+    let serving = Serving::of(&a, &["mirror"]);
+    let host = &serving.host;
+    let path = format!("/providers/example.com/acme/heavy/{name}");
+    // All places there are, by six clients.
+    let readers: Vec<TcpStream> = (10..16)
+        .cycle()
+        .take(320)
+        .map(|last| {
+            let mut stream = connect_from(last, host);
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("sent");
+            stream
+        })
+        .collect();
+    // One more of each client, and of one that has none yet.
+    for last in [10, 15, 1] {
+        let mut stream = connect_from(last, host);
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )
+        .expect("sent");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        assert!(answer.starts_with(b"HTTP/1.1 200 ") && answer.ends_with(&archive[archive.len() - 100..]));
+    }
+    drop(readers);
     serving.end();
 }
 

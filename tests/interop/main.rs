@@ -7,7 +7,7 @@
 //! one provider made in every way there is, and every request to it, from every place. [`side_by_side`]: the same
 //! configurations and providers under Terraform, with the same results. [`terraform`]: going on where the other left off.
 //! [`modules`]: modules installed by both. [`served`]: a provider from our server. [`named`]: records in zones of BIND. [`our_plugins`]: our plugins, called by
-//! Terraform and by hand. [`racks`]: what version 2 of the plugin SDK has beyond a plain resource. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step. [`running`]: how providers run and end.
+//! Terraform and by hand. [`secrets`]: a provider that answers with write-only values. [`racks`]: what version 2 of the plugin SDK has beyond a plain resource. [`recorded`]: what Terraform did with a provider that has a bit of everything, step by step. [`running`]: how providers run and end.
 
 #![allow(
     clippy::expect_used,
@@ -33,6 +33,7 @@ mod racks;
 mod recorded;
 mod running;
 mod sdkv2;
+mod secrets;
 mod served;
 mod side_by_side;
 mod store_programs;
@@ -53,6 +54,11 @@ use support::{Ran, Workspace, needing};
 /// counted as passed; programs named in `MONOFORM_REQUIRE` must be there.
 fn main() -> ExitCode {
     let tests: &[support::Test] = &[
+        (
+            "secrets::values_of_write_only_attributes_are_refused",
+            &["go"],
+            secrets::values_of_write_only_attributes_are_refused,
+        ),
         (
             "actions::our_command_under_both",
             &["terraform-1.16"],

@@ -31,6 +31,7 @@ pub fn registry() -> Server {
                 Reply::json(r#"{"modules":[{"versions":[{"version":"1.0.0-rc1"}]}]}"#)
             }
             "/v1/modules/team/empty/any/versions" => Reply::json(r#"{"modules":[]}"#),
+            "/v1/modules/team/broken/any/versions" => Reply::json(r#"{"modules":["#),
             // What programs in Go write for empty lists.
             "/v1/modules/team/null/any/versions" => Reply::json(
                 r#"{"meta":null,"modules":[{"source":null,"versions":[
@@ -201,6 +202,49 @@ fn a_credentials_helper_that_fails_does_not_end_the_command() {
     }
 }
 
+/// Everything that is in the home directory is found by the user's entry in the system, if the environment does not name one.
+#[test]
+fn a_credentials_helper_is_found_without_a_home_in_the_environment() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let server = registry();
+    let w = Workspace::with(&[
+        ("main.tf", &call(&format!("{}/team/net/any", server.host()), "")),
+        ("../roots.pem", &server.certificate),
+        ("../cli.tfrc", "credentials_helper \"box\" {}\n"),
+    ]);
+    let may_mount = std::process::Command::new("unshare")
+        .args(["-m", "sh", "-c", "test $(id -u) = 0"])
+        .stderr(std::process::Stdio::null())
+        .status();
+    if !may_mount.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: it takes a mount namespace");
+        return;
+    }
+    // A user in a file system of this test, whose entry names the home directory.
+    let home = w.home();
+    let helper = home.join(".terraform.d/plugins/terraform-credentials-box");
+    std::fs::create_dir_all(helper.parent().expect("a directory")).expect("created");
+    std::fs::write(&helper, "#!/bin/sh\necho '{\"token\": \"sesame\"}'\n").expect("written");
+    std::fs::set_permissions(&helper, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let passwd = home.join("passwd");
+    std::fs::write(&passwd, format!("root:x:0:0:root:{}:/bin/sh\n", home.display())).expect("written");
+    let script = format!(
+        "mount --bind {} /etc/passwd && unset HOME && exec \"$0\" get -no-color",
+        passwd.display()
+    );
+    let mut command = std::process::Command::new("unshare");
+    support::isolated(&mut command, &home);
+    command
+        .args(["-m", "--propagation", "private", "sh", "-c", &script])
+        .arg(support::monoform())
+        .current_dir(w.dir())
+        .env("SSL_CERT_FILE", w.dir().join("../roots.pem"))
+        .env("TF_CLI_CONFIG_FILE", w.dir().join("../cli.tfrc"));
+    support::ran(command.output().expect("unshare runs")).ok();
+    let installed = w.read(".terraform/modules/modules.json");
+    assert!(installed.contains("2.0.0"), "{installed}");
+}
+
 #[test]
 fn a_token_that_cannot_be_sent_is_reported() {
     let server = registry();
@@ -231,6 +275,7 @@ fn what_a_registry_does_not_have() {
     get("team/none/any", "").fails_with(&["Module not found", "has no module", "team/none/any"]);
     get("team/pre/any", "").fails_with(&["Module has no versions", "1.0.0-rc1"]);
     get("team/empty/any", "").fails_with(&["Invalid response from remote module registry", "lists no module"]);
+    get("team/broken/any", "").fails_with(&["cannot be used: line 1, column 12: the text ends too early"]);
     assert!(!w.exists(".terraform/modules/m"));
 
     let stranger = workspace(&server, &call(&format!("{}/team/net/any", server.host()), ""));

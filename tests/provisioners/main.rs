@@ -66,6 +66,7 @@ fn main() -> ExitCode {
             ANYBODY,
             ways::a_server_that_comes_late,
         ),
+        ("ways::paths_of_scripts", SSHD, ANYBODY, ways::paths_of_scripts),
         ("ways::bastions", SSHD, ANYBODY, ways::bastions),
         ("ways::proxies", SSHD, ANYBODY, ways::proxies),
         ("ways::a_proxy_within_tls", SSHD, ANYBODY, ways::a_proxy_within_tls),

@@ -54,6 +54,39 @@ pub fn a_server_that_comes_late() {
     ]);
 }
 
+pub fn paths_of_scripts() {
+    let server = Sshd::usual();
+    let plain = server.connection("");
+    let line = plain
+        .lines()
+        .find(|line| line.starts_with("script_path"))
+        .expect("a path");
+    let base = tempfile::tempdir().expect("a directory");
+    let apart = base.path().join("with space; touch owned");
+    std::fs::create_dir(&apart).expect("a directory");
+    let in_home = format!(".monoform-test-{}", std::process::id());
+    for path in [format!("{}/s_%RAND%.sh", apart.display()), format!("~/{in_home}")] {
+        let connection = by_key(&server, "").replace(line, &format!("script_path = \"{path}\""));
+        assert!(connection.contains(&path), "{connection}");
+        let w = saying(&connection);
+        apply(&w).ok().shows(&[SAID]);
+        assert!(!w.exists("owned") && !base.path().join("owned").exists(), "{path}");
+    }
+    // The scripts are where the paths say, emptied as by Terraform.
+    let left: Vec<_> = apart.read_dir().expect("a directory").flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(left[0].metadata().expect("it is there").len(), 0);
+    // Where the server puts it, which does not have the environment of this test.
+    let echo = format!("echo ~{}", crate::sshd::user());
+    let home = std::process::Command::new("sh").args(["-c", &echo]).output();
+    let home = String::from_utf8_lossy(&home.expect("sh runs").stdout)
+        .trim()
+        .to_owned();
+    let script = Path::new(&home).join(in_home);
+    assert_eq!(std::fs::read_to_string(&script).expect("the script"), "");
+    std::fs::remove_file(script).expect("removed");
+}
+
 pub fn version_six_addresses() {
     let server = Sshd::usual();
     for host in ["::1", "[::1]"] {

@@ -14,7 +14,7 @@ use support::terminal::Terminal;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn trials() -> Vec<Trial> {
-    let all: [(&str, fn()); 9] = [
+    let all: [(&str, fn()); 12] = [
         ("coverage", coverage),
         ("coverage of modules and objects", coverage_of_modules),
         ("only what failed is run again", rerun),
@@ -24,6 +24,9 @@ pub fn trials() -> Vec<Trial> {
         ("a schema is asked for once", one_schema),
         ("plans and states for programs", verbose_json),
         ("values that must not be shown", hidden),
+        ("values of ephemeral resources in assertions", opened),
+        ("ephemeral resources of a mocked provider", mocked_ephemeral),
+        ("providers that no module requires", unknown_provider),
     ];
     let trial = |(name, test): (&str, fn())| {
         Trial::test(format!("own/{name}"), move || {
@@ -410,5 +413,77 @@ output "plain" {
             let in_json = args.contains(&"-json");
             assert!(in_json || text.contains(statement), "{statement} is not in\n{text}");
         }
+    }
+}
+
+const EPHEMERAL: &str = r#"
+terraform {
+  required_providers {
+    random = {
+      source = "hashicorp/random"
+    }
+  }
+}
+variable "number" {
+  default = 1
+}
+ephemeral "random_password" "a" {
+  count  = var.number
+  length = 8
+}
+locals {
+  passwords = ephemeral.random_password.a[*].result
+}
+"#;
+
+fn opened() {
+    let run = |name: &str, command: &str| {
+        format!(
+            "run \"{name}\" {{\n  command = {command}\n  assert {{\n    condition     = length(local.passwords[0]) == 8\n    error_message = \
+             \"no\"\n  }}\n}}\n"
+        )
+    };
+    let suite = run("planned", "plan") + &run("applied", "apply");
+    let w = Workspace::with(&[("main.tf", EPHEMERAL), ("main.tftest.hcl", suite.as_str())]);
+    w.run(&["test", "-no-color"]).ok().shows(&["2 passed, 0 failed"]);
+}
+
+fn mocked_ephemeral() {
+    // Whether it has instances does not matter, as in Terraform.
+    let suite = "mock_provider \"random\" {}\nrun \"none\" {\n  variables {\n    number = 0\n  }\n}\nrun \"next\" {}\n";
+    let w = Workspace::with(&[("main.tf", EPHEMERAL), ("main.tftest.hcl", suite)]);
+    let ran = w.run(&["test", "-no-color"]);
+    assert_eq!(ran.status, 1, "{}", ran.all());
+    let said = support::words(&ran.all());
+    for text in [
+        "No ephemeral resource types in mock providers",
+        "ephemeral.random_password.a",
+        "0 passed, 1 failed, 1 skipped",
+    ] {
+        assert!(said.contains(text), "{text:?} is not in\n{}", ran.all());
+    }
+}
+
+fn unknown_provider() {
+    for block in ["mock_provider \"randm\" {}", "provider \"randm\" {}"] {
+        let wrong = format!("{block}\nrun \"a\" {{}}\n");
+        let w = Workspace::with(&[
+            ("main.tf", EPHEMERAL),
+            ("a.tftest.hcl", wrong.as_str()),
+            ("b.tftest.hcl", "run \"b\" {}\n"),
+        ]);
+        let ran = w.run(&["test", "-no-color"]);
+        assert_eq!(ran.status, 1, "{}", ran.all());
+        let said = support::words(&ran.all());
+        for text in [
+            "Unknown provider",
+            "hashicorp/randm",
+            "Did you mean \"random\"?",
+            "run \"b\"... pass",
+            "1 passed, 0 failed",
+        ] {
+            assert!(said.contains(text), "{text:?} is not in\n{}", ran.all());
+        }
+        assert!(!said.contains("run \"a\"... pass"), "{}", ran.all());
     }
 }

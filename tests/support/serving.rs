@@ -1,6 +1,7 @@
 //! A running `providers serve`, for tests: started, asked, interrupted.
 
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::{SocketAddrV4, TcpStream};
 use std::process::{Child, Stdio};
 
 use super::Workspace;
@@ -9,6 +10,15 @@ use super::Workspace;
 pub fn certificate() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
     (made.cert.pem(), made.signing_key.serialize_pem())
+}
+
+/// A connection to `127.0.0.1:PORT` from another address of this machine, 127.0.0.LAST.
+pub fn connect_from(last: u8, host: &str) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&socket, &SocketAddrV4::new([127, 0, 0, last].into(), 0)).expect("bound");
+    connect(&socket, &host.parse::<SocketAddrV4>().expect("an address")).expect("connected");
+    socket.into()
 }
 
 /// A server that is running.

@@ -173,6 +173,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
         plan,
         schemas,
         diagnostics: mut problems,
+        ..
     } = operation.plan(options);
     let failed = |operation: Operation<'_>, problems: Diagnostics| {
         let failure = Failure::within(problems, &operation.project.sources);

@@ -163,6 +163,7 @@ fn with_operation(
             plan,
             schemas,
             diagnostics,
+            ..
         } = operation.plan_silently(&PlanOptions::default());
         problems.extend(diagnostics);
         if plan.is_none() {

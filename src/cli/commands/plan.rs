@@ -110,6 +110,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         plan,
         schemas,
         diagnostics: mut problems,
+        ..
     } = operation.plan(&options);
     let Some(mut plan) = plan else {
         let failure = Failure::within(problems, &operation.project.sources);

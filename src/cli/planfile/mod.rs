@@ -267,7 +267,7 @@ struct Head {
 /// # Errors
 /// What is wrong with it.
 pub fn reread_document(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let document_read: Document = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+    let document_read: Document = serde_json::from_slice(bytes).map_err(files::json_reason)?;
     let entries = [
         ("tfstate", &b""[..]),
         ("tfstate-prev", b""),

@@ -29,7 +29,7 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::blocks::{Block, Blocks};
 use crate::context::OperationContext;
 use crate::dependency_evaluation::DependencyEvaluation;
-use crate::ephemeral::Ephemerals;
+use crate::ephemeral::{Ephemerals, OpenedValues};
 use crate::eval::{Evaluator, Reported};
 use crate::events::Event;
 use crate::execgraph::Operation;
@@ -59,6 +59,8 @@ pub struct ApplyResult {
     pub diagnostics: Diagnostics,
     /// How many operations were completed.
     pub completion: Completion,
+    /// The values of the ephemeral resources that were opened.
+    pub ephemerals: BTreeMap<AbsResourceInstance, Value>,
 }
 
 /// Carries out a plan. `results` receives the result of each operation. The state of the inputs is not read: the plan has its
@@ -69,7 +71,9 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
         state: plan.prior_state.clone(),
         diagnostics,
         completion: tally.completion(plan, &plan.prior_state),
+        ephemerals: BTreeMap::new(),
     };
+    let opened = OpenedValues::default();
     let needed = tokio::select! {
         needed = Providers::start_required(inputs.providers, inputs.config, &plan.prior_state) => needed,
         () = inputs.stop.cancelled() => Err(cancelled().into()),
@@ -79,7 +83,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
         Err(diagnostics) => return unchanged(diagnostics),
     };
     let (state, diagnostics) = {
-        let work = with_providers(inputs, plan, &providers, results, &tally);
+        let work = with_providers(inputs, plan, (&providers, &opened), results, &tally);
         tokio::pin!(work);
         tokio::select! {
             result = &mut work => result,
@@ -107,6 +111,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
         state,
         diagnostics,
         completion,
+        ephemerals: opened.into_values(),
     }
 }
 
@@ -122,7 +127,7 @@ fn cancelled() -> Diagnostic {
 async fn with_providers(
     inputs: Inputs<'_>,
     plan: &Plan,
-    providers: &Providers<'_>,
+    (providers, opened): (&Providers<'_>, &OpenedValues),
     sink: &dyn ResultSink,
     tally: &Tally,
 ) -> (State, Diagnostics) {
@@ -140,7 +145,7 @@ async fn with_providers(
         evaluator: &evaluator,
     };
     let operations = operations_by_resource(plan);
-    let ephemerals = Ephemerals::new(context, |block| match block {
+    let ephemerals = Ephemerals::new(context, opened, |block| match block {
         Block::Resource(resource) => operations.get(resource).copied().unwrap_or_default(),
         // These are evaluated after all operations.
         Block::Output(module, _) => usize::from(module.is_root()),

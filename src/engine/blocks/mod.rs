@@ -9,6 +9,7 @@ mod list_steps;
 mod queries;
 mod resolve;
 mod undeclared;
+mod whole;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -190,6 +191,7 @@ impl Blocks {
         // Graphs are shown of configurations with errors as well; these edges are found only where there is no cycle.
         if !diagnostics.has_errors() || !petgraph::algo::is_cyclic_directed(&blocks.graph) {
             blocks.connect_whole(config, &whole);
+            blocks.connect_named();
         }
         blocks.whole_modules.extend(whole);
         (blocks, diagnostics)
@@ -247,42 +249,6 @@ impl Blocks {
     fn connect(&mut self, first: NodeIndex, then: NodeIndex) {
         if self.connected.insert((first, then)) {
             self.graph.add_edge(first, then, ());
-        }
-    }
-
-    /// Makes a block with a reference to a whole module depend on all resources in it, as in Terraform, and not only on the
-    /// outputs. A resource in the module that depends on that block would make a cycle, which Terraform reports; then these
-    /// edges are left out.
-    fn connect_whole(&mut self, config: &Config, references: &BTreeSet<(Module, NodeIndex)>) {
-        // Resources that only the state has are destroyed, and references cannot depend on them.
-        let inside = |blocks: &Blocks, module: &Module| -> Vec<NodeIndex> {
-            let below = blocks.resources_below.get(module).into_iter().flatten().copied();
-            let stays = |n: &NodeIndex| matches!(&blocks.graph[*n], Block::Resource(r) if config.resource(r).is_some());
-            below.filter(stays).collect()
-        };
-        let mut pairs = Vec::new();
-        for (module, node) in references {
-            let new = inside(self, module).into_iter().map(|first| (first, *node));
-            pairs.extend(new.filter(|pair| self.connected.insert(*pair)));
-        }
-        let add = |(first, node): &(NodeIndex, NodeIndex)| self.graph.add_edge(*first, *node, ());
-        let edges: Vec<_> = pairs.iter().map(add).collect();
-        if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
-            return;
-        }
-        for edge in edges.into_iter().rev() {
-            self.graph.remove_edge(edge);
-        }
-        for pair in &pairs {
-            self.connected.remove(pair);
-        }
-        for (module, node) in references {
-            let mut after = petgraph::visit::Dfs::new(&self.graph, *node);
-            while after.next(&self.graph).is_some() {}
-            let inside = inside(self, module);
-            if !inside.iter().any(|n| after.discovered.contains(n.index())) {
-                inside.into_iter().for_each(|first| self.connect(first, *node));
-            }
         }
     }
 

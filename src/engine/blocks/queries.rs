@@ -97,9 +97,14 @@ impl Blocks {
     /// The direct and indirect resource dependencies of a block.
     #[must_use]
     pub fn resources_before(&self, block: &Block) -> BTreeSet<ConfigResource> {
+        self.resources_before_all(self.find(block))
+    }
+
+    /// The direct and indirect resource dependencies of blocks.
+    pub(super) fn resources_before_all(&self, blocks: impl IntoIterator<Item = NodeIndex>) -> BTreeSet<ConfigResource> {
         // This is called for very many blocks, most of which have few dependencies.
         let mut seen = HashSet::new();
-        let mut queue: VecDeque<_> = self.find(block).into_iter().collect();
+        let mut queue: VecDeque<_> = blocks.into_iter().collect();
         let mut out = BTreeSet::new();
         while let Some(n) = queue.pop_front() {
             for from in self.graph.neighbors_directed(n, Direction::Incoming) {

@@ -1,9 +1,10 @@
 //! Plans an instance of a data source: reads it, or defers the read to apply.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 use std::time::Instant;
 
-use addrs::{AbsResourceInstance, ConfigResource, Referenceable};
+use addrs::{AbsResourceInstance, Referenceable};
 use cty::{Marks, Path, Value};
 use lang::refs::{references_in_body, references_in_expr};
 
@@ -304,14 +305,18 @@ impl Planner<'_> {
             | Referenceable::ResourceInstance(addrs::ResourceInstance { resource: r, .. }) => {
                 r.mode == addrs::Mode::Managed && results.pending.contains(&r.in_module(module))
             }
-            Referenceable::Module(n) | Referenceable::ModuleInstance(n, _) | Referenceable::ModuleOutput(n, _, _) => {
+            Referenceable::ModuleOutput(n, _, output) => {
+                self.made_from_pending(&results, Block::Output(module.child(n.clone()), output.clone()))
+            }
+            Referenceable::Module(n) | Referenceable::ModuleInstance(n, _) => {
                 let below = module.child(n.clone());
-                let managed = |r: &&ConfigResource| r.resource.mode == addrs::Mode::Managed;
-                results
+                let mut pending = results
                     .pending
                     .iter()
-                    .filter(managed)
-                    .any(|r| below.contains(&r.module))
+                    .filter(|r| r.resource.mode == addrs::Mode::Managed);
+                // As in Terraform, a module stands for what it depends on itself, too.
+                let before = LazyCell::new(|| self.context.blocks.resources_before_module(&below));
+                pending.any(|r| below.contains(&r.module) || before.contains(r))
             }
             // Values name the resources that they are made from.
             Referenceable::Local(name) => self.made_from_pending(&results, Block::Local(module.clone(), name.clone())),

@@ -25,9 +25,11 @@ mod tasks;
 mod unmatched;
 mod visit;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
+use addrs::AbsResourceInstance;
+use cty::Value;
 use lang::scope::MissingFiles;
 use provider::Schemas;
 use state::State;
@@ -36,7 +38,7 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::blocks::{Block, Blocks, ProviderBlocks};
 use crate::context::OperationContext;
 use crate::dependency_evaluation::DependencyEvaluation;
-use crate::ephemeral::Ephemerals;
+use crate::ephemeral::{Ephemerals, OpenedValues};
 use crate::eval::{Evaluator, Reported};
 use crate::events::Event;
 use crate::inputs::{Inputs, PlanOptions};
@@ -55,7 +57,7 @@ use visit::{Limits, PlanSpec, PlannedResource, Planner, Progress, ResourceFacts}
 pub(crate) use visit::create_before_destroy_resources;
 
 /// The result of planning.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Planning {
     /// The plan. If there are errors there is none, or one that is marked as errored and shows what was planned until then.
     pub plan: Option<Plan>,
@@ -63,6 +65,8 @@ pub struct Planning {
     pub schemas: Schemas,
     /// All diagnostics.
     pub diagnostics: Diagnostics,
+    /// The values of the ephemeral resources that were opened.
+    pub ephemerals: BTreeMap<AbsResourceInstance, Value>,
 }
 
 /// Makes a plan.
@@ -171,9 +175,9 @@ async fn plan_once(
         ..inputs
     };
     let nothing = |schemas, diagnostics| Planning {
-        plan: None,
         schemas,
         diagnostics,
+        ..Planning::default()
     };
     let providers = match Providers::start_required(inputs.providers, inputs.config, inputs.state).await {
         Ok(providers) => providers,
@@ -183,6 +187,7 @@ async fn plan_once(
     let mut without_files = inputs.environment.clone();
     without_files.functions.missing_files = Some(MissingFiles::default());
     let destroys = matches!(kind, PlanKind::Destroy | PlanKind::DestroyRefresh);
+    let opened = OpenedValues::default();
     let work = async {
         let mut warned = Diagnostics::new();
         if validation == Validation::Required {
@@ -204,7 +209,7 @@ async fn plan_once(
             },
             ..inputs
         };
-        let (plan, found) = with_providers(inputs, written, options, kind, &providers).await;
+        let (plan, found) = with_providers(inputs, written, options, kind, (&providers, &opened)).await;
         Ok((plan, found, warned))
     };
     let result = tokio::select! {
@@ -217,6 +222,7 @@ async fn plan_once(
         Ok((plan, found, warned)) => Ok((
             Planning {
                 plan,
+                ephemerals: opened.into_values(),
                 ..nothing(schemas, found)
             },
             warned,
@@ -247,7 +253,7 @@ async fn with_providers(
     written: &config::Config,
     options: &PlanOptions,
     kind: PlanKind,
-    providers: &Providers<'_>,
+    (providers, opened): (&Providers<'_>, &OpenedValues),
 ) -> (Option<Plan>, Diagnostics) {
     let removals = Removals::new(inputs.config);
     let still_declared = removals.still_declared(inputs.config);
@@ -287,7 +293,7 @@ async fn with_providers(
         blocks: &blocks,
         evaluator: &evaluator,
     };
-    let ephemerals = Ephemerals::new(context, |_| 1);
+    let ephemerals = Ephemerals::new(context, opened, |_| 1);
     let planner = Planner {
         context,
         spec: PlanSpec {
@@ -391,7 +397,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     };
     // A query shows and stores no outputs.
     let outputs = if query {
-        std::collections::BTreeMap::new()
+        BTreeMap::new()
     } else {
         outputs::changes(planner, skipped)
     };

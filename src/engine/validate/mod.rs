@@ -1,6 +1,7 @@
 //! Validation of a configuration, without values of variables, a state, or objects.
 
 mod actions;
+mod ephemeral;
 mod lists;
 mod overlap;
 
@@ -362,13 +363,6 @@ impl Validator<'_> {
         let (instance, _) = self.place(&address.module)?;
         // A failure of the repetition argument has been reported, and the body does not depend on it.
         let expanded = self.evaluator.resource_expansion(&instance, &address.resource);
-        let has_no_instance = match expanded.as_deref() {
-            Ok(Expansion::Count(n)) => *n == 0,
-            Ok(Expansion::ForEach(items)) => items.is_empty(),
-            // The plan judges the instances that there are.
-            Ok(Expansion::Unknown { .. }) => true,
-            Ok(Expansion::Single) | Err(Reported) => false,
-        };
         let provider = self.config.provider_for(address).provider;
         if !self.providers.schemas().providers.contains_key(&provider) {
             // That the provider could not be started has been reported.
@@ -427,7 +421,9 @@ impl Validator<'_> {
         if address.resource.mode == Mode::List {
             return self.list(address, block, schema, &scope, value).await;
         }
-        if address.resource.mode != Mode::Ephemeral && !has_no_instance {
+        let left_to_plan =
+            || ephemeral::is_left_to_plan(self.config, address, block, &schema.block, expanded.as_deref().ok());
+        if address.resource.mode != Mode::Ephemeral && value.deep_marks().is_ephemeral() && !left_to_plan() {
             self.evaluator
                 .report(forbidden_ephemeral(&value, schema, &block.body, address));
         }

@@ -138,7 +138,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
         let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| place.explained(e))?;
         let answer: serde_json::Value = serde_json::from_slice(&body).map_err(|e| FetchError::Response {
             address: net::shown(&url),
-            reason: e.to_string(),
+            reason: files::json_reason(e),
         })?;
         for item in answer.get("items").and_then(|i| i.as_array()).into_iter().flatten() {
             let name = item.get("name").and_then(|n| n.as_str()).unwrap_or_default();

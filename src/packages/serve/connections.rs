@@ -15,7 +15,7 @@ use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -27,8 +27,8 @@ use super::guests::{Counted, Guests};
 /// How long a client may take for the TLS handshake, and for the header of a request.
 const HEADER: Duration = Duration::from_secs(10);
 /// The lowest rate at which an archive is taken, in bytes a second, once some seconds are over.
-const LOWEST_RATE: u64 = 16 << 10;
-const FIRST_SECONDS: u64 = 20;
+pub(super) const LOWEST_RATE: u64 = 16 << 10;
+pub(super) const FIRST: Duration = Duration::from_secs(20);
 /// How long a client may take to accept a part of an archive.
 const STALL: Duration = Duration::from_secs(60);
 /// How long a connection may last.
@@ -59,6 +59,26 @@ pub struct Access {
     pub error: Option<String>,
 }
 
+/// How much of an answer may be on its way to a client. What is in the buffer counts as taken, so that a large one would hide for long
+/// that a client does not read.
+const SEND_BUFFER: u32 = 512 << 10;
+
+/// A listener whose connections have these buffers.
+///
+/// # Errors
+/// The address cannot be listened at.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // As for every listener: the port of a server that has ended is free at once.
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(1024)
+}
+
 /// A server.
 pub struct Server {
     /// What it serves.
@@ -86,15 +106,16 @@ impl Server {
                         continue;
                     }
                 };
-                let Some(seat) = guests.seat(peer.ip()) else {
-                    tracing::warn!(%peer, "too many connections");
-                    continue;
-                };
                 let (this, acceptor, ended) = (this.clone(), acceptor.clone(), ended.clone());
+                let guests = guests.clone();
                 tokio::spawn(async move {
+                    let Some(seat) = guests.seat(peer.ip()).await else {
+                        tracing::warn!(%peer, "too many connections");
+                        return;
+                    };
                     let stream = Counted {
                         inner: stream,
-                        moved: seat.moved.clone(),
+                        activity: seat.activity.clone(),
                     };
                     tokio::select! {
                         served = timeout(LONGEST, this.connection(stream, peer, acceptor, ended)) => {
@@ -103,7 +124,7 @@ impl Server {
                             }
                         }
                         () = seat.end.notified() => {
-                            tracing::warn!(%peer, "the connection was slow, and has made room for another one");
+                            tracing::warn!(%peer, "the connection was idle or slow, and has made room for another one");
                         }
                     }
                 });
@@ -269,8 +290,8 @@ fn archive(file: tokio::fs::File, size: u64) -> Body {
             if last || sender.send_timeout(read, STALL).await.is_err() || failed {
                 return;
             }
-            let seconds = began.elapsed().as_secs();
-            if seconds > FIRST_SECONDS && sent / seconds < LOWEST_RATE {
+            let time = began.elapsed();
+            if time > FIRST && sent / time.as_secs().max(1) < LOWEST_RATE {
                 return;
             }
         }

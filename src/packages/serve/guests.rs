@@ -1,5 +1,5 @@
-//! The open connections: how many each client has, and how fast each one is. A client that reads slowly, or not at all, must not keep
-//! others out.
+//! The open connections: how many each client has, and when bytes last moved over each one. A client that reads slowly, or not at all,
+//! must not keep others out.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,32 +12,100 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 /// How many connections there are at the same time.
 const ALL: usize = 256;
-/// How many of them one client may have.
+/// How many of them one client may have, and how many more of its connections may wait.
 const OF_ONE: usize = 64;
-/// How long a connection is left in peace, whatever its rate.
-const GRACE: Duration = Duration::from_secs(5);
+/// How many connections may wait for a place.
+const WAITING: usize = 512;
+/// How long a connection waits for a place.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often a waiting connection looks whether another one has become idle.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Which connections have to make room for others.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    /// Those over which no byte has moved for so long.
+    idle: Duration,
+    /// Those that are older than this and slower than the rate.
+    age: Duration,
+    /// Bytes a second.
+    rate: u64,
+}
+
+const RULE: Rule = Rule {
+    idle: Duration::from_secs(1),
+    age: super::connections::FIRST,
+    rate: super::connections::LOWEST_RATE,
+};
 
 /// The open connections.
 #[derive(Debug)]
 pub(super) struct Guests {
     all: usize,
     of_one: usize,
-    grace: Duration,
-    open: Mutex<HashMap<u64, Guest>>,
+    rule: Rule,
+    places: Mutex<Places>,
     next: AtomicU64,
+    /// Notified when a place becomes free.
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    open: HashMap<u64, Guest>,
+    /// How many connections of each client wait.
+    waiting: HashMap<IpAddr, usize>,
 }
 
 #[derive(Debug)]
 struct Guest {
     client: IpAddr,
-    since: Instant,
-    /// How many bytes it has sent and taken.
-    moved: Arc<AtomicU64>,
+    activity: Arc<Activity>,
     end: Arc<Notify>,
+}
+
+/// The bytes that a client has sent and taken. What is in a buffer of this machine counts as taken only as long as the buffer has room:
+/// a client that does not read fills it once, and is idle from then on.
+#[derive(Debug)]
+pub(super) struct Activity {
+    since: Instant,
+    moved: AtomicU64,
+    /// Milliseconds from the beginning until the last bytes moved.
+    last: AtomicU64,
+}
+
+impl Activity {
+    fn new() -> Activity {
+        Activity {
+            since: Instant::now(),
+            moved: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+        }
+    }
+
+    pub fn add(&self, bytes: usize) {
+        if bytes > 0 {
+            self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
+            let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.last.store(now, Ordering::Relaxed);
+        }
+    }
+
+    fn idle(&self) -> Duration {
+        let last = Duration::from_millis(self.last.load(Ordering::Relaxed));
+        self.since.elapsed().saturating_sub(last)
+    }
+
+    /// Returns true if the connection has to make room.
+    fn yields(&self, rule: Rule) -> bool {
+        let age = self.since.elapsed();
+        let is_slow = || self.moved.load(Ordering::Relaxed) / age.as_secs().max(1) < rule.rate;
+        self.idle() >= rule.idle || age >= rule.age && is_slow()
+    }
 }
 
 /// A place among the connections, which is free again when it is dropped.
@@ -45,84 +113,126 @@ struct Guest {
 pub(super) struct Seat {
     guests: Arc<Guests>,
     number: u64,
-    pub moved: Arc<AtomicU64>,
+    pub activity: Arc<Activity>,
     /// Is notified when the connection has to make room for another one.
     pub end: Arc<Notify>,
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.guests.lock().remove(&self.number);
+        self.guests.lock().open.remove(&self.number);
+        self.guests.freed.notify_waiters();
     }
 }
 
-impl Guest {
-    /// Bytes a second.
-    fn rate(&self) -> u64 {
-        let seconds = self.since.elapsed().as_secs().max(1);
-        self.moved.load(Ordering::Relaxed) / seconds
+/// A connection that waits for a place.
+struct Waiting<'g> {
+    guests: &'g Guests,
+    client: IpAddr,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut places = self.guests.lock();
+        if let Some(count) = places.waiting.get_mut(&self.client) {
+            *count -= 1;
+            if *count == 0 {
+                places.waiting.remove(&self.client);
+            }
+        }
     }
 }
 
 impl Guests {
     pub fn new() -> Arc<Guests> {
-        Guests::with(ALL, OF_ONE, GRACE)
+        Guests::with(ALL, OF_ONE, RULE)
     }
 
-    fn with(all: usize, of_one: usize, grace: Duration) -> Arc<Guests> {
+    fn with(all: usize, of_one: usize, rule: Rule) -> Arc<Guests> {
         Arc::new(Guests {
             all,
             of_one,
-            grace,
-            open: Mutex::default(),
+            rule,
+            places: Mutex::default(),
             next: AtomicU64::new(0),
+            freed: Notify::new(),
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Guest>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a connection of a client. Where there is none, the slowest of the client's connections has to go, or the slowest of
-    /// all if others have taken the places; none if they all are new.
-    pub fn seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
+    /// A place for a connection of a client, which is waited for; none if too many wait already, or for too long.
+    pub async fn seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
         let client = network(client);
-        let mut open = self.lock();
+        if let Some(seat) = self.free_seat(client) {
+            return Some(seat);
+        }
+        let _waiting = self.wait(client)?;
+        let seated = async {
+            loop {
+                // A place that becomes free from here on is noticed.
+                let freed = self.freed.notified();
+                if let Some(seat) = self.free_seat(client) {
+                    return seat;
+                }
+                // Nothing tells that a connection has become idle.
+                drop(timeout(LOOK, freed).await);
+            }
+        };
+        timeout(PATIENCE, seated).await.ok()
+    }
+
+    fn wait(&self, client: IpAddr) -> Option<Waiting<'_>> {
+        let mut places = self.lock();
+        let all: usize = places.waiting.values().sum();
+        let own = places.waiting.entry(client).or_default();
+        if *own >= self.of_one || all >= WAITING {
+            return None;
+        }
+        *own += 1;
+        Some(Waiting { guests: self, client })
+    }
+
+    /// A place, if there is one. Where there is none, the connection of the client that has been idle longest has to go, or that of any
+    /// client if others have taken the places; none if bytes move over all of them.
+    fn free_seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
+        let mut places = self.lock();
+        let open = &mut places.open;
         let own = open.values().filter(|guest| guest.client == client).count();
         if own >= self.of_one || open.len() >= self.all {
             let considered = |guest: &Guest| own < self.of_one || guest.client == client;
-            let old = |guest: &Guest| guest.since.elapsed() >= self.grace;
-            let slowest = open
+            let longest = open
                 .iter()
-                .filter(|(_, guest)| considered(guest) && old(guest))
-                .min_by_key(|(number, guest)| (guest.rate(), **number))
+                .filter(|(_, guest)| considered(guest) && guest.activity.yields(self.rule))
+                .max_by_key(|(number, guest)| (guest.activity.idle(), std::cmp::Reverse(**number)))
                 .map(|(number, _)| *number)?;
-            if let Some(guest) = open.remove(&slowest) {
+            if let Some(guest) = open.remove(&longest) {
                 guest.end.notify_one();
             }
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let (moved, end) = (Arc::<AtomicU64>::default(), Arc::<Notify>::default());
+        let (activity, end) = (Arc::new(Activity::new()), Arc::<Notify>::default());
         open.insert(
             number,
             Guest {
                 client,
-                since: Instant::now(),
-                moved: moved.clone(),
+                activity: activity.clone(),
                 end: end.clone(),
             },
         );
         Some(Seat {
             guests: self.clone(),
             number,
-            moved,
+            activity,
             end,
         })
     }
 
     /// Returns true if no connection is open.
     pub fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.lock().open.is_empty()
     }
 }
 
@@ -140,15 +250,14 @@ fn network(address: IpAddr) -> IpAddr {
 /// A connection whose bytes are counted.
 pub(super) struct Counted<S> {
     pub inner: S,
-    pub moved: Arc<AtomicU64>,
+    pub activity: Arc<Activity>,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(cx, buffer);
-        let read = buffer.filled().len() - before;
-        self.moved.fetch_add(read as u64, Ordering::Relaxed);
+        self.activity.add(buffer.filled().len() - before);
         polled
     }
 }
@@ -157,7 +266,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.inner).poll_write(cx, bytes);
         if let Poll::Ready(Ok(count)) = &polled {
-            self.moved.fetch_add(*count as u64, Ordering::Relaxed);
+            self.activity.add(*count);
         }
         polled
     }
@@ -179,37 +288,88 @@ mod tests {
         IpAddr::from([10, 0, 0, last])
     }
 
-    #[tokio::test]
-    async fn the_slowest_connection_makes_room() {
-        let guests = Guests::with(4, 2, Duration::ZERO);
-        let slow = guests.seat(client(1)).unwrap();
-        let fast = guests.seat(client(1)).unwrap();
-        fast.moved.fetch_add(1 << 20, Ordering::Relaxed);
-        // The client has its two: its slowest goes, not that of another client.
-        let other = guests.seat(client(2)).unwrap();
-        let _third = guests.seat(client(1)).unwrap();
-        slow.end.notified().await;
-        drop(slow);
-        // All places are taken: the slowest of all goes.
-        let _fourth = guests.seat(client(3)).unwrap();
-        other.moved.fetch_add(1 << 10, Ordering::Relaxed);
-        let _fifth = guests.seat(client(4)).unwrap();
-        assert_eq!(guests.lock().len(), 4);
-        assert!(
-            guests.lock().values().any(|guest| guest.client == client(2)),
-            "it is faster than two others"
-        );
-        drop((fast, other, _third, _fourth, _fifth));
-        assert!(guests.is_empty());
+    /// Every connection is idle from the beginning, or none ever.
+    fn idle_after(idle: Duration) -> Rule {
+        Rule {
+            idle,
+            age: Duration::MAX,
+            rate: 0,
+        }
+    }
+
+    /// Makes a connection older without waiting.
+    fn with_age(seat: &mut Seat, seconds: u64, moved: u64, last: u64) {
+        let since = Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+        let activity = Arc::new(Activity {
+            since,
+            moved: AtomicU64::new(moved),
+            last: AtomicU64::new(last * 1000),
+        });
+        seat.guests.lock().open.get_mut(&seat.number).unwrap().activity = activity.clone();
+        seat.activity = activity;
     }
 
     #[tokio::test]
-    async fn new_connections_are_left_in_peace() {
-        let guests = Guests::with(2, 1, Duration::from_secs(3600));
-        let _one = guests.seat(client(1)).unwrap();
-        assert!(guests.seat(client(1)).is_none());
-        let _two = guests.seat(client(2)).unwrap();
-        assert!(guests.seat(client(3)).is_none());
+    async fn the_connection_that_was_idle_longest_makes_room_however_much_it_has_taken() {
+        let guests = Guests::with(3, 3, idle_after(Duration::from_secs(1)));
+        let mut full = guests.seat(client(1)).await.unwrap();
+        let mut slow = guests.seat(client(1)).await.unwrap();
+        let mut fast = guests.seat(client(2)).await.unwrap();
+        // The first has filled its buffers at once, and read nothing since; the second takes little, but goes on.
+        with_age(&mut full, 60, 8 << 20, 1);
+        with_age(&mut slow, 60, 60 << 10, 57);
+        with_age(&mut fast, 60, 600 << 20, 60);
+        let _new = guests.seat(client(3)).await.unwrap();
+        full.end.notified().await;
+        drop(full);
+        assert!(guests.lock().open.contains_key(&slow.number));
+        let _newer = guests.seat(client(4)).await.unwrap();
+        slow.end.notified().await;
+        assert!(guests.lock().open.contains_key(&fast.number));
+    }
+
+    #[tokio::test]
+    async fn a_client_with_all_its_places_gives_one_of_its_own() {
+        let guests = Guests::with(4, 1, idle_after(Duration::ZERO));
+        let other = guests.seat(client(1)).await.unwrap();
+        let own = guests.seat(client(2)).await.unwrap();
+        let _next = guests.seat(client(2)).await.unwrap();
+        own.end.notified().await;
+        assert!(guests.lock().open.contains_key(&other.number));
+    }
+
+    #[tokio::test]
+    async fn a_slow_connection_makes_room_although_it_is_never_idle() {
+        let rule = Rule {
+            idle: Duration::MAX,
+            age: Duration::from_secs(20),
+            rate: 16 << 10,
+        };
+        let guests = Guests::with(1, 1, rule);
+        let mut dripping = guests.seat(client(1)).await.unwrap();
+        with_age(&mut dripping, 30, 30, 30);
+        let _new = guests.seat(client(2)).await.unwrap();
+        dripping.end.notified().await;
+    }
+
+    #[tokio::test]
+    async fn a_new_connection_waits_while_bytes_move_over_all_others() {
+        let guests = Guests::with(1, 1, idle_after(Duration::MAX));
+        let first = guests.seat(client(1)).await.unwrap();
+        let (second, ()) = tokio::join!(guests.seat(client(2)), async {
+            while guests.lock().waiting.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            drop(first);
+        });
+        assert!(second.is_some());
+        assert!(guests.lock().waiting.is_empty());
+        // One may wait: the next of the same client is refused at once.
+        let waiting = guests.wait(network(client(3))).unwrap();
+        assert!(guests.seat(client(3)).await.is_none());
+        drop(waiting);
+        drop(second);
+        assert!(guests.is_empty());
     }
 
     #[test]

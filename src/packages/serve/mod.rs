@@ -12,6 +12,6 @@ mod contents;
 mod guests;
 mod tls;
 
-pub use connections::{Access, Server};
+pub use connections::{Access, Server, listen};
 pub use contents::{Contents, Shelf, Survey};
 pub use tls::{TlsError, server_config};

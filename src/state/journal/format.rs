@@ -174,7 +174,7 @@ fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, StateError> {
 /// Reads the text of a record.
 pub(crate) fn decode(text: &[u8]) -> Result<Record, String> {
     let text = std::str::from_utf8(text).map_err(|e| e.to_string())?;
-    Ok(match serde_json::from_str(text).map_err(|e| e.to_string())? {
+    Ok(match serde_json::from_str(text).map_err(files::json_reason)? {
         RecordText::Opened(opened) => Record::Opened(opened),
         RecordText::Begin(intent) => Record::Begin(intent),
         RecordText::End(end) => Record::End(IntentKey {

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use addrs::Provider;
-use addrs::platform::Platform;
 use packages::cross_platform::{Request, Step};
 use packages::lock_file::LockFile;
 use packages::sources::PackageSource;
-use syntax::Diagnostic;
+use syntax::{Diagnostic, Diagnostics};
 use versions::Constraints;
 use views::program;
 
@@ -26,8 +25,8 @@ pub const COMMAND: Command = Command {
     about: "Save local copies of all required provider plugins",
     positional: "DIR",
     details: "Puts the packages of the providers that the configuration needs into a directory, which can then be a filesystem \
-      mirror, or be served as a network mirror. What is built in needs no mirror, and is left out unless the lock file \
-      has it, or a platform is named for which this program does not exist. \"modules mirror\" does the same for modules, and \"init -mirror=DIR\" installs from both.",
+      mirror, or be served as a network mirror. Providers that are built in are among them, for programs that do not have them. \
+      \"modules mirror\" does the same for modules, and \"init -mirror=DIR\" installs from both.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -81,23 +80,18 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             Ok((asked, lock))
         });
     let (asked, lock) = prepared?;
-    // Where this executable does not exist, other programs install from the mirror.
-    let foreign: Vec<Platform> = platforms.iter().filter(|p| !has_executable(p)).cloned().collect();
-    for provider in asked.built_in.keys() {
-        if foreign.len() < platforms.len() || provider.is_builtin() {
-            session.ui.line(format!(
-                "- Skipping {} because it is built in to {}",
-                provider.for_display(),
-                program::tool()
-            ));
-        }
+    // Others install from the mirror, who may have another program: it holds all providers that there are packages of.
+    let (no_packages, built_in): (BTreeMap<_, _>, BTreeMap<_, _>) = asked
+        .built_in
+        .into_iter()
+        .partition(|(provider, _)| provider.is_builtin());
+    for provider in no_packages.keys() {
+        session.ui.line(format!(
+            "- Skipping {} because it is built in to {}",
+            provider.for_display(),
+            program::tool()
+        ));
     }
-    let elsewhere: BTreeMap<Provider, Constraints> = match foreign.is_empty() {
-        true => BTreeMap::new(),
-        false => (asked.built_in.iter().filter(|(provider, _)| !provider.is_builtin()))
-            .map(|(provider, constraints)| (provider.clone(), constraints.clone()))
-            .collect(),
-    };
     let client = session.net();
     let origins = origins(&project.config, &state::State::default());
     let request = |requirements, platforms| Request {
@@ -114,21 +108,28 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         request(&asked.wanted, &platforms[..])
             .mirror(dir, &lock, &mut tell)
             .await?;
-        if !elsewhere.is_empty() {
+        if !built_in.is_empty() {
             let nothing = LockFile::default();
-            request(&elsewhere, &foreign[..])
+            let mirrored = request(&built_in, &platforms[..])
                 .mirror(dir, &nothing, &mut tell)
-                .await?;
+                .await;
+            mirrored.map_err(about_built_in)?;
         }
         Ok(())
     })?;
     Ok(Outcome::success())
 }
 
-/// Whether this program is released for a platform.
-fn has_executable(platform: &Platform) -> bool {
-    const RELEASED: [&str; 2] = ["linux_amd64", "linux_arm64"];
-    *platform == Platform::current() || RELEASED.contains(&&*platform.to_string())
+/// Says of failures that packages of built-in providers are fetched, too.
+fn about_built_in(mut problems: Diagnostics) -> Diagnostics {
+    for problem in &mut problems.0 {
+        problem.detail.push_str(&format!(
+            "\n\n{0} has these providers built in and needs no packages of them, but others that install from the mirror do. What the \
+             lock file selects is in the mirror already.",
+            program::tool()
+        ));
+    }
+    problems
 }
 
 /// Checks the lock file against the requirements of the configuration. Otherwise the mirror would get versions that no `init` has

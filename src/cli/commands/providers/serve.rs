@@ -7,7 +7,6 @@ use std::sync::Arc;
 use pack::{Pack, PackError};
 use packages::serve::{Access, Contents, Server, Shelf, server_config};
 use syntax::Diagnostic;
-use tokio::net::TcpListener;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
@@ -125,10 +124,10 @@ async fn serve(
     source: &Path,
     count: usize,
 ) -> Result<Outcome, Failure> {
-    let bound = match TcpListener::bind(address).await {
-        Ok(listener) => listener.local_addr().map(|address| (listener, address)),
-        Err(error) => Err(error),
-    };
+    let bound = packages::serve::listen(address).and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
     let (listener, address) = match bound {
         Ok(bound) => bound,
         Err(error) => {

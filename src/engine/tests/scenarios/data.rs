@@ -101,6 +101,29 @@ fn read_is_deferred_if_module_depends_on_changed_resource() {
 }
 
 #[test]
+fn read_is_deferred_if_named_module_depends_on_changed_resource() {
+    let main = |call: &str| {
+        format!(
+            "resource \"fake_thing\" \"a\" {{\n name = \"a\"\n}}\n\
+             module \"m\" {{\n source = \"./m\"\n {call}\n}}\n\
+             data \"fake_lookup\" \"d\" {{\n query = \"q\"\n depends_on = [module.m]\n}}"
+        )
+    };
+    let child = "variable \"v\" {\n default = 0\n}\noutput \"o\" {\n value = 1\n}";
+    for call in ["depends_on = [fake_thing.a]", "v = fake_thing.a.id"] {
+        let mut case = Case::of(&[("main.tf", &main(call)), ("m/main.tf", child)]);
+        assert_eq!(
+            actions(&case.plan()),
+            ["<= data.fake_lookup.d", "+ fake_thing.a"],
+            "{call}"
+        );
+        case.apply().assert_settled();
+    }
+    let case = Case::of(&[("main.tf", &main("")), ("m/main.tf", child)]);
+    assert_eq!(actions(&case.plan()), ["+ fake_thing.a"]);
+}
+
+#[test]
 fn deferred_data_source_delays_no_other_read() {
     let mut case = Case::new(
         r#"
@@ -131,7 +154,7 @@ fn deferred_data_source_delays_no_other_read() {
 }
 
 #[test]
-fn data_sources_of_a_module_that_is_named_delay_no_read() {
+fn named_output_of_a_module_delays_a_read_for_managed_resources_behind_it() {
     let main = r#"
         resource "fake_thing" "a" { name = "a" }
         module "m" {
@@ -157,6 +180,13 @@ fn data_sources_of_a_module_that_is_named_delay_no_read() {
     assert!(deferred(&case), "a managed resource of the module changes");
     let child = child.replace("depends_on = [fake_thing.own]", "");
     let case = Case::of(&[("main.tf", main), ("m/main.tf", &child)]);
+    assert!(
+        deferred(&case),
+        "a managed resource that the output is made from changes"
+    );
+    // Others in the module do not matter to the output.
+    let child = child.replace("query      = var.wait", "query      = \"e\"");
+    let case = Case::of(&[("main.tf", main), ("m/main.tf", &format!("{child}{own}"))]);
     assert!(!deferred(&case));
 }
 

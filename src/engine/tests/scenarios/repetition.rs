@@ -202,21 +202,40 @@ fn count_has_a_limit() {
 }
 
 #[test]
-fn block_without_instances_may_name_ephemeral_values() {
-    let text = |count: &str| {
+fn block_without_instances_names_ephemeral_values_only_of_modules() {
+    let text = |count: &str, value: &str| {
         format!(
             "variable \"e\" {{\n ephemeral = true\n default = \"x\"\n}}\n\
              variable \"n\" {{\n default = 0\n}}\n\
-             resource \"fake_thing\" \"a\" {{\n {count}\n name = var.e\n}}"
+             module \"m\" {{\n source = \"./m\"\n}}\n\
+             locals {{\n of_variable = var.e\n of_module = module.m.o\n}}\n\
+             resource \"fake_thing\" \"a\" {{\n {count}\n name = {value}\n}}"
         )
     };
+    let module = "variable \"v\" {\n ephemeral = true\n default = \"y\"\n}\noutput \"o\" {\n value = var.v\n ephemeral = true\n}";
+    let case = |count: &str, value: &str| Case::of(&[("main.tf", &text(count, value)), ("m/m.tf", module)]);
     for none in ["count = 0", "count = var.n", "for_each = {}", "for_each = toset([])"] {
-        let case = Case::new(&text(none));
-        assert_eq!(texts(&case.validate()), "", "{none}");
-        assert!(case.plan().changes.is_empty(), "{none}");
+        // Terraform refuses these, whatever the count.
+        for value in ["var.e", "local.of_variable"] {
+            let errors = texts(&case(none, value).validate());
+            assert!(
+                errors.contains("Invalid use of ephemeral value"),
+                "{none}, {value}: {errors}"
+            );
+        }
+        for value in ["module.m.o", "local.of_module"] {
+            let case = case(none, value);
+            assert_eq!(texts(&case.validate()), "", "{none}, {value}");
+            assert!(case.plan().changes.is_empty(), "{none}, {value}");
+        }
     }
     for some in ["", "count = 1", "count = var.n + 1"] {
-        let errors = Case::new(&text(some)).plan_errors();
-        assert!(errors.contains("Invalid use of ephemeral value"), "{some}: {errors}");
+        for value in ["var.e", "module.m.o"] {
+            let errors = case(some, value).plan_errors();
+            assert!(
+                errors.contains("Invalid use of ephemeral value"),
+                "{some}, {value}: {errors}"
+            );
+        }
     }
 }

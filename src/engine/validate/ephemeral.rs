@@ -1,0 +1,51 @@
+//! Ephemeral values in blocks that may have no instances.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use addrs::{ConfigResource, Referenceable};
+use config::{Config, Resource};
+use lang::refs::{references_in_body, references_in_expr};
+use schema::BlockSchema;
+
+use crate::eval::Expansion;
+
+/// Returns true if the plan judges the ephemeral values in the arguments of a resource. As in Terraform, a block without instances is
+/// judged by what it refers to, except by the outputs of modules, whose values are a matter of the plan.
+pub(super) fn is_left_to_plan(
+    config: &Config,
+    address: &ConfigResource,
+    block: &Resource,
+    schema: &BlockSchema,
+    expansion: Option<&Expansion>,
+) -> bool {
+    let may_have_no_instance = match expansion {
+        Some(Expansion::Count(n)) => *n == 0,
+        Some(Expansion::ForEach(items)) => items.is_empty(),
+        Some(Expansion::Unknown { .. }) => true,
+        Some(Expansion::Single) | None => false,
+    };
+    may_have_no_instance && refers_to_modules(config, address, block, schema)
+}
+
+/// Returns true if the arguments of a resource depend on the outputs of a module, through local values or directly.
+fn refers_to_modules(config: &Config, address: &ConfigResource, block: &Resource, schema: &BlockSchema) -> bool {
+    let Some(node) = config.node(&address.module) else {
+        return false;
+    };
+    let mut next = references_in_body(&block.body, schema).0;
+    let mut seen: HashSet<Arc<str>> = HashSet::new();
+    while let Some(reference) = next.pop() {
+        match reference.subject {
+            Referenceable::Module(_) | Referenceable::ModuleInstance(..) | Referenceable::ModuleOutput(..) => {
+                return true;
+            }
+            Referenceable::Local(name) if seen.insert(name.clone()) => {
+                let local = node.module.locals.get(&name);
+                next.extend(local.into_iter().flat_map(|local| references_in_expr(&local.expr).0));
+            }
+            _ => {}
+        }
+    }
+    false
+}
