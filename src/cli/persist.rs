@@ -11,7 +11,7 @@
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -40,12 +40,24 @@ pub struct Persister {
 #[derive(Clone)]
 pub struct Results {
     sender: Sender<Message>,
+    received: Arc<Mutex<Vec<Received>>>,
     journal: Option<Writer>,
 }
 
+/// The objects of an instance.
+struct Received {
+    address: AbsResourceInstance,
+    provider: AbsProviderConfig,
+    objects: Option<InstanceState>,
+    /// The number that the journal has given to this outcome.
+    number: u64,
+}
+
+/// The results stand in a list beside the channel: a message for each would wake the thread thousands of times for nothing, as it
+/// does something with them only when a write is due.
 enum Message {
-    /// The objects of an instance, and the number that the journal has given to this outcome.
-    Instance(AbsResourceInstance, AbsProviderConfig, Option<InstanceState>, u64),
+    /// The list has got its first result.
+    Received,
     /// Save at once, and answer.
     Save(Sender<()>),
     End,
@@ -69,8 +81,12 @@ impl ResultSink for Results {
                 answers,
             })
         });
-        // Once the thread has ended, the apply has, too.
-        let _ = self.sender.send(Message::Instance(address, provider, objects, number));
+        self.receive(Received {
+            address,
+            provider,
+            objects,
+            number,
+        });
     }
 
     async fn begin(&self, intent: Intent) -> Result<(), Diagnostic> {
@@ -115,6 +131,17 @@ pub async fn begin(journal: &Writer, intent: &Intent) -> Result<(), Diagnostic> 
 }
 
 impl Results {
+    fn receive(&self, result: Received) {
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = received.is_empty();
+        received.push(result);
+        drop(received);
+        if is_first {
+            // Once the thread has ended, the apply has, too.
+            let _ = self.sender.send(Message::Received);
+        }
+    }
+
     /// Saves the results so far at once; returns whether that was done within a time.
     pub fn save(&self, limit: Duration) -> bool {
         let (answer, answered) = channel();
@@ -134,7 +161,13 @@ impl Persister {
         interval: Duration,
     ) -> io::Result<Persister> {
         let (sender, messages) = channel();
-        let watched = journal.clone();
+        let received = Arc::new(Mutex::default());
+        let results = Results {
+            sender,
+            received: received.clone(),
+            journal: journal.clone(),
+        };
+        let watched = journal;
         let work = move || {
             let stream = lock(&store).is_stream();
             let write = |state: &State, included: u64| {
@@ -152,13 +185,10 @@ impl Persister {
                 }
             };
             let grown = || watched.as_ref().is_some_and(|journal| journal.size() > LARGE_JOURNAL);
-            follow(&messages, state, Schedule::new(interval), !stream, grown, write)
+            follow(&messages, &received, state, Schedule::new(interval), !stream, grown, write)
         };
         let thread = std::thread::Builder::new().name("persister".to_owned()).spawn(work)?;
-        Ok(Persister {
-            results: Results { sender, journal },
-            thread,
-        })
+        Ok(Persister { results, thread })
     }
 
     /// Where the results go.
@@ -213,9 +243,26 @@ impl Schedule {
     }
 }
 
+/// Takes the results into the state. Returns the number of the last one.
+fn include(received: &Mutex<Vec<Received>>, state: &mut State) -> Option<u64> {
+    let results = std::mem::take(&mut *received.lock().unwrap_or_else(PoisonError::into_inner));
+    let last = results.last().map(|result| result.number);
+    for Received {
+        address,
+        provider,
+        objects,
+        ..
+    } in results
+    {
+        state.set_instance(&address, &provider, objects);
+    }
+    last
+}
+
 /// Receives results until the end, and writes by the schedule.
 fn follow(
     messages: &Receiver<Message>,
+    received: &Mutex<Vec<Received>>,
     mut state: State,
     mut schedule: Schedule,
     by_time: bool,
@@ -239,16 +286,18 @@ fn follow(
             Some(left) => messages.recv_timeout(left),
         };
         let answer = match message {
-            Ok(Message::Instance(address, provider, objects, number)) => {
-                included = number;
-                state.set_instance(&address, &provider, objects);
+            Ok(Message::Received) => {
                 unsaved.get_or_insert_with(Instant::now);
                 continue;
             }
-            Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return state,
+            Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => {
+                include(received, &mut state);
+                return state;
+            }
             Ok(Message::Save(answer)) => Some(answer),
             Err(RecvTimeoutError::Timeout) => None,
         };
+        included = include(received, &mut state).unwrap_or(included);
         let (began, work) = (Instant::now(), processor_time());
         let saved = write(&state, included);
         let ended = Instant::now();
@@ -264,24 +313,22 @@ fn follow(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use state::{Attributes, Object, RawJson};
 
     use super::*;
 
-    fn result(name: &str) -> Message {
+    fn result(name: &str) -> Received {
         let object = Object::new(0, Attributes::Json(RawJson::parse("{}").unwrap()));
         let objects = InstanceState {
             current: Some(Arc::new(object)),
             ..InstanceState::default()
         };
-        Message::Instance(
-            addrs::parse::resource_instance(name).unwrap(),
-            AbsProviderConfig::root(addrs::Provider::default_for("null")),
-            Some(objects),
-            0,
-        )
+        Received {
+            address: addrs::parse::resource_instance(name).unwrap(),
+            provider: AbsProviderConfig::root(addrs::Provider::default_for("null")),
+            objects: Some(objects),
+            number: 0,
+        }
     }
 
     /// Follows messages on a thread of its own; every write sends how many instances it has.
@@ -289,14 +336,21 @@ mod tests {
         interval: Duration,
         by_time: bool,
         fails: usize,
-    ) -> (Sender<Message>, Receiver<usize>, JoinHandle<State>) {
+    ) -> (Results, Receiver<usize>, JoinHandle<State>) {
         let (sender, messages) = channel();
+        let received = Arc::new(Mutex::default());
+        let results = Results {
+            sender,
+            received: received.clone(),
+            journal: None,
+        };
         let (wrote, written) = channel();
         let failures = std::sync::atomic::AtomicUsize::new(fails);
         let thread = std::thread::spawn(move || {
             let never = || false;
             follow(
                 &messages,
+                &received,
                 State::new(),
                 Schedule::new(interval),
                 by_time,
@@ -316,39 +370,35 @@ mod tests {
                 },
             )
         });
-        (sender, written, thread)
+        (results, written, thread)
     }
 
     #[test]
     fn a_result_is_saved_though_no_other_follows() {
-        let (sender, written, thread) = following(Duration::from_millis(10), true, 0);
-        sender.send(result("a.b")).unwrap();
+        let (results, written, thread) = following(Duration::from_millis(10), true, 0);
+        results.receive(result("a.b"));
         assert_eq!(written.recv().unwrap(), 1);
-        sender.send(result("a.c")).unwrap();
+        results.receive(result("a.c"));
         assert_eq!(written.recv().unwrap(), 2);
-        sender.send(Message::End).unwrap();
+        results.sender.send(Message::End).unwrap();
         assert_eq!(thread.join().unwrap().instance_count(), 2);
         assert!(written.recv().is_err(), "nothing new was written at the end");
     }
 
     #[test]
     fn a_write_that_fails_is_tried_again_without_another_result() {
-        let (sender, written, _) = following(Duration::from_millis(1), true, 3);
-        sender.send(result("a.b")).unwrap();
+        let (results, written, _) = following(Duration::from_millis(1), true, 3);
+        results.receive(result("a.b"));
         assert_eq!(written.recv().unwrap(), 1);
     }
 
     #[test]
     fn a_stream_is_written_only_when_asked() {
-        let (sender, written, thread) = following(Duration::ZERO, false, 0);
-        sender.send(result("a.b")).unwrap();
-        sender.send(result("a.c")).unwrap();
-        let results = Results {
-            sender: sender.clone(),
-            journal: None,
-        };
+        let (results, written, thread) = following(Duration::ZERO, false, 0);
+        results.receive(result("a.b"));
+        results.receive(result("a.c"));
         assert!(results.save(Duration::from_secs(60)));
-        sender.send(Message::End).unwrap();
+        results.sender.send(Message::End).unwrap();
         thread.join().unwrap();
         assert_eq!(written.into_iter().collect::<Vec<_>>(), [2]);
     }

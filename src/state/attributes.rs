@@ -24,11 +24,11 @@ pub enum Attributes {
 impl Attributes {
     /// The attributes that a value (marks ignored, wholly known) of this type is encoded as.
     pub fn encode(value: &Value, ty: &Type) -> Result<Attributes, StateError> {
-        let json = cty::json::to_json(value, ty).map_err(|e| StateError::Value {
+        let text = cty::json::to_json_text(value, ty).map_err(|e| StateError::Value {
             what: "A resource's object".into(),
             message: e.to_string(),
         })?;
-        Ok(Attributes::Json(RawJson::from_value(&json)))
+        Ok(Attributes::Json(RawJson(text.into())))
     }
 
     /// The attributes decoded as a value of this type; the flat form has none.
@@ -38,7 +38,7 @@ impl Attributes {
             message,
         };
         match self {
-            Attributes::Json(json) => cty::json::from_json(&json.to_value()?, ty).map_err(|e| bad(e.to_string())),
+            Attributes::Json(json) => cty::json::from_json_text(json.as_str(), ty).map_err(|e| bad(e.to_string())),
             Attributes::Flat(_) => Err(bad(
                 "its attributes are in the flat form of an old state, which only its provider can read".into(),
             )),

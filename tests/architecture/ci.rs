@@ -1,4 +1,4 @@
-//! What `.ci/run` promises: the README's test command as it is, with programs required that tests need, and the interop tests at the end.
+//! What `.ci/run` promises: the README's test command as it is, with programs required that tests need, and a short run of tests at the end.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn the_test_command_of_the_readme_runs_with_everything_required() {
     let at = |wanted: &str| lines.iter().position(|line| *line == wanted);
     let required = at("export PATH MONOFORM_REQUIRE").expect("what is required");
     assert!(at(command).is_some_and(|at| at > required), "{command}");
-    assert_eq!(lines.last(), Some(&&*format!("{command} --test interop")));
+    assert_eq!(lines.last(), Some(&&*format!("{command} --test quickstart")));
     let tests = lines.iter().filter(|line| line.contains("cargo test"));
     assert_eq!(tests.count(), 2);
 }

@@ -5,13 +5,11 @@ use std::fmt;
 use std::ops::Index;
 use std::str::FromStr;
 
+use super::parse::Borrowed;
 use super::text;
 use super::tree::{Members, Node, Tree};
 use crate::msgpack::CodecError;
 use crate::{Type, Value};
-
-/// How deep the arrays and objects of a document may be nested.
-const DEPTH_LIMIT: usize = 512;
 
 /// A JSON document. Numbers keep all their digits.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,13 +44,7 @@ impl Json {
             byte: e.valid_up_to(),
             message: "it is no UTF-8 text",
         })?;
-        let mut parser = Parser { text, at: 0 };
-        let document = parser.value(0)?;
-        parser.space();
-        match parser.at == text.len() {
-            true => Ok(document),
-            false => parser.fails("something follows after its end"),
-        }
+        Borrowed::parse(text).map(Json::from)
     }
 
     /// Reads it as a value of this type; where the type is `any` the JSON carries `{"value":…,"type":…}`.
@@ -202,197 +194,26 @@ impl Members<Json> for BTreeMap<String, Json> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at byte {byte})")]
 pub struct JsonError {
-    byte: usize,
-    message: &'static str,
+    pub(super) byte: usize,
+    pub(super) message: &'static str,
 }
 
-struct Parser<'t> {
-    text: &'t str,
-    at: usize,
+impl From<Borrowed<'_>> for Json {
+    fn from(document: Borrowed<'_>) -> Json {
+        match document {
+            Borrowed::Null => Json::Null,
+            Borrowed::Bool(value) => Json::Bool(value),
+            Borrowed::Number(text) => Json::Number(text.to_owned()),
+            Borrowed::String(text) => Json::String(text.into_owned()),
+            Borrowed::Array(items) => Json::Array(items.into_iter().map(Json::from).collect()),
+            Borrowed::Object(members) => members.into_iter().map(|(k, v)| (k.into_owned(), Json::from(v))).collect(),
+        }
+    }
 }
 
-impl Parser<'_> {
-    fn fails<T>(&self, message: &'static str) -> Result<T, JsonError> {
-        Err(JsonError { byte: self.at, message })
-    }
-
-    fn rest(&self) -> &[u8] {
-        self.text.as_bytes().get(self.at..).unwrap_or_default()
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.rest().first().copied()
-    }
-
-    fn space(&mut self) {
-        self.at += (self.rest().iter()).take_while(|b| b" \t\r\n".contains(b)).count();
-    }
-
-    /// Takes this character, if it is next.
-    fn take(&mut self, byte: u8) -> bool {
-        let is_next = self.peek() == Some(byte);
-        self.at += usize::from(is_next);
-        is_next
-    }
-
-    fn word(&mut self, word: &'static str, value: Json) -> Result<Json, JsonError> {
-        if !self.rest().starts_with(word.as_bytes()) {
-            return self.fails("a value is expected");
-        }
-        self.at += word.len();
-        Ok(value)
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Json, JsonError> {
-        if depth > DEPTH_LIMIT {
-            return self.fails("it is nested too deeply");
-        }
-        self.space();
-        match self.peek() {
-            Some(b'{') => self.object(depth),
-            Some(b'[') => self.array(depth),
-            Some(b'"') => self.string().map(Json::String),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word("true", Json::Bool(true)),
-            Some(b'f') => self.word("false", Json::Bool(false)),
-            _ => self.word("null", Json::Null),
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Result<Json, JsonError> {
-        let mut items = Vec::new();
-        self.at += 1;
-        self.space();
-        if self.take(b']') {
-            return Ok(Json::Array(items));
-        }
-        loop {
-            items.push(self.value(depth + 1)?);
-            self.space();
-            if self.take(b']') {
-                return Ok(Json::Array(items));
-            }
-            if !self.take(b',') {
-                return self.fails("a comma or the end of an array is expected");
-            }
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Json, JsonError> {
-        let mut members = BTreeMap::new();
-        self.at += 1;
-        self.space();
-        if self.take(b'}') {
-            return Ok(Json::Object(members));
-        }
-        loop {
-            self.space();
-            if self.peek() != Some(b'"') {
-                return self.fails("a name in quotes is expected");
-            }
-            let name = self.string()?;
-            self.space();
-            if !self.take(b':') {
-                return self.fails("a colon is expected");
-            }
-            members.insert(name, self.value(depth + 1)?);
-            self.space();
-            if self.take(b'}') {
-                return Ok(Json::Object(members));
-            }
-            if !self.take(b',') {
-                return self.fails("a comma or the end of an object is expected");
-            }
-        }
-    }
-
-    fn digits(&mut self) -> Result<(), JsonError> {
-        let count = self.rest().iter().take_while(|b| b.is_ascii_digit()).count();
-        self.at += count;
-        match count {
-            0 => self.fails("a digit is expected"),
-            _ => Ok(()),
-        }
-    }
-
-    fn number(&mut self) -> Result<Json, JsonError> {
-        let begin = self.at;
-        self.take(b'-');
-        if !self.take(b'0') {
-            self.digits()?;
-        }
-        if self.take(b'.') {
-            self.digits()?;
-        }
-        if self.take(b'e') || self.take(b'E') {
-            let _signed = self.take(b'+') || self.take(b'-');
-            self.digits()?;
-        }
-        Ok(Json::Number(self.text[begin..self.at].to_owned()))
-    }
-
-    fn string(&mut self) -> Result<String, JsonError> {
-        let mut out = String::new();
-        self.at += 1;
-        loop {
-            let plain = (self.rest().iter())
-                .take_while(|b| !matches!(b, b'"' | b'\\' | 0..=0x1f))
-                .count();
-            out.push_str(&self.text[self.at..self.at + plain]);
-            self.at += plain;
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(out);
-                }
-                Some(b'\\') => {
-                    self.at += 1;
-                    out.push(self.escaped()?);
-                }
-                Some(_) => return self.fails("a string has a control character in it"),
-                None => return self.fails("a string has no end"),
-            }
-        }
-    }
-
-    fn escaped(&mut self) -> Result<char, JsonError> {
-        let Some(byte) = self.peek() else {
-            return self.fails("a string has no end");
-        };
-        self.at += 1;
-        Ok(match byte {
-            b'"' | b'\\' | b'/' => char::from(byte),
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => {
-                let first = self.unit()?;
-                let units = match first {
-                    0xd800..=0xdbff if self.take(b'\\') && self.take(b'u') => [first, self.unit()?],
-                    _ => [first, 0],
-                };
-                match char::decode_utf16(units).next() {
-                    Some(Ok(c)) => c,
-                    _ => return self.fails("half of a character is escaped"),
-                }
-            }
-            _ => return self.fails("there is no such escape"),
-        })
-    }
-
-    /// The four digits of an escaped UTF-16 unit.
-    fn unit(&mut self) -> Result<u16, JsonError> {
-        let digits = self.rest().get(..4).filter(|d| d.iter().all(u8::is_ascii_hexdigit));
-        let unit = digits.and_then(|d| u16::from_str_radix(std::str::from_utf8(d).ok()?, 16).ok());
-        match unit {
-            Some(unit) => {
-                self.at += 4;
-                Ok(unit)
-            }
-            None => self.fails("four hexadecimal digits are expected"),
-        }
+impl FromIterator<(String, Json)> for Json {
+    fn from_iter<I: IntoIterator<Item = (String, Json)>>(members: I) -> Json {
+        Json::Object(members.into_iter().collect())
     }
 }
 

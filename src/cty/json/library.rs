@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::encode::{self, Brackets, Sink};
+use super::parse::Borrowed;
+use super::text::Text;
 use super::tree::{Members, Node, Tree};
 use super::{document, read, read_number, text, types};
 use crate::msgpack::{CodecError, as_type};
-use crate::{Kind, Step, Type, Value};
+use crate::{Step, Type, Value};
 
 impl Tree for Json {
     type Map = Map<String, Json>;
@@ -54,7 +57,14 @@ impl From<document::Json> for Json {
 
 /// Writes a known value (marks ignored) of this type. A value of another type is converted first.
 pub fn to_json(value: &Value, ty: &Type) -> Result<Json, CodecError> {
-    write(as_type(value, ty)?.as_ref(), ty)
+    document_of(as_type(value, ty)?.as_ref(), ty)
+}
+
+/// Writes a known value (marks ignored) of this type as compact text: the text of [`to_json`], without the document between.
+pub fn to_json_text(value: &Value, ty: &Type) -> Result<String, CodecError> {
+    let mut text = Text::default();
+    encode::write(as_type(value, ty)?.as_ref(), ty, &mut text)?;
+    Ok(text.into_string())
 }
 
 /// Reads a value of this type; where the type is `any` the JSON carries `{"value":…,"type":…}`.
@@ -62,9 +72,96 @@ pub fn from_json(json: &Json, ty: &Type) -> Result<Value, CodecError> {
     read(json, ty, 0)
 }
 
+/// Reads text as a value of this type: the value of [`from_json`], without the document between.
+pub fn from_json_text(text: &str, ty: &Type) -> Result<Value, CodecError> {
+    let document = Borrowed::parse(text).map_err(|e| CodecError::new(e.to_string()))?;
+    read(&document, ty, 0)
+}
+
 /// Writes plain JSON without type wrappers: what `jsonencode` and `output -json` contain.
 pub fn to_simple_json(value: &Value) -> Result<Json, CodecError> {
-    write(value, value.ty())
+    document_of(value, value.ty())
+}
+
+/// Writes plain JSON without type wrappers as compact text: the text of [`to_simple_json`], without the document between.
+pub fn to_simple_text(value: &Value) -> Result<String, CodecError> {
+    let mut text = Text::default();
+    encode::write(value, value.ty(), &mut text)?;
+    Ok(text.into_string())
+}
+
+fn document_of(value: &Value, ty: &Type) -> Result<Json, CodecError> {
+    let mut document = Document::default();
+    encode::write(value, ty, &mut document)?;
+    Ok(document.finished)
+}
+
+/// A document that grows value by value.
+#[derive(Default)]
+struct Document {
+    /// The arrays and objects that have begun; an object with the name of its next member.
+    open: Vec<(Json, Option<String>)>,
+    finished: Json,
+}
+
+impl Document {
+    fn put(&mut self, json: Json) {
+        match self.open.last_mut() {
+            Some((Json::Array(items), _)) => items.push(json),
+            Some((Json::Object(members), name)) => {
+                members.insert(name.take().unwrap_or_default(), json);
+            }
+            _ => self.finished = json,
+        }
+    }
+}
+
+impl Sink for Document {
+    fn null(&mut self) {
+        self.put(Json::Null);
+    }
+
+    fn bool(&mut self, value: bool) {
+        self.put(Json::Bool(value));
+    }
+
+    fn number(&mut self, digits: &str) -> bool {
+        match digits.parse() {
+            Ok(number) => {
+                self.put(Json::Number(number));
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn string(&mut self, text: &str) {
+        self.put(Json::String(text.to_owned()));
+    }
+
+    fn ty(&mut self, ty: &Type) {
+        self.put(type_to_json(ty));
+    }
+
+    fn begin(&mut self, brackets: Brackets, count: usize) {
+        let json = match brackets {
+            Brackets::Array => Json::Array(Vec::with_capacity(count)),
+            Brackets::Object => Json::Object(Map::with_capacity(count)),
+        };
+        self.open.push((json, None));
+    }
+
+    fn name(&mut self, name: &str) {
+        if let Some((_, next)) = self.open.last_mut() {
+            *next = Some(name.to_owned());
+        }
+    }
+
+    fn end(&mut self, _: Brackets) {
+        if let Some((json, _)) = self.open.pop() {
+            self.put(json);
+        }
+    }
 }
 
 /// The type a JSON document has by itself (objects, tuples, primitives; null is dynamic) and its value: what
@@ -90,66 +187,6 @@ pub fn from_simple_json(json: &Json) -> Result<Value, CodecError> {
             }
             Value::object(out)
         }
-    })
-}
-
-fn write(value: &Value, ty: &Type) -> Result<Json, CodecError> {
-    if !value.is_known() {
-        return Err(CodecError::new("value is not known"));
-    }
-    if *ty == Type::Dynamic && *value.ty() != Type::Dynamic {
-        let mut wrapped = Map::new();
-        wrapped.insert("value".into(), write(value, value.ty())?);
-        wrapped.insert("type".into(), type_to_json(value.ty()));
-        return Ok(Json::Object(wrapped));
-    }
-    Ok(match (value.kind(), ty) {
-        (Kind::Null, _) => Json::Null,
-        (Kind::Bool(b), Type::Bool) => Json::Bool(*b),
-        (Kind::String(s), Type::String) => Json::String(s.to_string()),
-        (Kind::Number(n), Type::Number) => {
-            if n.is_infinite() {
-                return Err(CodecError::new("cannot serialize infinity as JSON"));
-            }
-            match n.to_string().parse() {
-                Ok(n) => Json::Number(n),
-                Err(_) => return Err(CodecError::new("cannot serialize the number as JSON")),
-            }
-        }
-        (Kind::Seq(items), Type::List(element) | Type::Set(element)) => {
-            let set = matches!(ty, Type::Set(_));
-            let step = |i: usize| Step::Index(if set { items[i].clone() } else { Value::number(i) });
-            let parts = items
-                .iter()
-                .enumerate()
-                .map(|(i, item)| write(item, element).map_err(|e| e.under(step(i))));
-            Json::Array(parts.collect::<Result<_, _>>()?)
-        }
-        (Kind::Seq(items), Type::Tuple(types)) if items.len() == types.len() => {
-            let parts = items.iter().zip(types.iter()).enumerate();
-            let parts =
-                parts.map(|(i, (item, ty))| write(item, ty).map_err(|e| e.under(Step::Index(Value::number(i)))));
-            Json::Array(parts.collect::<Result<_, _>>()?)
-        }
-        (Kind::Map(items), Type::Map(element)) => {
-            let parts = items.iter().map(|(key, item)| match write(item, element) {
-                Ok(json) => Ok((key.to_string(), json)),
-                Err(e) => Err(e.under(Step::Index(Value::shared_string(key.clone())))),
-            });
-            Json::Object(parts.collect::<Result<_, CodecError>>()?)
-        }
-        (Kind::Seq(items), Type::Object(o)) if items.len() == o.len() => {
-            let parts = o
-                .attributes()
-                .iter()
-                .zip(items.iter())
-                .map(|(a, item)| match write(item, &a.ty) {
-                    Ok(json) => Ok((a.name.to_string(), json)),
-                    Err(e) => Err(e.under(Step::Attribute(a.name.clone()))),
-                });
-            Json::Object(parts.collect::<Result<_, CodecError>>()?)
-        }
-        _ => return Err(CodecError::new(format!("{} required", ty.friendly_name()))),
     })
 }
 

@@ -6,14 +6,17 @@
 
 mod document;
 #[cfg(feature = "serde_json")]
+mod encode;
+#[cfg(feature = "serde_json")]
 mod library;
+mod parse;
 mod text;
 mod tree;
 mod types;
 
 pub use document::{Json, JsonError};
 #[cfg(feature = "serde_json")]
-pub use library::{from_json, from_simple_json, to_json, to_simple_json, to_text, type_from_json, type_to_json};
+pub use library::{from_json, from_json_text, from_simple_json, to_json, to_json_text, to_simple_json, to_simple_text, to_text, type_from_json, type_to_json};
 pub(crate) use types::type_from_text;
 pub use types::type_text;
 

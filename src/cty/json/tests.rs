@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{from_json, from_simple_json, to_json, to_simple_json, to_text, type_from_json, type_to_json};
+use super::{
+    from_json, from_json_text, from_simple_json, to_json, to_json_text, to_simple_json, to_simple_text, to_text, type_from_json, type_text,
+    type_to_json,
+};
 use crate::testing::{concrete_type, has_infinity, typed_value};
 use crate::types::{ObjectAttribute, ObjectType};
 use crate::{Number, Type, Value};
@@ -53,6 +56,18 @@ fn objects_may_leave_attributes_out_but_not_add_any() {
     assert_eq!(error.to_string(), "unsupported attribute \"x\"");
     let error = from_json(&json!([{"b": true}]), &Type::list(ty)).unwrap_err();
     assert_eq!(error.to_string(), "[0].b: number is required");
+}
+
+#[test]
+fn text_with_members_in_any_order_is_read_and_the_last_of_equal_names_counts() {
+    let ty = Type::object([("a", Type::String), ("b", Type::Number)]);
+    let value = from_json_text(r#" {"b" : 1, "a": "x\n", "b": 2.50 } "#, &ty).unwrap();
+    assert_eq!(
+        value,
+        Value::object([("a", Value::string("x\n")), ("b", Value::number(Number::parse("2.5").unwrap()))])
+    );
+    let error = from_json_text("{\"a\": }", &ty).unwrap_err();
+    assert_eq!(error.to_string(), "a value is expected (at byte 6)");
 }
 
 #[test]
@@ -127,7 +142,19 @@ proptest! {
     }
 
     #[test]
+    fn direct_text_equals_the_text_of_the_document(value in typed_value(false)) {
+        prop_assume!(!has_infinity(&value));
+        for ty in [value.ty(), &Type::Dynamic] {
+            let text = to_text(&to_json(&value, ty).unwrap(), None);
+            prop_assert_eq!(&to_json_text(&value, ty).unwrap(), &text);
+            prop_assert_eq!(from_json_text(&text, ty).unwrap(), from_json(&parse(&text), ty).unwrap());
+        }
+        prop_assert_eq!(to_simple_text(&value).unwrap(), to_text(&to_simple_json(&value).unwrap(), None));
+    }
+
+    #[test]
     fn types_round_trip(ty in concrete_type()) {
+        prop_assert_eq!(type_text(&ty), to_text(&type_to_json(&ty), None));
         prop_assert_eq!(type_from_json(&type_to_json(&ty)).unwrap(), ty);
     }
 }

@@ -2,13 +2,80 @@
 
 use std::fmt::Write;
 
+#[cfg(feature = "serde_json")]
+use super::encode::{Brackets, Sink};
 use super::tree::{Members, Node, Tree};
+#[cfg(feature = "serde_json")]
+use crate::Type;
 
 /// The text of a document, in one line or indented.
 pub(super) fn write<T: Tree>(json: &T, indent: Option<usize>) -> String {
     let mut out = String::new();
     write_at(json, indent, 0, &mut out);
     out
+}
+
+/// Compact text that grows value by value.
+#[cfg(feature = "serde_json")]
+#[derive(Default)]
+pub(super) struct Text(String);
+
+#[cfg(feature = "serde_json")]
+impl Text {
+    pub(super) fn into_string(self) -> String {
+        self.0
+    }
+
+    /// Begins a value: a comma stands between it and one before.
+    fn separate(&mut self) {
+        if !matches!(self.0.as_bytes().last(), None | Some(b'{' | b'[' | b':')) {
+            self.0.push(',');
+        }
+    }
+}
+
+#[cfg(feature = "serde_json")]
+impl Sink for Text {
+    fn null(&mut self) {
+        self.separate();
+        self.0.push_str("null");
+    }
+
+    fn bool(&mut self, value: bool) {
+        self.separate();
+        self.0.push_str(if value { "true" } else { "false" });
+    }
+
+    fn number(&mut self, digits: &str) -> bool {
+        self.separate();
+        self.0.push_str(digits);
+        true
+    }
+
+    fn string(&mut self, text: &str) {
+        self.separate();
+        write_string(text, &mut self.0);
+    }
+
+    fn ty(&mut self, ty: &Type) {
+        self.separate();
+        self.0.push_str(&super::types::type_text(ty));
+    }
+
+    fn begin(&mut self, brackets: Brackets, _: usize) {
+        self.separate();
+        self.0.push(if brackets == Brackets::Array { '[' } else { '{' });
+    }
+
+    fn name(&mut self, name: &str) {
+        self.separate();
+        write_string(name, &mut self.0);
+        self.0.push(':');
+    }
+
+    fn end(&mut self, brackets: Brackets) {
+        self.0.push(if brackets == Brackets::Array { ']' } else { '}' });
+    }
 }
 
 fn write_at<T: Tree>(json: &T, indent: Option<usize>, level: usize, out: &mut String) {
@@ -57,7 +124,7 @@ fn new_line(indent: Option<usize>, level: usize, out: &mut String) {
     }
 }
 
-fn write_string(text: &str, out: &mut String) {
+pub(super) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
     while let Some(at) = rest.find(needs_escape) {

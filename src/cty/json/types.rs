@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::document::Json;
+use super::text;
 use super::tree::{Members, Node, Tree};
 use crate::Type;
 use crate::msgpack::MAX_DEPTH;
@@ -11,7 +12,55 @@ use crate::types::{ObjectAttribute, ObjectType};
 /// The JSON text of a type: `"string"`, `["list","string"]`, `["object",{…}]`.
 #[must_use]
 pub fn type_text(ty: &Type) -> String {
-    describe(ty).to_string()
+    let mut text = String::new();
+    write(ty, &mut text);
+    text
+}
+
+// It stands before every value of type `any` that is sent to a plugin, so no document is made of it first.
+fn write(ty: &Type, out: &mut String) {
+    let pair = |kind: &str, element: &Type, out: &mut String| {
+        out.push_str(kind);
+        write(element, out);
+        out.push(']');
+    };
+    match ty {
+        Type::Dynamic => out.push_str("\"dynamic\""),
+        Type::String => out.push_str("\"string\""),
+        Type::Number => out.push_str("\"number\""),
+        Type::Bool => out.push_str("\"bool\""),
+        Type::List(element) => pair("[\"list\",", element, out),
+        Type::Set(element) => pair("[\"set\",", element, out),
+        Type::Map(element) => pair("[\"map\",", element, out),
+        Type::Tuple(types) => {
+            out.push_str("[\"tuple\",[");
+            for (i, ty) in types.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write(ty, out);
+            }
+            out.push_str("]]");
+        }
+        Type::Object(object) => {
+            out.push_str("[\"object\",{");
+            for (i, attribute) in object.attributes().iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                text::write_string(&attribute.name, out);
+                out.push(':');
+                write(&attribute.ty, out);
+            }
+            out.push('}');
+            let optional = object.attributes().iter().filter(|a| a.optional);
+            for (i, attribute) in optional.enumerate() {
+                out.push_str(if i == 0 { ",[" } else { "," });
+                text::write_string(&attribute.name, out);
+            }
+            out.push_str(if object.attributes().iter().any(|a| a.optional) { "]]" } else { "]" });
+        }
+    }
 }
 
 /// Reads the JSON text of a type.

@@ -185,8 +185,8 @@ fn jsonencode(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallRes
     if value.is_null() {
         return Ok(Value::string("null"));
     }
-    let json = cty::json::to_simple_json(value).map_err(|e| CallError::failed(e.to_string()))?;
-    Ok(Value::string(cty::json::to_text(&json, None)))
+    let text = cty::json::to_simple_text(value).map_err(|e| CallError::failed(e.to_string()))?;
+    Ok(Value::string(text))
 }
 
 fn csv_type(args: &[Value]) -> CallResult<Type> {

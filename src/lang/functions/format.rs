@@ -263,10 +263,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), String> {
         };
         let text = match plain {
             Some(text) => text,
-            None => {
-                let json = cty::json::to_simple_json(arg).map_err(|e| e.to_string())?;
-                cty::json::to_text(&json, None)
-            }
+            None => cty::json::to_simple_text(arg).map_err(|e| e.to_string())?,
         };
         pad(verb, &text, out);
         return Ok(());

@@ -43,12 +43,12 @@ pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
 
 fn write_output(name: &str, output: &OutputValue, out: &mut Vec<u8>) -> Result<(), StateError> {
     let ty = output.value.ty();
-    let value = cty::json::to_json(&output.value, ty).map_err(|e| StateError::Value {
+    let value = cty::json::to_json_text(&output.value, ty).map_err(|e| StateError::Value {
         what: format!("The output \"{name}\""),
         message: e.to_string(),
     })?;
     out.extend_from_slice(b"{\"value\":");
-    json_value(&value, out);
+    out.extend_from_slice(value.as_bytes());
     out.extend_from_slice(b",\"type\":");
     json_value(&cty::json::type_to_json(ty), out);
     if output.sensitive {
@@ -270,10 +270,10 @@ fn write_path(path: &Path, out: &mut Vec<u8>) -> Result<(), String> {
                         json_string(key, out);
                         out.extend_from_slice(b",\"type\":\"string\"}");
                     }
-                    _ => json_value(
-                        &cty::json::to_json(key, &Type::Dynamic).map_err(|e| e.to_string())?,
-                        out,
-                    ),
+                    _ => {
+                        let key = cty::json::to_json_text(key, &Type::Dynamic).map_err(|e| e.to_string())?;
+                        out.extend_from_slice(key.as_bytes());
+                    }
                 }
             }
         }
