@@ -12,6 +12,7 @@ use files::mounts::Mounts;
 use modules::{Install, Mirror};
 use packages::packed::Carried;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::program;
 
 use crate::session::{Session, Surroundings};
 use crate::workdir;
@@ -103,6 +104,7 @@ fn run(
         tests,
         // Which test files there are is known to few commands.
         forget: false,
+        program: program::name(),
     };
     let mut installed = |event| tracing::info!(?event, "a module that this executable carries");
     let outcome = session.runtime()?.block_on(install.run(".", &mut installed));

@@ -13,6 +13,7 @@ use plugins::{Host, HostSettings, ReportWaiting};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::diagnostics;
 use views::plan::Shown;
+use views::program;
 use views::stream::Stream;
 use views::ui::Ui;
 
@@ -226,6 +227,7 @@ impl Surroundings {
             self.cli_config.clone(),
             self.working_dir.clone(),
         );
+        settings.program = program::name();
         change(&mut settings);
         let reattached = match self.env.get("TF_REATTACH_PROVIDERS") {
             Some(text) => plugins::reattach::parse(text)?.into_keys().collect(),

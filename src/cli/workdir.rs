@@ -15,6 +15,7 @@ use cty::Value;
 use engine::inputs::EvaluationEnvironment;
 use lang::scope::FunctionSettings;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::program;
 use views::prompt::{Answer, Echo};
 
 use crate::TERRAFORM_VERSION;
@@ -414,6 +415,7 @@ pub fn environment(surroundings: &Surroundings, workspace: &str) -> EvaluationEn
             ..FunctionSettings::default()
         },
         witness: None,
+        program: program::name(),
     }
 }
 

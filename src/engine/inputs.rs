@@ -28,6 +28,8 @@ pub struct EvaluationEnvironment {
     pub functions: FunctionSettings,
     /// Who watches the evaluation of expressions.
     pub witness: Option<Arc<dyn Witness>>,
+    /// The name of this program in messages.
+    pub program: addrs::Program,
 }
 
 /// The inputs of every operation.

@@ -100,7 +100,7 @@ impl<'c> Removals<'c> {
 
 /// The warning that lists the forgotten objects of a plan.
 #[must_use]
-pub fn warning(plan: &Plan) -> Option<Diagnostic> {
+pub fn warning(plan: &Plan, program: addrs::Program) -> Option<Diagnostic> {
     let forgotten: Vec<String> = plan
         .changes
         .iter()
@@ -111,11 +111,12 @@ pub fn warning(plan: &Plan) -> Option<Diagnostic> {
         return None;
     }
     Some(Diagnostic::warning(
-        "Some objects will no longer be managed by Monoform",
+        format!("Some objects will no longer be managed by {}", program.tool),
         format!(
-            "When this plan is applied, these objects leave the state, but they are not deleted:\n{}\n\nFrom then on Monoform \
+            "When this plan is applied, these objects leave the state, but they are not deleted:\n{}\n\nFrom then on {} \
              does not manage them. To manage them again, import them.",
-            forgotten.join("\n")
+            forgotten.join("\n"),
+            program.tool
         ),
     ))
 }

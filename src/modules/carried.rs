@@ -9,7 +9,7 @@ use crate::shown::public;
 
 /// What our own executable, which carries modules, has in place of the one that is called, and how it is made to carry that. Empty if
 /// it carries it.
-pub(crate) fn lacks(carried: &Mirror, call: &MissingModule) -> String {
+pub(crate) fn lacks(carried: &Mirror, call: &MissingModule, program: addrs::Program) -> String {
     let (source, versions) = match &call.source {
         ModuleSource::Local(_) => return String::new(),
         ModuleSource::Remote(remote) => match carried.has(&remote.package) {
@@ -37,7 +37,8 @@ pub(crate) fn lacks(carried: &Mirror, call: &MissingModule) -> String {
     };
     let at = if constraint.is_empty() { "" } else { "@" };
     format!(
-        "\n\n{carries} Where there is a network, this command makes a pack that carries it (\"help air-gapped\"):\n  monoform pack \
-         -out=FILE \"-module={source}{at}{constraint}\""
+        "\n\n{carries} Where there is a network, this command makes a pack that carries it (\"help air-gapped\"):\n  {} pack \
+         -out=FILE \"-module={source}{at}{constraint}\"",
+        program.command
     )
 }

@@ -56,6 +56,8 @@ pub struct Install<'i> {
     pub tests: &'i [Arc<TestFile>],
     /// Whether the manifest forgets modules that neither the configuration nor these test files call.
     pub forget: bool,
+    /// The name of this program in messages.
+    pub program: addrs::Program,
 }
 
 /// What happens, in the order of the calls.
@@ -250,7 +252,9 @@ impl Walk<'_> {
     fn report(&self, call: &MissingModule, summary: &str, detail: impl Into<String>) {
         let ours = self.install.mirror.iter().filter(|mirror| mirror.is_pack());
         let carried = self.install.carried.iter().chain(ours).next();
-        let hint = carried.map(|carried| lacks(carried, call)).unwrap_or_default();
+        let hint = carried
+            .map(|carried| lacks(carried, call, self.install.program))
+            .unwrap_or_default();
         let detail = format!("{}{hint}", detail.into());
         self.found().0.push(Diagnostic::error(summary, detail).at(&call.range));
     }

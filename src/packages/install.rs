@@ -103,6 +103,7 @@ pub enum Step<'a> {
 
 /// A provider that must come from a place.
 struct Needed<'r> {
+    program: addrs::Program,
     provider: &'r Provider,
     constraints: &'r Constraints,
     old: Option<&'r Locked>,
@@ -122,7 +123,10 @@ impl Needed<'_> {
     /// What helps where a source cannot be reached, or all are mirrors, as on a site without a network: the end of an error.
     fn without_network(&self, unreachable: bool, locked: Option<&Version>) -> String {
         match unreachable || !self.sources.contains(&PackageSource::Direct) {
-            true => format!("\n\n{}", pack_command(self.provider, self.constraints, locked)),
+            true => format!(
+                "\n\n{}",
+                pack_command(self.program, self.provider, self.constraints, locked)
+            ),
             false => String::new(),
         }
     }
@@ -194,7 +198,7 @@ impl Catalog {
         warnings.extend(chooser.substituted(selected));
         let (lock_created, lock_changed) =
             record(&new_lock, &lock, &self.settings().working_dir, options, &mut warnings)?;
-        warnings.extend(incomplete(&lock, &new_lock, lock_changed));
+        warnings.extend(incomplete(self.settings().program, &lock, &new_lock, lock_changed));
         self.reset();
         Ok(Installation {
             providers,
@@ -207,7 +211,7 @@ impl Catalog {
 
 /// The warning that the lock file fits one platform only, for the providers whose entries were made now: no registry has signed
 /// checksums for the others.
-fn incomplete(before: &LockFile, after: &LockFile, changed: bool) -> Option<Diagnostic> {
+fn incomplete(program: addrs::Program, before: &LockFile, after: &LockFile, changed: bool) -> Option<Diagnostic> {
     let is_new = |provider: &Provider, locked: &Locked| {
         let old = before.providers.get(provider);
         old.is_none_or(|old| old.version != locked.version || old.hashes != locked.hashes)
@@ -228,8 +232,9 @@ fn incomplete(before: &LockFile, after: &LockFile, changed: bool) -> Option<Diag
         format!(
             "The dependency lock file has a checksum for {platform} only of these providers, because the place that they come from \
              has no signed list of checksums:{}\n\nOn other platforms init will refuse their packages. To record those as well, run: \
-             monoform providers lock -platform={platform} -platform=OTHER",
-            names.concat()
+             {} providers lock -platform={platform} -platform=OTHER",
+            names.concat(),
+            program.command
         ),
     ))
 }
@@ -275,6 +280,7 @@ impl Work<'_> {
             }
         };
         let from_sources = |here: Option<Found>| Needed {
+            program: self.catalog.settings().program,
             provider,
             constraints,
             old,

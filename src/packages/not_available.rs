@@ -43,7 +43,7 @@ impl Chooser<'_> {
             .into_iter()
             .partition(|found| self.may_run(provider, found) || !constraints.allows(&found.version));
         if locked.is_none() && self.settings.client.is_none() && left_alone.is_empty() {
-            text.push_str("\nRun \"monoform init\" to install it.\n");
+            let _ = writeln!(text, "\nRun \"{} init\" to install it.", self.settings.program.command);
         }
         if let Some(locked) = locked {
             let advice = match constraints.allows(&locked.version) {
@@ -110,7 +110,12 @@ impl Chooser<'_> {
         let _ = write!(
             text,
             "\n{}",
-            pack_command(provider, constraints, exact.map(|locked| &locked.version))
+            pack_command(
+                self.settings.program,
+                provider,
+                constraints,
+                exact.map(|locked| &locked.version)
+            )
         );
         text.truncate(text.trim_end().len());
         Diagnostic::error("Provider not available", text)
@@ -347,7 +352,12 @@ pub(crate) fn required_by(provider: &Provider, origins: Option<&Origins>) -> Str
 
 /// What to run on a machine with a network, for one without: the command that packs the provider, in the version of the lock
 /// file or one that meets the constraints.
-pub(crate) fn pack_command(provider: &Provider, constraints: &Constraints, locked: Option<&Version>) -> String {
+pub(crate) fn pack_command(
+    program: addrs::Program,
+    provider: &Provider,
+    constraints: &Constraints,
+    locked: Option<&Version>,
+) -> String {
     let version = match locked {
         Some(version) => format!("@{version}"),
         None if constraints.is_any() => String::new(),
@@ -355,7 +365,8 @@ pub(crate) fn pack_command(provider: &Provider, constraints: &Constraints, locke
     };
     format!(
         "For a machine without a network, make an executable that carries it where there is one (\"help air-gapped\"):\n  \
-         monoform pack -out=FILE \"-provider={}{version}\"",
+         {} pack -out=FILE \"-provider={}{version}\"",
+        program.command,
         provider.for_display()
     )
 }

@@ -41,6 +41,8 @@ pub struct Settings {
     pub plugin_dirs_remembered: bool,
     /// The client for registries and mirrors; none if no request is allowed.
     pub client: Option<net::Client>,
+    /// The name of this program in messages.
+    pub program: addrs::Program,
 }
 
 impl Settings {
@@ -71,6 +73,7 @@ impl Settings {
             plugin_dirs_remembered: !plugin_dirs.is_empty(),
             plugin_dirs,
             client: None,
+            program: addrs::Program::default(),
         }
     }
 

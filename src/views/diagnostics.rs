@@ -32,7 +32,7 @@ pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> S
         Severity::Error => style.bad(text),
         Severity::Warning => style.paint_warning(text),
     };
-    let summary = program::named(&diagnostic.summary);
+    let summary = &diagnostic.summary;
     let mut body = format!("{}{}\n\n", colour(word), style.bold(&summary));
     source(diagnostic, sources, style, &mut body);
     if !diagnostic.detail.is_empty() {
@@ -41,7 +41,7 @@ pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> S
         } else {
             layout.width.saturating_sub(2)
         };
-        for line in wrap(&program::named(&diagnostic.detail), width) {
+        for line in wrap(&&diagnostic.detail, width) {
             body.push_str(&line);
             body.push('\n');
         }
@@ -229,7 +229,7 @@ pub(super) fn compact_warnings(warnings: &[Diagnostic], style: Style) -> String 
     let mut out = format!("{}\n", style.paint_warning("Warnings:"));
     out.push('\n');
     for warning in warnings {
-        out.push_str(&format!("- {}\n", program::named(&warning.summary)));
+        out.push_str(&format!("- {}\n", &warning.summary));
         if let Some(range) = &warning.subject {
             out.push_str(&format!("  on {} line {}", range.file, range.start.line));
             match warning.extra {

@@ -14,7 +14,6 @@ use state::State;
 use syntax::{Diagnostic, SourceMap};
 
 use crate::json::{self, Object, instance_key};
-use crate::program;
 use crate::program::TERRAFORM_VERSION;
 use crate::query;
 use crate::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
@@ -98,7 +97,7 @@ impl Stream {
         };
         self.write(
             level,
-            &format!("{word}: {}", program::named(&diagnostic.summary)),
+            &format!("{word}: {}", &diagnostic.summary),
             "diagnostic",
             [("diagnostic", json::diagnostics::diagnostic(diagnostic, sources))],
         );

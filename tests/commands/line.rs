@@ -119,6 +119,30 @@ fn called_as_terraform_it_says_terraform() {
         ran.all()
     );
     assert!(!ran.stdout.contains("onoform"), "{}", ran.all());
+    // Problems that are found far below the command line name the program, too.
+    w.write(
+        "main.tf",
+        "removed {\n  from = terraform_data.one\n  lifecycle {\n    destroy = false\n  }\n}\n",
+    );
+    let ran = as_terraform(&w, &["plan", "-no-color"]).ok();
+    let text = flat(&ran.stdout);
+    assert!(
+        text.contains("will no longer be managed by Terraform")
+            && text.contains("From then on Terraform does not manage"),
+        "{}",
+        ran.all()
+    );
+    w.write(
+        "main.tf",
+        "terraform {\n  required_providers {\n    far = { source = \"example.com/away/far\" }\n  }\n}\nprovider \"far\" {}\n\
+         resource \"far_thing\" \"x\" {}\n",
+    );
+    let ran = as_terraform(&w, &["plan", "-no-color"]);
+    assert!(
+        ran.status == 1 && flat(&ran.stderr).contains("terraform init\""),
+        "{}",
+        ran.all()
+    );
 }
 
 fn flat(text: &str) -> String {

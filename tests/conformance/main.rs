@@ -212,7 +212,7 @@ fn expressions_have_the_recorded_values() {
         cwd: "/".into(),
         applying: false,
         functions: FunctionSettings::default(),
-        witness: None,
+        ..EvaluationEnvironment::default()
     };
     let (state, schemas, functions) = (State::new(), schemas(), Functions::default());
     let view = View {

@@ -7,6 +7,7 @@ use config::TestFile;
 use config::manifest::Manifest;
 use modules::{Event, Install, Mirror};
 use syntax::Diagnostics;
+use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
@@ -106,6 +107,7 @@ pub fn install(
         carried,
         tests,
         forget: true,
+        program: program::name(),
     };
     let runtime = session.runtime()?;
     let say = |text: String| match &session.stream {

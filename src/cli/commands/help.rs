@@ -7,7 +7,7 @@ use views::program;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, find, overview, page};
 use crate::guide;
-use crate::outcome::{Failure, Outcome, Status};
+use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 
 pub const COMMAND: Command = Command {
@@ -83,6 +83,7 @@ mod tests {
 
     use super::*;
     use crate::env::Env;
+    use crate::outcome::Status;
     use crate::session::{Invocation, Surroundings};
     use views::ui::Ui;
 

@@ -59,6 +59,9 @@ use views::stream::Stream;
 use views::ui::Ui;
 use views::{json, program};
 
+/// What stands for the name of the program in the details of a command.
+const PROGRAM: &str = "{program}";
+
 /// A command.
 pub struct Command {
     /// Its words: `state list`.
@@ -82,7 +85,7 @@ impl Command {
     fn declared(&self) -> clap::Command {
         let name = self.path.rsplit(' ').next().unwrap_or(self.path);
         clap::Command::new(name)
-            .about(self.details)
+            .about(self.details.replace(PROGRAM, program::command()))
             .disable_help_flag(true)
             .disable_version_flag(true)
             .arg(flags::no_color())
@@ -192,9 +195,9 @@ const COMMANDS: &[&Command] = &[
 pub fn run(invocation: Invocation) -> Status {
     let env = Env::from(Environment::read(invocation.environment));
     program::call(if invocation.as_terraform {
-        program::TERRAFORM
+        addrs::Program::TERRAFORM
     } else {
-        program::MONOFORM
+        addrs::Program::MONOFORM
     });
     if let Some(line) = completion::line(&env) {
         return complete(invocation.builtins, env, &Arc::new(Ui::process(true, false)), &line);
@@ -336,7 +339,7 @@ fn page(command: &Command) -> String {
         examples: examples::of(command.path),
         declared: &command.declared(),
     });
-    program::named(&(own + &overview::subcommands(command.path))).into_owned()
+    own + &overview::subcommands(command.path)
 }
 
 fn dispatch(surroundings: Surroundings, parsed: &Parsed) -> Status {

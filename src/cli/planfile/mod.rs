@@ -37,6 +37,7 @@ use stored::{
     StoredChange, StoredCheck, StoredOutput, StoredPath, StoredValue, load_address, load_change, load_check, load_path,
     load_targets, load_value, store_change, store_check, store_path, store_value,
 };
+use views::program;
 
 const DOCUMENT: &str = "monoform-plan.json";
 const FORMAT: u32 = 3;
@@ -222,10 +223,11 @@ pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
         .map_err(|_| failed("it is not a saved plan, or it is damaged. Make a new one with \"plan -out=FILE\""))?;
     if zip.index_for_name(DOCUMENT).is_none() {
         if zip.index_for_name("tfplan").is_some() {
-            return Err(failed(
-                "it was saved by Terraform or OpenTofu, whose plan files only they can read. Make the plan with \"monoform \
-                 plan -out=FILE\" instead",
-            ));
+            let command = program::command();
+            return Err(failed(&format!(
+                "it was saved by Terraform or OpenTofu, whose plan files only they can read. Make the plan with \"{command} \
+                 plan -out=FILE\" instead"
+            )));
         }
         return Err(failed("it is a zip archive, but not a saved plan"));
     }

@@ -152,7 +152,7 @@ impl Planner<'_> {
         if !plan.errored {
             diagnostics.extend(self.spec.moves.blocked());
         }
-        diagnostics.extend(removals::warning(&plan));
+        diagnostics.extend(removals::warning(&plan, self.context.inputs.environment.program));
         if let Some(cycle) = plan.graph.cycle() {
             diagnostics.push(cyclic(&plan, &cycle));
             return (None, diagnostics);

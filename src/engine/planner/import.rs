@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, InstanceKey, ModuleInstance};
-use config::{Config, Import, ImportBy, ModuleNode};
+use config::{Import, ImportBy, ModuleNode};
 use cty::Value;
 use state::Object;
 use syntax::ast::{Expr, TraversalStep};
@@ -18,6 +18,7 @@ use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::{Event, Refreshing};
 use crate::identity::identity_text;
 use crate::import_id::{INVALID_ID, INVALID_IDENTITY, identifier, import_identity};
+use crate::inputs::Inputs;
 use crate::instance::{
     PROVIDER_BUG, StoredObject, encode, identity as shown_identity, located, read_problems, returned_write_only,
 };
@@ -114,7 +115,7 @@ impl Planner<'_> {
             for import in &node.module.imports {
                 let target = import.target(&node.path);
                 if config.resource(&target).is_none() {
-                    let problem = no_configuration(unconfigured(config, node, import, &target));
+                    let problem = no_configuration(unconfigured(self.context.inputs, node, import, &target));
                     self.context.evaluator.report([problem.at(import.to.range())]);
                 }
             }
@@ -474,9 +475,9 @@ fn within(module: &ModuleInstance, mut address: AbsResourceInstance) -> AbsResou
 }
 
 /// Why the target of an import is not in the configuration, and what to do.
-fn unconfigured(config: &Config, node: &ModuleNode, import: &Import, target: &ConfigResource) -> String {
+fn unconfigured(inputs: Inputs<'_>, node: &ModuleNode, import: &Import, target: &ConfigResource) -> String {
     let missing = format!("There is no configuration for {target}, which an import block names");
-    if config.node(&target.module).is_none() {
+    if inputs.config.node(&target.module).is_none() {
         return format!("{missing}: its module is not called. Every object that is imported needs a resource block.");
     }
     let missing = format!("{missing}. Write a resource block for it");
@@ -489,7 +490,8 @@ fn unconfigured(config: &Config, node: &ModuleNode, import: &Import, target: &Co
         )
     } else {
         format!(
-            "{missing}, or let one be generated from the object:\n\n  monoform plan -generate-config-out=generated.tf"
+            "{missing}, or let one be generated from the object:\n\n  {} plan -generate-config-out=generated.tf",
+            inputs.environment.program.command
         )
     }
 }

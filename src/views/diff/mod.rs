@@ -26,7 +26,7 @@ mod tree;
 use engine::plan::Plan;
 use provider::Schemas;
 
-use crate::program::Program as Names;
+use addrs::Program as Names;
 
 /// Styles of text.
 #[derive(Clone, Copy, Debug)]

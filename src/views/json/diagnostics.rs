@@ -7,7 +7,6 @@ use syntax::diag::{CalledFunction, Comparison};
 use syntax::{Diagnostic, Pos, Range, Severity, SourceMap};
 
 use super::Object;
-use crate::program;
 use crate::snippet;
 
 /// The document of a diagnostic, with the source lines it speaks of.
@@ -19,8 +18,8 @@ pub fn diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Json {
     };
     Object::default()
         .with("severity", severity)
-        .with("summary", program::named(&diagnostic.summary))
-        .with("detail", program::named(&diagnostic.detail))
+        .with("summary", &*diagnostic.summary)
+        .with("detail", &*diagnostic.detail)
         .with_some("address", diagnostic.address.clone())
         .with_some("range", snippet::shown_range(diagnostic).as_ref().map(range))
         .with_some("snippet", snippet(diagnostic, sources))

@@ -11,9 +11,9 @@ use testing::suite::SuiteResult;
 use testing::{Event, Performed, Status, View};
 
 use crate::area::Line;
+use crate::diagnostics;
 use crate::plan::Shown;
 use crate::ui::{Style, Ui};
-use crate::diagnostics;
 
 use super::totals;
 

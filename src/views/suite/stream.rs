@@ -10,7 +10,6 @@ use testing::suite::SuiteResult;
 use testing::{Event, Performed, Status, SuiteFile, View};
 
 use crate::json;
-use crate::program;
 use crate::stream::Stream;
 
 use super::totals;
@@ -119,7 +118,7 @@ impl Machine {
             } else {
                 ("warn", "Warning")
             };
-            let message = format!("{word}: {}", program::named(&problem.summary));
+            let message = format!("{word}: {}", &problem.summary);
             let body = json::diagnostics::diagnostic(problem, &self.sources);
             self.send(level, &message, "diagnostic", about.to_vec(), Some(body));
         }

@@ -25,7 +25,7 @@ pub const COMMAND: Command = Command {
     about: "Print the completion script of a shell",
     positional: "SHELL",
     details: "Prints a script for bash, zsh or fish that completes commands, flags, workspaces, addresses, names and files. \
-      Load it with source <(monoform completion bash), or in fish with monoform completion fish | source. The global option \
+      Load it with source <({program} completion bash), or in fish with {program} completion fish | source. The global option \
       -install-autocomplete writes such a line into the shells' own files, and -uninstall-autocomplete takes it out.",
     declare: flags::declare::<Arguments>,
     refused: &[],

@@ -7,6 +7,7 @@ use config::TestFile;
 use config::manifest::Manifest;
 use modules::{Event, Install};
 use syntax::Diagnostics;
+use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
@@ -115,6 +116,7 @@ pub(in crate::commands) fn fetch(
         carried: None,
         tests,
         forget: true,
+        program: program::name(),
     };
     let mut tell = |event| match event {
         Event::Downloading {

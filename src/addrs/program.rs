@@ -1,0 +1,30 @@
+//! The name of this program in what it says to users.
+
+/// A name of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// In sentences.
+    pub tool: &'static str,
+    /// On a command line.
+    pub command: &'static str,
+}
+
+impl Program {
+    /// Our own name.
+    pub const MONOFORM: Program = Program {
+        tool: "Monoform",
+        command: "monoform",
+    };
+
+    /// The name of a link that stands in for Terraform.
+    pub const TERRAFORM: Program = Program {
+        tool: "Terraform",
+        command: "terraform",
+    };
+}
+
+impl Default for Program {
+    fn default() -> Program {
+        Program::MONOFORM
+    }
+}
