@@ -3,17 +3,14 @@
 //! The token comes from a file, from an address, from a program, or, on machines of Amazon, from a signed request that Google's
 //! service sends itself to see who has signed it.
 
-use std::pin::pin;
 use std::process::Stdio;
-use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
+use http::aws::{self, Credential, Scope};
 use monoform_sdk::{Diagnostics, Result, env};
-use reqsign_aws_v4::{Credential, RequestSigner};
-use reqsign_core::{Context, SignRequest as _};
 use serde_json::{Value as Json, json};
 use store_client::oauth::{Token, refusal, send_form, token_in};
-use store_client::{HeaderMap, HeaderName, HeaderValue, HttpClient, Method};
+use store_client::{HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url};
 
 use crate::credentials::{EVERYTHING, address, impersonated, problem};
 
@@ -237,25 +234,16 @@ async fn amazon(http: &HttpClient, source: &Json, audience: &str) -> Result<Stri
 
 /// A signed request as text that goes into a form.
 fn serialized(url: &str, region: &str, credential: &Credential, audience: &str) -> std::result::Result<String, String> {
-    let request = http::Request::post(url).header("x-goog-cloud-target-resource", audience);
-    let mut parts = request.body(()).map_err(|e| e.to_string())?.into_parts().0;
-    let signer = RequestSigner::new("sts", region);
-    let context = Context::new();
-    {
-        let signing = pin!(signer.sign_request(&context, &mut parts, Some(credential), None));
-        // To sign is to compute: there is nothing to wait for.
-        match signing.poll(&mut TaskContext::from_waker(Waker::noop())) {
-            Poll::Ready(signed) => signed.map_err(|e| e.to_string())?,
-            Poll::Pending => return Err("it is not signed at once".to_owned()),
-        }
+    let parsed = Url::parse(url).map_err(|e| e.to_string())?;
+    let mut headers = HeaderMap::new();
+    let audience = HeaderValue::from_str(audience).map_err(|e| e.to_string())?;
+    headers.insert("x-goog-cloud-target-resource", audience);
+    let scope = Scope { service: "sts", region };
+    let mut headers = aws::signed(scope, credential, &Method::POST, &parsed, headers)?;
+    if let Ok(host) = HeaderValue::from_str(parsed.authority()) {
+        headers.insert("host", host);
     }
-    if let Some(host) = parts.uri.authority().map(ToString::to_string)
-        && let Ok(host) = HeaderValue::from_str(&host)
-    {
-        parts.headers.insert("host", host);
-    }
-    let headers: Vec<Json> = parts
-        .headers
+    let headers: Vec<Json> = headers
         .iter()
         .filter_map(|(name, value)| Some(json!({"key": name.as_str(), "value": value.to_str().ok()?})))
         .collect();

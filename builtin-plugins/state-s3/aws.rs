@@ -1,11 +1,7 @@
 //! Signed requests to the services of AWS, and what their answers say.
 
-use std::pin::pin;
-use std::task::{Context as TaskContext, Poll, Waker};
-
+use http::aws::{self, Credential, Scope};
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
-use reqsign_aws_v4::{Credential, RequestSigner};
-use reqsign_core::{Context, SignRequest as _};
 use store_client::sum::sha256_hex;
 use store_client::xml::tag;
 use store_client::{Answer, HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url};
@@ -23,7 +19,7 @@ pub(crate) struct Request<'a> {
 
 /// Signs and sends a request. Without credentials it is sent as it is.
 pub(crate) async fn send(
-    http: &HttpClient,
+    client: &HttpClient,
     credential: Option<&Credential>,
     request: Request<'_>,
     what: &str,
@@ -46,29 +42,14 @@ pub(crate) async fn send(
         headers.insert(HeaderName::from_static(name), value);
     }
     if let Some(credential) = credential {
-        let mut parts = http::Request::builder()
-            .method(request.method.clone())
-            .uri(request.url.as_str())
-            .body(())
-            .map_err(|e| broken(e.to_string()))?
-            .into_parts()
-            .0;
-        parts.headers = headers;
-        let signer = RequestSigner::new(request.service, request.region);
-        let context = Context::new();
-        {
-            let signing = pin!(signer.sign_request(&context, &mut parts, Some(credential), None));
-            // To sign is to compute: there is nothing to wait for.
-            match signing.poll(&mut TaskContext::from_waker(Waker::noop())) {
-                Poll::Ready(signed) => signed.map_err(|e| broken(e.to_string()))?,
-                Poll::Pending => return Err(broken("it is not signed at once".to_owned())),
-            }
-        }
-        headers = parts.headers;
-        headers.remove("host");
+        let scope = Scope {
+            service: request.service,
+            region: request.region,
+        };
+        headers = aws::signed(scope, credential, &request.method, &request.url, headers).map_err(&broken)?;
     }
     let body = (!request.body.is_empty() || request.method == Method::PUT).then_some(request.body);
-    let sent = http.send(request.method, &request.url, headers, body).await;
+    let sent = client.send(request.method, &request.url, headers, body).await;
     sent.map_err(|failure| failure.diagnostic("Error making a request to AWS", what).into())
 }
 

@@ -351,9 +351,12 @@ fn failure(error: &Error) -> Failure {
     } else {
         ""
     };
+    let passing = is_late || error.worth_another_try();
+    // The error after the last repetition names the address anyway.
+    let reason = if passing { error.reason() } else { error.to_string() };
     Failure {
-        message: format!("{}.{advice}", error.reason()),
-        passing: is_late || error.worth_another_try(),
+        message: format!("{reason}.{advice}"),
+        passing,
     }
 }
 
@@ -389,9 +392,7 @@ mod tests {
             url: "https://a.example/".to_owned(),
             reason: "the certificate of a.example has expired".to_owned(),
         });
-        assert_eq!(
-            (&*distrust.message, distrust.passing),
-            ("the certificate of a.example has expired.", false)
-        );
+        let expected = "the request to https://a.example/ failed: the certificate of a.example has expired.";
+        assert_eq!((&*distrust.message, distrust.passing), (expected, false));
     }
 }

@@ -8,6 +8,7 @@
 //! - [`Response`]: its head has been read; its body is read with limits of size and silence.
 //! - [`retry`]: when another try may help, and how long to wait before: at most what a user would accept of a server.
 //! - [`rules`]: the limits in numbers, and which headers stay behind at a redirect.
+//! - [`aws`]: signatures of requests to AWS.
 //! - [`Error`]: why there was no answer, in words, by `reason`.
 //!
 //! Callers add what is theirs: `net` tokens and `.netrc`, `store-client` signatures, the provider the official one's behaviour.
@@ -17,6 +18,7 @@
 
 #![allow(missing_docs)]
 
+pub mod aws;
 mod error;
 mod reason;
 mod response;

@@ -45,7 +45,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-tfe", &["net", "files"]),
     (
         "monoform-modules",
-        &["config", "oci", "net", "archive", "pack", "syntax", "files", "gotext"],
+        &[
+            "config", "oci", "net", "http", "archive", "pack", "syntax", "files", "gotext",
+        ],
     ),
     (
         "monoform-packages",

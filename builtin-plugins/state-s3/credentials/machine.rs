@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use http::aws::Credential;
 use monoform_sdk::{Result, env};
-use reqsign_aws_v4::Credential;
 use serde_json::Value as Json;
 use store_client::{Answer, HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
 

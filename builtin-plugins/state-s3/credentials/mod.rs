@@ -8,9 +8,9 @@ mod sts;
 
 use std::time::Duration;
 
+use http::aws::Credential;
 use jiff::Timestamp;
 use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
-use reqsign_aws_v4::Credential;
 use store_client::HttpClient;
 use tokio::sync::Mutex;
 

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use http::aws::Credential;
 use monoform_sdk::{Result, env};
-use reqsign_aws_v4::Credential;
 use store_client::HttpClient;
 
 use jiff::Timestamp;

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use http::aws::Credential;
 use jiff::Timestamp;
 use monoform_sdk::{Diagnostics, Result, env};
-use reqsign_aws_v4::Credential;
 use serde_json::{Value as Json, json};
 use store_client::sum::sha1_hex;
 use store_client::{HeaderMap, HeaderValue, HttpClient, Method};

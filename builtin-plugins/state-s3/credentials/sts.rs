@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use http::aws::Credential;
 use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
-use reqsign_aws_v4::Credential;
 use store_client::xml::tag;
 use store_client::{HttpClient, Method};
 

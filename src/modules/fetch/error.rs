@@ -40,9 +40,9 @@ pub enum FetchError {
     /// The address of another service than a web server has the wrong form.
     #[error("{0}")]
     AddressForm(&'static str),
-    /// An S3 bucket cannot be addressed.
-    #[error("its address cannot be used ({0})")]
-    Bucket(#[source] rusty_s3::BucketError),
+    /// A request to S3 cannot be signed.
+    #[error("the request for it cannot be signed: {0}")]
+    Signature(String),
     /// A location that a server named is not a module address.
     #[error("{address} says that the module is at \"{location}\", which cannot be used: {reason}")]
     Location {

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::http::aws::{self, Credential, Scope};
 use archive::{Limits, entry_path};
 use net::{Client, Response, Url};
-use rusty_s3::actions::ListObjectsV2;
-use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::{FetchError, file_error, http};
 
@@ -21,21 +21,46 @@ const VALID: Duration = Duration::from_secs(3600);
 const NEARBY: Duration = Duration::from_secs(2);
 const ANSWER_LIMIT: u64 = 16 << 20;
 
+/// Characters that stand for themselves in addresses that are signed (RFC 3986 calls them unreserved).
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const PATH: &AsciiSet = &PART.remove(b'/');
+
 /// An object, or a directory of them.
 struct Place {
-    bucket: Bucket,
-    key: String,
-    version: Option<String>,
-    credentials: Option<Credentials>,
+    parsed: Parsed,
+    credentials: Option<Credential>,
 }
 
 struct Parsed {
-    endpoint: Url,
-    style: UrlStyle,
+    /// The address of the bucket, with a slash at its end.
+    base: Url,
     bucket: String,
     region: String,
     key: String,
     version: Option<String>,
+}
+
+impl Place {
+    /// The address of an object, or of the bucket, with this query; signed if there are credentials.
+    fn address(&self, key: &str, query: &[(&str, &str)]) -> Result<Url, FetchError> {
+        let mut url = self.parsed.base.clone();
+        let path = format!("{}{}", url.path(), utf8_percent_encode(key, PATH));
+        url.set_path(&path);
+        let encoded = |text: &str| utf8_percent_encode(text, PART).to_string();
+        let query: Vec<String> = query
+            .iter()
+            .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
+            .collect();
+        url.set_query((!query.is_empty()).then(|| query.join("&")).as_deref());
+        let Some(credentials) = &self.credentials else {
+            return Ok(url);
+        };
+        let scope = Scope {
+            service: "s3",
+            region: &self.parsed.region,
+        };
+        aws::presigned(scope, credentials, &url, VALID).map_err(FetchError::Signature)
+    }
 }
 
 fn parse(url: &Url) -> Result<Parsed, FetchError> {
@@ -56,7 +81,7 @@ fn parse(url: &Url) -> Result<Parsed, FetchError> {
             .filter(|(b, k)| !b.is_empty() && !k.is_empty())
             .ok_or_else(bad)
     };
-    let (endpoint, style, bucket, region, key) = match host.strip_suffix(".amazonaws.com") {
+    let (mut base, bucket, region, key) = match host.strip_suffix(".amazonaws.com") {
         Some(rest) => {
             let labels: Vec<&str> = rest.split('.').collect();
             let dashed = |label: &str| {
@@ -81,29 +106,31 @@ fn parse(url: &Url) -> Result<Parsed, FetchError> {
                 _ => return Err(bad()),
             };
             let endpoint = Url::parse(&format!("https://s3.{region}.amazonaws.com")).map_err(|_| bad())?;
-            // A certificate for all buckets does not fit names with dots.
-            let style = if bucket.contains('.') {
-                UrlStyle::Path
-            } else {
-                UrlStyle::VirtualHost
-            };
-            (endpoint, style, bucket, region, key)
+            (endpoint, bucket, region, key)
         }
         None => {
             let (bucket, key) = first_of_path()?;
             let mut endpoint = url.clone();
             endpoint.set_path("/");
             endpoint.set_query(None);
+            endpoint.set_fragment(None);
             let region = query("region").unwrap_or_else(|| "us-east-1".to_owned());
-            (endpoint, UrlStyle::Path, bucket, region, key)
+            (endpoint, bucket, region, key)
         }
     };
-    if key.is_empty() {
+    if key.is_empty() || !matches!(base.scheme(), "http" | "https") {
         return Err(bad());
     }
+    // A certificate for all buckets does not fit names with dots.
+    let in_host = host.ends_with(".amazonaws.com") && !bucket.contains('.');
+    if in_host {
+        let named = format!("{bucket}.{}", base.host_str().ok_or_else(bad)?);
+        base.set_host(Some(&named)).map_err(FetchError::Url)?;
+    } else {
+        base.set_path(&format!("/{}/", utf8_percent_encode(bucket, PART)));
+    }
     Ok(Parsed {
-        endpoint,
-        style,
+        base,
         bucket: bucket.to_owned(),
         region,
         key: key.to_owned(),
@@ -112,12 +139,8 @@ fn parse(url: &Url) -> Result<Parsed, FetchError> {
 }
 
 async fn place(client: &Client, url: &Url) -> Result<Place, FetchError> {
-    let parsed = parse(url)?;
-    let bucket = Bucket::new(parsed.endpoint, parsed.style, parsed.bucket, parsed.region);
     Ok(Place {
-        bucket: bucket.map_err(FetchError::Bucket)?,
-        key: parsed.key,
-        version: parsed.version,
+        parsed: parse(url)?,
         credentials: credentials(client, url).await?,
     })
 }
@@ -126,20 +149,20 @@ async fn place(client: &Client, url: &Url) -> Result<Place, FetchError> {
 pub(super) async fn is_file(client: &Client, url: &Url) -> Result<bool, FetchError> {
     let place = place(client, url).await?;
     let (keys, _) = list(client, &place, None, Some(2)).await?;
-    Ok(keys.contains(&place.key))
+    Ok(keys.contains(&place.parsed.key))
 }
 
 /// Brings one object.
 pub(super) async fn file(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let place = place(client, url).await?;
-    let key = place.key.clone();
-    object(client, &place, &key, place.version.as_deref(), to).await
+    let parsed = &place.parsed;
+    object(client, &place, &parsed.key, parsed.version.as_deref(), to).await
 }
 
 /// Brings all objects below a name.
 pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(), FetchError> {
     let place = place(client, url).await?;
-    let top = format!("{}/", place.key.trim_end_matches('/'));
+    let top = format!("{}/", place.parsed.key.trim_end_matches('/'));
     let mut more = None;
     let mut any = false;
     let mut budget = http::Budget::new(client)?;
@@ -163,8 +186,8 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             None if any => return Ok(()),
             None => {
                 return Err(FetchError::NoObject {
-                    bucket: place.bucket.name().to_owned(),
-                    object: place.key,
+                    bucket: place.parsed.bucket,
+                    object: place.parsed.key,
                 });
             }
         }
@@ -172,11 +195,8 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
 }
 
 async fn object(client: &Client, place: &Place, key: &str, version: Option<&str>, to: &Path) -> Result<(), FetchError> {
-    let mut action = place.bucket.get_object(place.credentials.as_ref(), key);
-    if let Some(version) = version {
-        action.query_mut().insert("versionId", version.to_owned());
-    }
-    let response = client.get(action.sign(VALID)).retries(2).send().await;
+    let query: Vec<_> = version.map(|version| ("versionId", version)).into_iter().collect();
+    let response = client.get(place.address(key, &query)?).retries(2).send().await;
     let response = response.and_then(Response::success).map_err(|e| explained(place, e))?;
     http::save(
         response,
@@ -192,23 +212,55 @@ async fn list(
     more: Option<&str>,
     limit: Option<usize>,
 ) -> Result<(Vec<String>, Option<String>), FetchError> {
-    let mut action = place.bucket.list_objects_v2(place.credentials.as_ref());
-    action.with_prefix(place.key.as_str());
-    if let Some(token) = more {
-        action.with_continuation_token(token);
-    }
-    if let Some(limit) = limit {
-        action.with_max_keys(limit);
-    }
-    let request = client.get(action.sign(VALID)).retries(2);
+    let limit = limit.map(|limit| limit.to_string());
+    let query = [
+        more.map(|token| ("continuation-token", token)),
+        Some(("encoding-type", "url")),
+        Some(("list-type", "2")),
+        limit.as_deref().map(|limit| ("max-keys", limit)),
+        Some(("prefix", &*place.parsed.key)),
+    ];
+    let query: Vec<_> = query.into_iter().flatten().collect();
+    let request = client.get(place.address("", &query)?).retries(2);
     let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| explained(place, e))?;
-    let answer = ListObjectsV2::parse_response(&String::from_utf8_lossy(&body));
-    let answer = answer.map_err(|e| FetchError::Response {
-        address: net::shown(place.bucket.base_url()),
-        reason: e.to_string(),
-    })?;
-    let keys = answer.contents.into_iter().map(|object| object.key).collect();
-    Ok((keys, answer.next_continuation_token))
+    listed(&String::from_utf8_lossy(&body)).map_err(|reason| FetchError::Response {
+        address: net::shown(&place.parsed.base),
+        reason,
+    })
+}
+
+/// The keys in a list of objects, and the token for the rest of it.
+fn listed(text: &str) -> Result<(Vec<String>, Option<String>), String> {
+    let document = roxmltree::Document::parse(text).map_err(|e| e.to_string())?;
+    let root = document.root_element();
+    if root.tag_name().name() != "ListBucketResult" {
+        return Err(format!("it is a document of type {}", root.tag_name().name()));
+    }
+    let child = |node: roxmltree::Node<'_, '_>, name: &str| {
+        let found = node.children().find(|child| child.tag_name().name() == name)?;
+        Some(found.text().unwrap_or_default().to_owned())
+    };
+    let is_encoded = child(root, "EncodingType").as_deref() == Some("url");
+    let mut keys = Vec::new();
+    for object in root.children().filter(|node| node.tag_name().name() == "Contents") {
+        let key = child(object, "Key").ok_or("an object in it has no key")?;
+        keys.push(if is_encoded { decoded(key) } else { key });
+    }
+    let token = child(root, "NextContinuationToken").filter(|token| !token.is_empty());
+    match (child(root, "IsTruncated").as_deref(), token) {
+        (Some("true"), None) => Err("it is cut off, and does not say where it goes on".to_owned()),
+        (Some("false"), _) => Ok((keys, None)),
+        (_, token) => Ok((keys, token)),
+    }
+}
+
+/// A key without its escapes. Some services write a space as `+`; then a plus is an escape, too.
+fn decoded(key: String) -> String {
+    let spaced = key.replace('+', " ");
+    match percent_decode_str(&spaced).decode_utf8() {
+        Ok(text) => text.into_owned(),
+        Err(_) => key,
+    }
 }
 
 fn explained(place: &Place, error: net::Error) -> FetchError {
@@ -225,7 +277,7 @@ fn explained(place: &Place, error: net::Error) -> FetchError {
 }
 
 /// The first credentials that are found.
-async fn credentials(client: &Client, url: &Url) -> Result<Option<Credentials>, FetchError> {
+async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, FetchError> {
     let query: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
     let environment = &client.settings().environment;
     let given = |map: &BTreeMap<String, String>, name: &str| map.get(name).filter(|v| !v.is_empty()).cloned();
@@ -280,11 +332,13 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credentials>, 
     Ok(nearby(client, environment).await)
 }
 
-fn made(key: Option<String>, secret: Option<String>, token: Option<String>) -> Option<Credentials> {
-    match (key?, secret?, token) {
-        (key, secret, Some(token)) => Some(Credentials::new_with_token(key, secret, token)),
-        (key, secret, None) => Some(Credentials::new(key, secret)),
-    }
+fn made(key: Option<String>, secret: Option<String>, token: Option<String>) -> Option<Credential> {
+    Some(Credential {
+        access_key_id: key?,
+        secret_access_key: secret?,
+        session_token: token,
+        ..Credential::default()
+    })
 }
 
 /// A profile's settings in a shared file.
@@ -307,7 +361,7 @@ fn profile_of(text: &str, name: &str, config: bool) -> BTreeMap<String, String> 
 }
 
 /// What the container's or the machine's own service gives.
-async fn nearby(client: &Client, environment: &Environment) -> Option<Credentials> {
+async fn nearby(client: &Client, environment: &Environment) -> Option<Credential> {
     let get = |name: &str| environment.get(name);
     let keys = |body: &[u8]| {
         let answer: serde_json::Value = serde_json::from_slice(body).ok()?;
@@ -370,32 +424,36 @@ mod tests {
         for (text, expected) in [
             (
                 "https://s3.amazonaws.com/b/k/x.zip",
-                "https://s3.us-east-1.amazonaws.com/ b us-east-1 k/x.zip",
+                "https://b.s3.us-east-1.amazonaws.com/ b us-east-1 k/x.zip",
             ),
             (
                 "https://s3-eu-west-1.amazonaws.com/b/k",
-                "https://s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
+                "https://b.s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
             ),
             (
                 "https://s3.eu-west-1.amazonaws.com/b/k",
-                "https://s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
+                "https://b.s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
             ),
             (
                 "https://b.s3-eu-west-1.amazonaws.com/k",
-                "https://s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
+                "https://b.s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
             ),
             (
                 "https://b.s3.eu-west-1.amazonaws.com/k",
-                "https://s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
+                "https://b.s3.eu-west-1.amazonaws.com/ b eu-west-1 k",
+            ),
+            (
+                "https://s3.eu-west-1.amazonaws.com/b.c/k",
+                "https://s3.eu-west-1.amazonaws.com/b.c/ b.c eu-west-1 k",
             ),
             (
                 "http://localhost:9000/b/k%20l?region=r",
-                "http://localhost:9000/ b r k l",
+                "http://localhost:9000/b/ b r k l",
             ),
         ] {
             let p = parse(&Url::parse(text).unwrap()).unwrap();
             assert_eq!(
-                format!("{} {} {} {}", p.endpoint, p.bucket, p.region, p.key),
+                format!("{} {} {} {}", p.base, p.bucket, p.region, p.key),
                 expected,
                 "{text}"
             );
@@ -407,6 +465,34 @@ mod tests {
         ] {
             assert!(parse(&Url::parse(bad).unwrap()).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn lists_are_read_whole_or_refused() {
+        let list = |inner: &str| listed(&format!("<ListBucketResult xmlns=\"urn:x\">{inner}</ListBucketResult>"));
+        let plain = list("<IsTruncated>false</IsTruncated><Contents><Key>a+b &amp; c</Key></Contents>");
+        assert_eq!(plain, Ok((vec!["a+b & c".to_owned()], None)));
+        let encoded = list(
+            "<EncodingType>url</EncodingType><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>\
+             <Contents><Key>a%2Bb+c%20d</Key></Contents>",
+        );
+        assert_eq!(encoded, Ok((vec!["a+b c d".to_owned()], Some("t".to_owned()))));
+        assert!(list("<IsTruncated>true</IsTruncated>").is_err());
+        assert!(list("<Contents></Contents>").is_err());
+        assert!(listed("<Error><Code>x</Code></Error>").is_err() && listed("<ListBucketResult>").is_err());
+    }
+
+    #[test]
+    fn keys_and_queries_are_encoded_as_signatures_need_it() {
+        let place = Place {
+            parsed: parse(&Url::parse("http://localhost:9000/b/k").unwrap()).unwrap(),
+            credentials: None,
+        };
+        let address = place.address("/a b/ü+=.zip", &[("versionId", "1/2 3")]).unwrap();
+        assert_eq!(
+            address.as_str(),
+            "http://localhost:9000/b//a%20b/%C3%BC%2B%3D.zip?versionId=1%2F2%203"
+        );
     }
 
     #[test]

@@ -1,0 +1,119 @@
+//! AWS Signature Version 4, as requests to S3 and to other services of AWS carry it.
+
+use std::pin::pin;
+use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Duration;
+
+pub use reqsign_aws_v4::Credential;
+use reqsign_aws_v4::RequestSigner;
+use reqsign_core::{Context, SignRequest as _};
+use reqwest::Method;
+use reqwest::header::{HOST, HeaderMap};
+use url::Url;
+
+/// A service and its region, which a signature names.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'s> {
+    pub service: &'s str,
+    pub region: &'s str,
+}
+
+/// The headers of a request with a signature among them. `Host` is left to the transport.
+///
+/// # Errors
+/// The address cannot be signed, or the credentials have expired.
+pub fn signed(
+    scope: Scope<'_>,
+    credential: &Credential,
+    method: &Method,
+    url: &Url,
+    headers: HeaderMap,
+) -> Result<HeaderMap, String> {
+    let mut parts = sign(scope, credential, (method, url, headers), None)?;
+    parts.headers.remove(HOST);
+    Ok(parts.headers)
+}
+
+/// The address of a GET request with a signature in its query, which is valid for this time.
+///
+/// # Errors
+/// The address cannot be signed, or the credentials expire before.
+pub fn presigned(scope: Scope<'_>, credential: &Credential, url: &Url, valid: Duration) -> Result<Url, String> {
+    let parts = sign(scope, credential, (&Method::GET, url, HeaderMap::new()), Some(valid))?;
+    Url::parse(&parts.uri.to_string()).map_err(|e| e.to_string())
+}
+
+fn sign(
+    scope: Scope<'_>,
+    credential: &Credential,
+    (method, url, headers): (&Method, &Url, HeaderMap),
+    valid: Option<Duration>,
+) -> Result<http_types::request::Parts, String> {
+    let request = http_types::Request::builder().method(method.clone()).uri(url.as_str());
+    let mut parts = request.body(()).map_err(|e| e.to_string())?.into_parts().0;
+    parts.headers = headers;
+    let signer = RequestSigner::new(scope.service, scope.region);
+    let context = Context::new();
+    {
+        let signing = pin!(signer.sign_request(&context, &mut parts, Some(credential), valid));
+        // To sign is to compute: there is nothing to wait for.
+        match signing.poll(&mut TaskContext::from_waker(Waker::noop())) {
+            Poll::Ready(signed) => signed.map_err(|e| e.to_string())?,
+            Poll::Pending => return Err("it is not signed at once".to_owned()),
+        }
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    const SCOPE: Scope<'_> = Scope {
+        service: "s3",
+        region: "eu-west-1",
+    };
+
+    fn credential(token: Option<&str>) -> Credential {
+        Credential {
+            access_key_id: "key".to_owned(),
+            secret_access_key: "hidden".to_owned(),
+            session_token: token.map(str::to_owned),
+            ..Credential::default()
+        }
+    }
+
+    #[test]
+    fn headers_carry_the_signature_and_the_token_as_secrets() {
+        let url = Url::parse("https://bucket.example/a%20b?x=1").unwrap();
+        let headers = signed(SCOPE, &credential(Some("t")), &Method::PUT, &url, HeaderMap::new()).unwrap();
+        let authorization = &headers["authorization"];
+        let text = authorization.to_str().unwrap();
+        assert!(text.starts_with("AWS4-HMAC-SHA256 Credential=key/") && text.contains("/eu-west-1/s3/aws4_request"));
+        assert!(authorization.is_sensitive() && headers["x-amz-security-token"].is_sensitive());
+        assert!(!headers.contains_key("host"));
+    }
+
+    #[test]
+    fn address_carries_the_signature_behind_its_own_query() {
+        let url = Url::parse("https://bucket.example/a%20b%2Bc?prefix=x%2Fy").unwrap();
+        let address = presigned(SCOPE, &credential(None), &url, Duration::from_secs(60)).unwrap();
+        assert_eq!(address.path(), url.path());
+        let query = address.query().unwrap();
+        assert!(
+            query.starts_with("prefix=x%2Fy&X-Amz-Algorithm=AWS4-HMAC-SHA256&"),
+            "{query}"
+        );
+        for part in [
+            "X-Amz-Credential=key%2F",
+            "X-Amz-Expires=60",
+            "X-Amz-SignedHeaders=host",
+            "X-Amz-Signature=",
+        ] {
+            assert!(query.contains(part), "{query}");
+        }
+        assert!(!query.contains("hidden"));
+    }
+}
