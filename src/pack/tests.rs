@@ -546,5 +546,8 @@ fn an_index_of_any_size_is_refused_before_it_is_read() {
     file.set_len(offset + length + 64).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &trailer, offset + length).unwrap();
     let error = open(&site.path("large")).unwrap_err().to_string();
-    assert!(error.contains("its index has 175 MiB") && error.contains("64 at most"), "{error}");
+    assert!(
+        error.contains("its index has 175 MiB") && error.contains("64 at most"),
+        "{error}"
+    );
 }
