@@ -20,6 +20,21 @@ use crate::{difference, executable, format};
 /// The maximum length of an index in bytes: about 200,000 files. Every command reads it, so a longer one would slow them all.
 const LONGEST_INDEX: u64 = 1 << 26;
 
+/// Checks the length of an index, in bytes.
+pub(crate) fn index_fits(path: &Path, length: u64) -> Result<(), PackError> {
+    if length <= LONGEST_INDEX {
+        return Ok(());
+    }
+    Err(PackError::TooLarge {
+        path: path.to_owned(),
+        reason: format!(
+            "its index has {} MiB, and the index of a pack has {} at most: pack fewer files",
+            length >> 20,
+            LONGEST_INDEX >> 20
+        ),
+    })
+}
+
 /// A pack as a whole may unpack to this many times its own size, or to the limit of one package, whichever is more.
 const MOST_EXPANSION: u64 = 16;
 
@@ -79,9 +94,11 @@ impl Pack {
                 None => Ok(None),
             };
         };
-        if trailer.file_length() != Some(length) || trailer.index_length > LONGEST_INDEX {
+        if trailer.file_length() != Some(length) {
             return Err(wrong("its last bytes do not fit its length".to_owned()));
         }
+        // Before anything of it is read: every command opens the pack that it runs from.
+        index_fits(path, trailer.index_length)?;
         let trusted = conditions.trust.key()?;
         let limits = conditions.limits.clone().map_err(PackError::Limit)?;
         let mut index = vec![0; usize::try_from(trailer.index_length).unwrap_or_default()];

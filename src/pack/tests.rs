@@ -530,3 +530,24 @@ fn contents_are_unpacked_within_limits() {
     let error = invalid.unwrap_err().to_string();
     assert!(error.contains("must be a size"), "{error}");
 }
+
+#[test]
+fn an_index_of_any_size_is_refused_before_it_is_read() {
+    let site = Site::new();
+    site.full("pack", None);
+    let bytes = std::fs::read(site.path("pack")).unwrap();
+    let mut trailer = bytes[bytes.len() - 64..].to_vec();
+    let offset = u64::from_le_bytes(trailer[..8].try_into().unwrap());
+    let length: u64 = 175 << 20;
+    trailer[8..16].copy_from_slice(&length.to_le_bytes());
+    site.write("large", bytes);
+    let file = std::fs::File::options().write(true).open(site.path("large")).unwrap();
+    // A hole, which is read as zeros: whether it was read shows in the checksum that the error would be about.
+    file.set_len(offset + length + 64).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &trailer, offset + length).unwrap();
+    let error = open(&site.path("large")).unwrap_err().to_string();
+    assert!(
+        error.contains("its index has 175 MiB") && error.contains("64 at most"),
+        "{error}"
+    );
+}

@@ -16,6 +16,7 @@ use crate::index::{
     Blob, FORMAT, FORMAT_WITH_MODULES, Index, PackedConfiguration, PackedExecutable, PackedFile, PackedModule,
     PackedProvider,
 };
+use crate::read::index_fits;
 use crate::signature::{self, SigningKey};
 
 pub use crate::contents::{ConfigurationContents, Contents, Entry, ModuleContents, ProviderContents, Source, Tree};
@@ -115,6 +116,8 @@ pub fn write(
     index.blobs = std::mem::take(&mut packing.blobs);
     let offset = packing.out.offset;
     let text = serde_json::to_vec(&index).map_err(|e| write_error(path)(e.into()))?;
+    // Otherwise nothing could read the pack.
+    index_fits(path, text.len() as u64)?;
     let signature = options.signing.map(|key| key.sign(&text)).unwrap_or_default();
     debug_assert!(signature.is_empty() || signature.len() == signature::LENGTH);
     let trailer = Trailer::new(offset, &text, signature.len() as u64).to_bytes();

@@ -525,7 +525,7 @@ mod tests {
             assert!(Included::read(&of("/included")).objects.is_empty());
             let run = Run::read(&of("/relationships/policy-checks/data")).unwrap();
             assert!(run.policy_checks.is_empty());
-            let workspace = crate::workspaces::Workspace::read(&of("/attributes/tag-names")).unwrap();
+            let workspace = Workspace::read(&of("/attributes/tag-names")).unwrap();
             assert!(workspace.tags.is_empty());
             let outcome = crate::stages::SetOutcome::read(&of("/attributes/outcomes"));
             assert!(outcome.policies.is_empty());
@@ -534,10 +534,7 @@ mod tests {
         for whole in ["/relationships", "/relationships/policy-checks", "/attributes"] {
             let object = with(whole, Some(Json::Null));
             assert!(Run::read(&object).unwrap().policy_checks.is_empty(), "{whole}");
-            assert!(
-                crate::workspaces::Workspace::read(&object).unwrap().tags.is_empty(),
-                "{whole}"
-            );
+            assert!(Workspace::read(&object).unwrap().tags.is_empty(), "{whole}");
         }
     }
 
