@@ -307,10 +307,12 @@ fn proxy(given: &Proxy) -> http::Proxy {
     match given {
         Proxy::None => http::Proxy::None,
         Proxy::Always(url) => http::Proxy::Always(url.clone()),
-        Proxy::Environment => http::Proxy::Rules(environment()),
-        Proxy::Custom { http, https, except } => {
-            http::Proxy::Rules(environment().with(http.as_deref(), https.as_deref(), except.as_deref()))
-        }
+        Proxy::Environment => http::Proxy::Rules(Box::new(environment())),
+        Proxy::Custom { http, https, except } => http::Proxy::Rules(Box::new(environment().with(
+            http.as_deref(),
+            https.as_deref(),
+            except.as_deref(),
+        ))),
     }
 }
 

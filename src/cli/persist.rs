@@ -185,7 +185,15 @@ impl Persister {
                 }
             };
             let grown = || watched.as_ref().is_some_and(|journal| journal.size() > LARGE_JOURNAL);
-            follow(&messages, &received, state, Schedule::new(interval), !stream, grown, write)
+            follow(
+                &messages,
+                &received,
+                state,
+                Schedule::new(interval),
+                !stream,
+                grown,
+                write,
+            )
         };
         let thread = std::thread::Builder::new().name("persister".to_owned()).spawn(work)?;
         Ok(Persister { results, thread })
@@ -332,11 +340,7 @@ mod tests {
     }
 
     /// Follows messages on a thread of its own; every write sends how many instances it has.
-    fn following(
-        interval: Duration,
-        by_time: bool,
-        fails: usize,
-    ) -> (Results, Receiver<usize>, JoinHandle<State>) {
+    fn following(interval: Duration, by_time: bool, fails: usize) -> (Results, Receiver<usize>, JoinHandle<State>) {
         let (sender, messages) = channel();
         let received = Arc::new(Mutex::default());
         let results = Results {

@@ -34,7 +34,7 @@ pub enum Proxy {
     /// This one, without exceptions.
     Always(String),
     /// Those of variables, with their exceptions; servers on this machine are reached directly.
-    Rules(Proxies),
+    Rules(Box<Proxies>),
 }
 
 /// Name and password for basic authentication.
@@ -53,10 +53,13 @@ pub struct Request<'r> {
     /// The number of redirects that are followed. With none, a redirect is the response.
     pub redirects: usize,
     /// The login for a host, asked for as long as redirects stay with the first origin.
-    pub login: Option<&'r (dyn Fn(&str) -> Option<Login> + Send + Sync)>,
+    pub login: Option<&'r Logins<'r>>,
     /// Called with a host that has not answered for a while.
     pub waiting: &'r (dyn Fn(&str) + Send + Sync),
 }
+
+/// The logins for hosts.
+pub type Logins<'r> = dyn Fn(&str) -> Option<Login> + Send + Sync + 'r;
 
 /// Sends requests. Nothing is prepared before the first one: without trust anchors the library would fail at that.
 pub struct Transport {

@@ -276,7 +276,9 @@ fn transport(settings: &NetSettings) -> Settings {
     }
     Settings {
         tls: None,
-        proxy: Proxy::Rules(Proxies::from_variables(|name| environment.get(name).map(str::to_owned))),
+        proxy: Proxy::Rules(Box::new(Proxies::from_variables(|name| {
+            environment.get(name).map(str::to_owned)
+        }))),
         connect_timeout: CONNECT_TIMEOUT,
         user_agent: agent.trim().to_owned(),
         unix_socket: None,

@@ -33,7 +33,7 @@ pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> S
         Severity::Warning => style.paint_warning(text),
     };
     let summary = &diagnostic.summary;
-    let mut body = format!("{}{}\n\n", colour(word), style.bold(&summary));
+    let mut body = format!("{}{}\n\n", colour(word), style.bold(summary));
     source(diagnostic, sources, style, &mut body);
     if !diagnostic.detail.is_empty() {
         let width = if layout.plain {
@@ -41,7 +41,7 @@ pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> S
         } else {
             layout.width.saturating_sub(2)
         };
-        for line in wrap(&&diagnostic.detail, width) {
+        for line in wrap(&diagnostic.detail, width) {
             body.push_str(&line);
             body.push('\n');
         }

@@ -206,7 +206,10 @@ impl From<Borrowed<'_>> for Json {
             Borrowed::Number(text) => Json::Number(text.to_owned()),
             Borrowed::String(text) => Json::String(text.into_owned()),
             Borrowed::Array(items) => Json::Array(items.into_iter().map(Json::from).collect()),
-            Borrowed::Object(members) => members.into_iter().map(|(k, v)| (k.into_owned(), Json::from(v))).collect(),
+            Borrowed::Object(members) => members
+                .into_iter()
+                .map(|(k, v)| (k.into_owned(), Json::from(v)))
+                .collect(),
         }
     }
 }

@@ -16,7 +16,10 @@ mod types;
 
 pub use document::{Json, JsonError};
 #[cfg(feature = "serde_json")]
-pub use library::{from_json, from_json_text, from_simple_json, to_json, to_json_text, to_simple_json, to_simple_text, to_text, type_from_json, type_to_json};
+pub use library::{
+    from_json, from_json_text, from_simple_json, to_json, to_json_text, to_simple_json, to_simple_text, to_text,
+    type_from_json, type_to_json,
+};
 pub(crate) use types::type_from_text;
 pub use types::type_text;
 

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{
-    from_json, from_json_text, from_simple_json, to_json, to_json_text, to_simple_json, to_simple_text, to_text, type_from_json, type_text,
-    type_to_json,
+    from_json, from_json_text, from_simple_json, to_json, to_json_text, to_simple_json, to_simple_text, to_text,
+    type_from_json, type_text, type_to_json,
 };
 use crate::testing::{concrete_type, has_infinity, typed_value};
 use crate::types::{ObjectAttribute, ObjectType};
@@ -64,7 +64,10 @@ fn text_with_members_in_any_order_is_read_and_the_last_of_equal_names_counts() {
     let value = from_json_text(r#" {"b" : 1, "a": "x\n", "b": 2.50 } "#, &ty).unwrap();
     assert_eq!(
         value,
-        Value::object([("a", Value::string("x\n")), ("b", Value::number(Number::parse("2.5").unwrap()))])
+        Value::object([
+            ("a", Value::string("x\n")),
+            ("b", Value::number(Number::parse("2.5").unwrap()))
+        ])
     );
     let error = from_json_text("{\"a\": }", &ty).unwrap_err();
     assert_eq!(error.to_string(), "a value is expected (at byte 6)");

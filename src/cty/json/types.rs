@@ -58,7 +58,11 @@ fn write(ty: &Type, out: &mut String) {
                 out.push_str(if i == 0 { ",[" } else { "," });
                 text::write_string(&attribute.name, out);
             }
-            out.push_str(if object.attributes().iter().any(|a| a.optional) { "]]" } else { "]" });
+            out.push_str(if object.attributes().iter().any(|a| a.optional) {
+                "]]"
+            } else {
+                "]"
+            });
         }
     }
 }
