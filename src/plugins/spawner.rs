@@ -8,6 +8,7 @@
 use std::io;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
@@ -31,7 +32,7 @@ fn thread() -> Option<Sender<Job>> {
 /// Spawns a command, and gives it back for another try.
 pub async fn spawn(mut command: Command) -> (Command, io::Result<Child>) {
     let Some(thread) = thread() else {
-        let spawned = command.spawn();
+        let spawned = spawn_when_written(&mut command);
         return (command, spawned);
     };
     let (tell, told) = oneshot::channel();
@@ -39,7 +40,7 @@ pub async fn spawn(mut command: Command) -> (Command, io::Result<Child>) {
     let runtime = Handle::current();
     let job = move || {
         let _runtime = runtime.enter();
-        let spawned = command.spawn();
+        let spawned = spawn_when_written(&mut command);
         // Without a receiver the child is dropped, and so killed.
         let _ = tell.send((command, spawned));
     };
@@ -51,6 +52,18 @@ pub async fn spawn(mut command: Command) -> (Command, io::Result<Child>) {
             Err(io::Error::other("the thread that starts programs has ended")),
         ),
     }
+}
+
+/// Spawns a command, again for up to a second while its file is open for writing: a program that another thread forked just then
+/// holds a file that was written a moment ago, as an unpacked plugin is, until it runs.
+fn spawn_when_written(command: &mut Command) -> io::Result<Child> {
+    for _ in 0..50 {
+        match command.spawn() {
+            Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy => std::thread::sleep(Duration::from_millis(20)),
+            spawned => return spawned,
+        }
+    }
+    command.spawn()
 }
 
 /// The process of this command is to end when we do, and not before when the terminal does: its end reaches every process
@@ -119,9 +132,22 @@ pub fn end_with_us(_command: &mut Command) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+
+    #[tokio::test]
+    async fn a_program_that_is_still_open_for_writing_starts_when_it_is_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("program");
+        std::fs::copy("/bin/true", &program).unwrap();
+        let open = std::fs::OpenOptions::new().append(true).open(&program).unwrap();
+        let closing = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(open);
+        });
+        let (_, child) = spawn(Command::new(&program)).await;
+        assert!(child.unwrap().wait().await.unwrap().success());
+        closing.join().unwrap();
+    }
 
     /// A plugin outlives the runtime's threads, one of which would have been its parent.
     #[test]

@@ -298,7 +298,19 @@ impl Workspace {
 
     /// Runs a program here.
     pub fn run_program(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Ran {
-        ran(self.command(program).args(args).output().expect("the program starts"))
+        let mut command = self.command(program);
+        command.args(args);
+        // Another thread of the test that is about to start a program has, for a moment, everything open that was open when it
+        // forked: also an executable that this thread has just written, which cannot be run until then.
+        for _ in 0..500 {
+            match command.output() {
+                Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                output => return ran(output.expect("the program starts")),
+            }
+        }
+        ran(command.output().expect("the program starts"))
     }
 
     /// Runs monoform here.
