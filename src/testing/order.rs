@@ -235,7 +235,7 @@ mod tests {
 
     fn options() -> config::LoadOptions<'static> {
         static NONE: std::sync::LazyLock<config::manifest::Manifest> = std::sync::LazyLock::new(Default::default);
-        config::LoadOptions::new("1.11.4", &NONE)
+        config::LoadOptions::new("1.16.0", &NONE)
     }
 
     #[test]

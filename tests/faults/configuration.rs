@@ -226,7 +226,11 @@ fn hostile_depth_is_an_error() {
         ")".repeat(50_000)
     );
     let w = Workspace::with(&[("main.tf", &deep)]);
-    refused(&w, &["plan", "-no-color"], &["Error: "]);
+    refused(
+        &w,
+        &["plan", "-no-color"],
+        &["Error: Nesting too deep", "on main.tf line 2, in output \"o\""],
+    );
 }
 
 #[test]

@@ -63,8 +63,7 @@ fn a_stale_pending_snapshot_is_told_and_kept() {
     w.write(pending, &old.replace("\"x\"", "\"lost\""));
     let plan = w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
     assert!(
-        plan.stderr.contains("Pending state snapshot not used")
-            || plan.stdout.contains("Pending state snapshot not used"),
+        plan.stdout.contains("Warning: Pending state snapshot not used"),
         "{}",
         plan.all()
     );
@@ -86,7 +85,7 @@ fn a_stale_pending_snapshot_is_told_and_kept() {
         &next.replace(&format!("\"serial\": {serial}"), &format!("\"serial\": {}", serial + 1)),
     );
     let plan = w.run(&["plan", "-no-color"]).ok();
-    assert!(plan.all().contains("State recovered"), "{}", plan.all());
+    assert!(plan.stdout.contains("State recovered"), "{}", plan.all());
     assert!(w.read("terraform.tfstate").contains("recovered"));
 }
 
@@ -97,8 +96,8 @@ fn a_state_that_is_not_for_us() {
     w.write("terraform.tfstate", &whole.replace("\"version\": 4", "\"version\": 5"));
     refused(&w, &["plan", "-no-color"], &["terraform.tfstate", "version"]);
     w.write("terraform.tfstate", &whole.replace("1.16.0", "99.0.0"));
-    let newer = w.run(&["plan", "-no-color"]);
-    assert!(newer.status == 0 || newer.stderr.contains("99.0.0"), "{}", newer.all());
+    // The version of the program that wrote it is only a remark: the version of the format decides.
+    w.run(&["plan", "-no-color"]).ok().shows(&["No changes."]);
     w.write("terraform.tfstate", "[]");
     refused(&w, &["plan", "-no-color"], &["terraform.tfstate"]);
 }

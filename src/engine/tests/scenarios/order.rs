@@ -1,7 +1,7 @@
 //! The order of creation and destruction.
 
 use crate::support::remote::assert_before;
-use crate::support::{Case, actions};
+use crate::support::{Case, actions, attributes};
 
 #[test]
 fn references_order_creation_and_destruction() {
@@ -258,7 +258,7 @@ fn parallelism_limits_operations() {
 }
 
 #[test]
-fn long_chains_of_locals() {
+fn chain_of_20_000_locals_is_evaluated() {
     let mut text = String::from("resource \"fake_thing\" \"a\" { name = \"a\" }\nlocals {\n l0 = fake_thing.a.id\n");
     for i in 1..20_000 {
         text.push_str(&format!(" l{i} = \"${{local.l{}}}\"\n", i - 1));
@@ -266,7 +266,11 @@ fn long_chains_of_locals() {
     text.push_str("}\nresource \"fake_thing\" \"b\" {\n name = \"b\"\n value = local.l19999\n}\nprovider \"other\" { token = local.l19999 }\nresource \"other_thing\" \"c\" { name = \"c\" }");
     let mut case = Case::new(&text);
     case.apply();
+    let id = attributes(&case.object("fake_thing.a").unwrap())["id"].clone();
+    assert_eq!(attributes(&case.object("fake_thing.b").unwrap())["value"], id);
+    assert_eq!(dependencies(&case, "fake_thing.b"), ["fake_thing.a"]);
     case.destroy();
+    assert!(case.state.is_empty());
 }
 
 fn dependencies(case: &Case, address: &str) -> Vec<String> {

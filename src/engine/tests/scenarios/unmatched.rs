@@ -2,7 +2,7 @@
 
 use engine::plan::Mode;
 
-use crate::support::{Case, instance};
+use crate::support::{Case, actions, instance};
 
 const CONFIG: &str = r#"
     resource "fake_thing" "one" { name = "one" }
@@ -61,13 +61,15 @@ fn target_matches_address_of_the_state() {
     let mut case = case();
     case.apply();
     case.main(r#"resource "fake_thing" "other" { name = "x" }"#);
-    case.target(&["fake_thing.many[1]"]);
-    case.plan();
-    case.target(&["module.net[\"a\"]"]);
-    case.plan();
+    // The configuration has none of them any more, so that what is matched is deleted.
+    case.options.strict_addresses = true;
+    for target in ["fake_thing.many[1]", "module.net[\"a\"].fake_thing.t"] {
+        case.target(&[target]);
+        assert_eq!(actions(&case.plan()), [format!("- {target}")]);
+    }
     case.options.mode = Mode::Destroy;
     case.target(&["fake_thing.one"]);
-    case.plan();
+    assert_eq!(actions(&case.plan()), ["- fake_thing.one"]);
 }
 
 #[test]

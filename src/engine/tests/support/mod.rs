@@ -54,10 +54,13 @@ pub struct Case {
     pub events: Recorder,
 }
 
+/// The version of Terraform that the executable answers as.
+const ANSWERED_AS: &str = "1.16.0";
+
 pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     let files: MemoryFiles = files.iter().copied().collect();
     let manifest = Manifest::default();
-    let options = config::LoadOptions::new("1.11.4", &manifest);
+    let options = config::LoadOptions::new(ANSWERED_AS, &manifest);
     let loaded = config::load(&files, ".", &options);
     (loaded.config, loaded.diagnostics)
 }
@@ -66,7 +69,7 @@ pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
 pub fn load_with_queries(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     let files: MemoryFiles = files.iter().copied().collect();
     let manifest = Manifest::default();
-    let options = config::LoadOptions::new("1.11.4", &manifest);
+    let options = config::LoadOptions::new(ANSWERED_AS, &manifest);
     let loaded = config::load_with_queries(&files, ".", &options);
     (loaded.config, loaded.diagnostics)
 }
