@@ -48,8 +48,29 @@ fn abstract_or_file(path: &Path) -> PathBuf {
     }
 }
 
+/// Names the address that cannot be reached: the system's error does not.
+fn unreachable(address: &Address, error: &io::Error) -> io::Error {
+    let place = match address {
+        Address::Unix(path) => format!("socket {}", path.display()),
+        Address::Tcp(address) => format!("address {address}"),
+    };
+    let reason = files::io_reason(error);
+    io::Error::new(error.kind(), format!("its {place} cannot be reached: {reason}"))
+}
+
 async fn connect(address: &Address, tls: Option<Arc<ClientConfig>>) -> io::Result<Box<dyn Stream>> {
-    let stream: Box<dyn Stream> = match address {
+    let stream = reach(address).await.map_err(|error| unreachable(address, &error))?;
+    match tls {
+        None => Ok(stream),
+        Some(config) => {
+            let name = ServerName::try_from("localhost").map_err(io::Error::other)?;
+            Ok(Box::new(TlsConnector::from(config).connect(name, stream).await?))
+        }
+    }
+}
+
+async fn reach(address: &Address) -> io::Result<Box<dyn Stream>> {
+    Ok(match address {
         #[cfg(unix)]
         Address::Unix(path) => Box::new(tokio::net::UnixStream::connect(abstract_or_file(path)).await?),
         #[cfg(not(unix))]
@@ -59,12 +80,5 @@ async fn connect(address: &Address, tls: Option<Arc<ClientConfig>>) -> io::Resul
             stream.set_nodelay(true)?;
             Box::new(stream)
         }
-    };
-    match tls {
-        None => Ok(stream),
-        Some(config) => {
-            let name = ServerName::try_from("localhost").map_err(io::Error::other)?;
-            Ok(Box::new(TlsConnector::from(config).connect(name, stream).await?))
-        }
-    }
+    })
 }

@@ -148,17 +148,21 @@ impl PluginConnection {
     }
 }
 
-/// An error with all its causes.
+/// An error with all its causes, in words.
 fn chain(status: &Status) -> String {
-    let mut text = status.message().to_owned();
+    // The library's own error only says that there is one below it.
+    const NO_REASON: &str = "transport error";
+    let mut parts = vec![files::plain(status.message())];
     let mut source = std::error::Error::source(status);
     while let Some(error) = source {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text.push_str(": ");
-            text.push_str(&next);
+        let next = files::plain(&error.to_string());
+        if !parts.iter().any(|part| part.contains(&next)) {
+            parts.push(next);
         }
         source = error.source();
     }
-    text
+    if parts.len() > 1 {
+        parts.retain(|part| part != NO_REASON);
+    }
+    parts.join(": ")
 }

@@ -66,14 +66,22 @@ fn one_that_hangs_in_the_handshake() {
 }
 
 #[test]
-fn one_that_nobody_answers_for() {
+fn socket_that_does_not_exist_is_named() {
     let w = workspace();
     script_plugin(
         &w,
         "broken",
         "echo '1|6|unix|/nowhere/at/all.sock|grpc|'\nexec sleep 300",
     );
-    refused(&w, &["plan", "-no-color"], &["hashicorp/broken"]);
+    refused(
+        &w,
+        &["plan", "-no-color"],
+        &[
+            "Plugin did not respond",
+            "The provider \"hashicorp/broken\" did not answer the request GetProviderSchema. Its process is still running.",
+            "its socket /nowhere/at/all.sock cannot be reached: no such file or directory.",
+        ],
+    );
     no_orphans(&w);
 }
 
