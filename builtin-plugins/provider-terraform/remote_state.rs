@@ -203,7 +203,8 @@ fn outputs(place: &str, text: &[u8]) -> Result<Option<BTreeMap<Arc<str>, Value>>
     if text.trim_ascii().is_empty() {
         return Ok(None);
     }
-    let state: Json = serde_json::from_slice(text).map_err(|e| bad(format!("the state file is not JSON: {e}")))?;
+    let state: Json = serde_json::from_slice(text)
+        .map_err(|e| bad(format!("the state file is not JSON: {}", http::json_reason(e))))?;
     match state.get("version").and_then(Json::as_u64) {
         Some(4) => {}
         Some(version) => {

@@ -14,7 +14,9 @@ use sha1::{Digest as _, Sha1};
 use store_client::oauth::{
     self, PrivateKey, Token, TokenCache, bearer, refusal, send_form, signed_statement, token_in,
 };
-use store_client::{Answer, HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
+use store_client::{
+    Answer, HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url, json_reason,
+};
 
 /// What a token of another identity provider is for.
 const AUDIENCE: &str = "api://AzureADTokenExchange";
@@ -410,5 +412,6 @@ async fn az(words: &[&str]) -> Result<Json> {
             said.trim().trim_end_matches('.')
         )));
     }
-    serde_json::from_slice(&ran.stdout).map_err(|e| problem(format!("What {shown} says is no JSON: {e}.")))
+    serde_json::from_slice(&ran.stdout)
+        .map_err(|e| problem(format!("What {shown} says is no JSON: {}.", json_reason(e))))
 }

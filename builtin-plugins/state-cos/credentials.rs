@@ -49,8 +49,8 @@ impl Profile {
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(format!("{}: {e}", path.display())),
             };
-            let json: Json =
-                serde_json::from_slice(&text).map_err(|e| format!("{} is no JSON: {e}", path.display()))?;
+            let json: Json = serde_json::from_slice(&text)
+                .map_err(|e| format!("{} is no JSON: {}", path.display(), store_client::json_reason(e)))?;
             // One file has its values at the top, the other in a part of it.
             let parts = match ending {
                 "configure" => &json["_sys_param"],

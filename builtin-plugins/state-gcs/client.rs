@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::sum::md5_base64;
-use store_client::{Answer, HeaderMap, HeaderValue, Method, Url};
+use store_client::{Answer, HeaderMap, HeaderValue, Method, Url, json_reason};
 
 use crate::config::{Encryption, Settings};
 
@@ -295,7 +295,11 @@ impl LockedStore for Client {
                 return Err(self.problem(&about, &answer));
             }
             let json: Json = serde_json::from_slice(&answer.body).map_err(|e| {
-                let detail = format!("{} was answered with something that is no JSON: {e}.", about.what);
+                let detail = format!(
+                    "{} was answered with something that is no JSON: {}.",
+                    about.what,
+                    json_reason(e)
+                );
                 Diagnostic::error(LIST, detail)
             })?;
             let items = json["items"].as_array().into_iter().flatten();

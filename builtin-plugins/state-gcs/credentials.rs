@@ -6,7 +6,9 @@ use std::time::Duration;
 use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
 use serde_json::{Value as Json, json};
 use store_client::oauth::{self, PrivateKey, Token, TokenCache, refusal, send_form, signed_statement, token_in};
-use store_client::{HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
+use store_client::{
+    HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url, io_reason, json_reason,
+};
 
 use crate::federation;
 
@@ -75,8 +77,8 @@ fn default_json(path: &PathBuf) -> Result<Json> {
             path.display()
         ))
     };
-    let text = std::fs::read(path).map_err(|e| failed(e.to_string()))?;
-    serde_json::from_slice(&text).map_err(|e| failed(format!("they are no JSON: {e}")))
+    let text = std::fs::read(path).map_err(|e| failed(io_reason(&e)))?;
+    serde_json::from_slice(&text).map_err(|e| failed(format!("they are no JSON: {}", json_reason(e))))
 }
 
 impl Credentials {

@@ -10,7 +10,7 @@ use http::aws::{self, Credential, Scope};
 use monoform_sdk::{Diagnostics, Result, env};
 use serde_json::{Value as Json, json};
 use store_client::oauth::{Token, refusal, send_form, token_in};
-use store_client::{HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url};
+use store_client::{HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url, json_reason};
 
 use crate::credentials::{EVERYTHING, address, impersonated, problem};
 
@@ -96,7 +96,7 @@ fn formatted(content: &[u8], format: &Json, place: &str) -> Result<String> {
     let token = match format["type"].as_str() {
         Some("json") => {
             let field = format["subject_token_field_name"].as_str().unwrap_or_default();
-            let json: Json = serde_json::from_slice(content).map_err(|e| failed(place, e))?;
+            let json: Json = serde_json::from_slice(content).map_err(|e| failed(place, json_reason(e)))?;
             json[field].as_str().map(str::to_owned)
         }
         _ => String::from_utf8(content.to_vec()).ok(),
@@ -154,7 +154,8 @@ async fn program(json: &Json, executable: &Json) -> Result<String> {
 
 /// The token in what a program has said.
 fn said(text: &[u8]) -> std::result::Result<String, String> {
-    let json: Json = serde_json::from_slice(text).map_err(|e| format!("what it says is no JSON: {e}"))?;
+    let json: Json =
+        serde_json::from_slice(text).map_err(|e| format!("what it says is no JSON: {}", json_reason(e)))?;
     if json["success"].as_bool() != Some(true) {
         let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
         return Err(format!("{} {}", part("code"), part("message")).trim().to_owned());
@@ -219,7 +220,7 @@ async fn amazon(http: &HttpClient, source: &Json, audience: &str) -> Result<Stri
     } else {
         let role = metadata(http, text("url"), session).await?;
         let found = metadata(http, &format!("{}/{role}", text("url")), session).await?;
-        let json: Json = serde_json::from_str(&found).map_err(|e| failed(text("url"), e))?;
+        let json: Json = serde_json::from_str(&found).map_err(|e| failed(text("url"), json_reason(e)))?;
         let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
         Credential {
             access_key_id: part("AccessKeyId"),

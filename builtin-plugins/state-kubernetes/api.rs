@@ -4,7 +4,7 @@ use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 use store_client::guard::Revision;
-use store_client::{Answer, HeaderValue, Method, Url};
+use store_client::{Answer, HeaderValue, Method, Url, json_reason};
 
 use crate::session::Sessions;
 
@@ -150,8 +150,9 @@ impl Api {
     fn json(about: About<'_>, answer: &Answer) -> Result<Json> {
         serde_json::from_slice(&answer.body).map_err(|e| {
             let detail = format!(
-                "{} was answered with something that is no JSON: {e}. Is this a cluster?",
-                about.what
+                "{} was answered with something that is no JSON: {}. Is this a cluster?",
+                about.what,
+                json_reason(e)
             );
             Diagnostic::error(about.summary, detail).into()
         })

@@ -98,7 +98,8 @@ impl Exec {
     }
 
     fn said(&self, text: &[u8]) -> Result<Said, String> {
-        let json: Json = serde_json::from_slice(text).map_err(|e| format!("says something that is no JSON: {e}"))?;
+        let json: Json = serde_json::from_slice(text)
+            .map_err(|e| format!("says something that is no JSON: {}", store_client::json_reason(e)))?;
         let version = json["apiVersion"].as_str().unwrap_or_default();
         if version != self.api_version {
             return Err(format!(

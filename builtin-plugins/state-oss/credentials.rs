@@ -60,7 +60,8 @@ impl Profile {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Profile::default()),
             Err(e) => return Err(format!("{}: {e}", path.display())),
         };
-        let json: Json = serde_json::from_slice(&text).map_err(|e| format!("{} is no JSON: {e}", path.display()))?;
+        let json: Json = serde_json::from_slice(&text)
+            .map_err(|e| format!("{} is no JSON: {}", path.display(), store_client::json_reason(e)))?;
         let profiles = json["profiles"].as_array().into_iter().flatten();
         let found = profiles.rev().find(|profile| profile["name"] == name);
         Ok(Profile(found.and_then(Json::as_object).cloned().unwrap_or_default()))

@@ -36,5 +36,5 @@ mod tls;
 pub mod xml;
 
 pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings, header_value, waiting};
-pub use http::{Bytes, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Url};
+pub use http::{Bytes, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Url, io_reason, json_reason};
 pub use tls::Tls;

@@ -9,7 +9,6 @@ use url::Url;
 use crate::client::Client;
 use crate::hosts::Host;
 pub use crate::services::{BadServiceUrl, Services};
-use files::plain;
 
 /// The service of module registries.
 pub const MODULES: &str = "modules.v1";
@@ -168,7 +167,7 @@ impl Client {
         let entries: BTreeMap<String, serde_json::Value> =
             serde_json::from_slice(&body).map_err(|e| Error::BadAnswer {
                 url: shown(&base),
-                reason: format!("it is not a JSON object ({})", plain(&e.to_string())),
+                reason: format!("it is not a JSON object ({})", files::json_reason(e)),
             })?;
         Ok(Services {
             base: Some(base),

@@ -129,15 +129,16 @@ fn crates_use_only_what_stands_below_them() {
             if !internal || (matches!(used, "monoform-addrs" | "monoform-versions") && !is_plugin(name)) {
                 continue;
             }
-            let fine = match allowed.get(name) {
-                Some(allowed) => allowed.contains(used) || (name == "monoform" && is_plugin(used)),
-                None => {
-                    is_store(name) && used == "monoform-store-client"
-                        || is_plugin(name)
-                            && (matches!(used, "monoform-sdk" | "monoform-cty" | "monoform-connection")
-                                || COMMON.iter().any(|name| used == format!("monoform-{name}")))
-                }
-            };
+            let is_common = is_plugin(name) && COMMON.iter().any(|name| used == format!("monoform-{name}"));
+            let fine = is_common
+                || match allowed.get(name) {
+                    Some(allowed) => allowed.contains(used) || (name == "monoform" && is_plugin(used)),
+                    None => {
+                        is_store(name) && used == "monoform-store-client"
+                            || is_plugin(name)
+                                && matches!(used, "monoform-sdk" | "monoform-cty" | "monoform-connection")
+                    }
+                };
             if !fine {
                 wrong.push(format!("{name} -> {used}"));
             }
