@@ -13,7 +13,7 @@ mod whole;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use addrs::{AbsProviderConfig, ConfigAction, ConfigResource, Module};
 use config::{Config, ModuleNode};
@@ -100,6 +100,8 @@ pub struct Blocks {
     pub(crate) whole_modules: BTreeSet<(Module, NodeIndex)>,
     /// What `depends_on` of module calls names, and the calls. Everything in these modules depends on it.
     pub(crate) waiting_calls: Vec<(NodeIndex, NodeIndex)>,
+    /// The resources before each module that was asked for: every data source that waits for the module asks.
+    before_modules: Mutex<HashMap<Module, Arc<BTreeSet<ConfigResource>>>>,
 }
 
 /// A resource of the state, with the provider configuration that manages it.

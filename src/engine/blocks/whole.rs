@@ -1,6 +1,7 @@
 //! References to whole modules, and what they depend on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError};
 
 use addrs::{ConfigResource, Module};
 use config::Config;
@@ -50,47 +51,80 @@ impl Blocks {
     /// of its call, and on what `depends_on` of the call names, even if no resource in the module needs them. Edges that would make
     /// a cycle are left out.
     pub(super) fn connect_named(&mut self) {
-        let named: Vec<(Module, NodeIndex)> = self.whole_modules.iter().cloned().collect();
-        for (module, node) in named {
-            let first = self.before_module(&module);
-            let mut after = Dfs::new(&self.graph, node);
-            while after.next(&self.graph).is_some() {}
-            for first in first {
-                if !after.discovered.contains(first.index()) {
-                    self.connect(first, node);
-                }
+        if self.whole_modules.is_empty() {
+            return;
+        }
+        // Found once for all modules: there may be thousands of them, each named by another block.
+        let below = self.modules_before();
+        let none = Vec::new();
+        let pairs: Vec<(NodeIndex, NodeIndex)> = (self.whole_modules.iter())
+            .flat_map(|(module, node)| below.get(module).unwrap_or(&none).iter().map(|first| (*first, *node)))
+            .filter(|pair| self.connected.insert(*pair))
+            .collect();
+        let edges: Vec<_> = pairs
+            .iter()
+            .map(|(first, node)| self.graph.add_edge(*first, *node, ()))
+            .collect();
+        if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
+            return;
+        }
+        for edge in edges.into_iter().rev() {
+            self.graph.remove_edge(edge);
+        }
+        for pair in &pairs {
+            self.connected.remove(pair);
+        }
+        for (first, node) in pairs {
+            if !petgraph::algo::has_path_connecting(&self.graph, node, first, None) {
+                self.connect(first, node);
             }
         }
     }
 
     /// The direct and indirect resource dependencies of a module: of its call, and of the blocks in it and in the modules below.
     #[must_use]
-    pub fn resources_before_module(&self, module: &Module) -> BTreeSet<ConfigResource> {
+    pub fn resources_before_module(&self, module: &Module) -> Arc<BTreeSet<ConfigResource>> {
+        let mut found = self.before_modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = found.get(module) {
+            return known.clone();
+        }
         let call = module.parent().map(|(parent, name)| Block::Call(parent, name.clone()));
         let is_part =
             |block: &Block| block.module().is_some_and(|m| module.contains(m)) || call.as_ref() == Some(block);
         let parts = self.graph.node_indices().filter(|node| is_part(&self.graph[*node]));
-        let first = self.before_module(module);
+        let first = self.modules_before().remove(module).unwrap_or_default();
         let named = first.iter().filter_map(|node| match &self.graph[*node] {
             Block::Resource(resource) => Some(resource.clone()),
             _ => None,
         });
         let mut out: BTreeSet<ConfigResource> = named.collect();
         out.extend(self.resources_before_all(parts.chain(first.iter().copied())));
+        let out = Arc::new(out);
+        found.insert(module.clone(), out.clone());
         out
     }
 
-    /// The variables of a module and of those below, and what `depends_on` of their calls names.
-    fn before_module(&self, module: &Module) -> Vec<NodeIndex> {
-        let is_called = |call: NodeIndex| match &self.graph[call] {
-            Block::Call(parent, name) => module.contains(&parent.child(name.clone())),
-            _ => false,
-        };
-        let waits = self.waiting_calls.iter().filter(|(_, call)| is_called(*call));
-        let variables = self.graph.node_indices().filter(|node| match &self.graph[*node] {
-            Block::Variable(path, _) => module.contains(path),
-            _ => false,
+    /// The variables of each module and of those below, and what `depends_on` of their calls names.
+    fn modules_before(&self) -> BTreeMap<Module, Vec<NodeIndex>> {
+        let calls = self
+            .waiting_calls
+            .iter()
+            .filter_map(|(first, call)| match &self.graph[*call] {
+                Block::Call(parent, name) => Some((parent.child(name.clone()), *first)),
+                _ => None,
+            });
+        let variables = self.graph.node_indices().filter_map(|node| match &self.graph[node] {
+            Block::Variable(module, _) => Some((module.clone(), node)),
+            _ => None,
         });
-        waits.map(|(first, _)| *first).chain(variables).collect()
+        let mut below: BTreeMap<Module, Vec<NodeIndex>> = BTreeMap::new();
+        for (module, node) in calls.chain(variables) {
+            let mut around = Some(module);
+            while let Some(module) = around {
+                around = module.parent().map(|(parent, _)| parent);
+                below.entry(module).or_default().push(node);
+            }
+        }
+        below
     }
 }
