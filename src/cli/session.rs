@@ -86,7 +86,7 @@ pub struct Invocation {
     pub variables: Vec<VariableFlag>,
     /// Whether the version that a remote workspace is for must fit.
     pub remote_version: RemoteVersion,
-    /// What is shown of plans, states and outputs.
+    /// Options of the views of plans, states and outputs.
     pub shown: Shown,
     /// Whether progress is told by lines: not with `-concise`.
     pub concise: bool,

@@ -1,4 +1,4 @@
-//! Text in quotes, with escapes for what cannot be seen.
+//! Quoted text, with escapes for characters that are not printable.
 
 /// Text as the verb `%q` prints it: in double quotes, characters that are not printable as escapes.
 #[must_use]

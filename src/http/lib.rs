@@ -11,12 +11,12 @@
 //! - [`aws`]: signatures of requests to AWS.
 //! - [`Error`]: why there was no answer, in words, by `reason`.
 //!
-//! Callers add what is theirs: `net` tokens and `.netrc`, `store-client` signatures, the provider the official one's behaviour.
+//! Callers add their own parts: `net` tokens and `.netrc`, `store-client` signatures, the provider the official one's behaviour.
 //! Redirects are followed here and not by the library below, because every caller has its own limit.
 //!
 //! Begin with [`Transport`].
 
-#![allow(missing_docs)]
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
 pub mod aws;
 mod error;

@@ -44,7 +44,7 @@ pub struct Login {
     pub password: String,
 }
 
-/// One request, with what is sent along at redirects.
+/// One request, and the rules for its redirects.
 pub struct Request<'r> {
     pub method: Method,
     pub url: &'r Url,

@@ -59,7 +59,7 @@ use views::stream::Stream;
 use views::ui::Ui;
 use views::{json, program};
 
-/// What stands for the name of the program in the details of a command.
+/// The placeholder for the name of the program in the details of a command.
 const PROGRAM: &str = "{program}";
 
 /// A command.

@@ -94,7 +94,7 @@ fn remove(session: &Session, arguments: &Arguments, args: &[String]) -> Result<O
     if dry {
         return opened.close(Ok(outcome));
     }
-    // What is removed is seen even if the state cannot be written.
+    // Shown before the state is written, so that a user sees the objects even if writing fails.
     let result = match opened.write(&state) {
         Ok(()) => outcome.and_line(format!("Successfully removed {} resource instance(s).", selected.len())),
         Err(failure) => outcome.and_failure(failure),

@@ -161,7 +161,7 @@ fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> 
     Ok(Checked { project, problems })
 }
 
-/// The outcome that says what was found.
+/// The outcome with all problems that were found.
 fn shown(session: &Session, arguments: &Arguments, checked: &Checked) -> Outcome {
     let Checked { project, problems } = checked;
     if arguments.json {
