@@ -117,12 +117,14 @@ impl Sshd {
             .iter()
             .map(|key| format!("HostKey {}\n", key.display()))
             .collect();
-        // What is said first holds.
+        // What is said first holds. The environment keeps a shell from running the user's own startup file, which may write what
+        // a test then takes for output of its commands: Bash runs it for sshd only where SHLVL says that no shell is around it.
         let config = format!(
             "{lines}\nPort {port}\nListenAddress 127.0.0.1\nListenAddress ::1\n{host_keys}PidFile none\nPermitRootLogin yes\n\
              AuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
-             LogLevel VERBOSE\nMaxStartups 100\n",
-            authorized.display()
+             LogLevel VERBOSE\nMaxStartups 100\nSetEnv SHLVL=1 ZDOTDIR={}\n",
+            authorized.display(),
+            dir.path().display()
         );
         let file = dir.path().join("sshd_config");
         std::fs::write(&file, config).expect("written");
