@@ -7,8 +7,8 @@
 //! - [`launch`]: environment, handshake line ([`handshake`]), certificates ([`tls`]), connection ([`channel`]). [`process`]
 //!   watches the plugin, so that its death is explained. [`reattach`]: providers that run already.
 //! - [`grpc`]: one client for both protocols ([`grpc_provider`]), one for provisioners ([`grpc_provisioner`]), and one for state
-//!   stores ([`grpc_state_store`]). [`connection`]:
-//!   from a gRPC status to a diagnostic.
+//!   stores ([`grpc_state_store`]). [`batches`]: calls of our own providers share messages. [`connection`]: from a gRPC status to
+//!   a diagnostic.
 //!
 //! [`private_tmp`]: a directory for sockets where there is none.
 //!
@@ -26,6 +26,7 @@ pub mod fuzzing {
     }
 }
 
+mod batches;
 mod channel;
 mod connection;
 mod convert;

@@ -1,5 +1,6 @@
 //! Types as JSON.
 
+#[cfg(feature = "serde_json")]
 use std::collections::BTreeMap;
 
 use super::document::Json;
@@ -73,6 +74,7 @@ pub(crate) fn type_from_text(text: &[u8]) -> Result<Type, String> {
     read(&json, 0)
 }
 
+#[cfg(feature = "serde_json")]
 pub(super) fn describe(ty: &Type) -> Json {
     let pair = |kind: &str, rest: Json| Json::Array(vec![kind.into(), rest]);
     match ty {
