@@ -31,12 +31,12 @@ use state::State;
 use syntax::Diagnostic;
 use zip::write::SimpleFileOptions;
 
-use crate::backend::record::Saved;
 use invocations::StoredInvocation;
 use stored::{
     StoredChange, StoredCheck, StoredOutput, StoredPath, StoredValue, load_address, load_change, load_check, load_path,
     load_targets, load_value, store_change, store_check, store_path, store_value,
 };
+use stores::backend::record::Saved;
 use views::program;
 
 const DOCUMENT: &str = "monoform-plan.json";
