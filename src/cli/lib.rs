@@ -75,5 +75,5 @@ pub fn main(invocation: Invocation) -> ExitCode {
 #[doc(hidden)]
 pub mod fuzzing {
     //! Decoders that only fuzz targets use from outside.
-    pub use crate::planfile::reread_document;
+    pub use crate::planfile::{PlanFileError, reread_document};
 }

@@ -5,44 +5,56 @@ use std::sync::Arc;
 use addrs::{AbsActionInstance, AbsProviderConfig, AbsResourceInstance};
 use config::{ActionEvent, ActionFailure};
 use cty::Value;
+use serde::{Deserialize, Serialize};
+
+use crate::stored;
 
 /// A planned invocation of an action.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ActionInvocation {
     /// The action.
+    #[serde(with = "stored")]
     pub address: AbsActionInstance,
     /// The provider configuration that invokes it.
+    #[serde(with = "stored")]
     pub provider: AbsProviderConfig,
     /// Its configuration as far as it is known, without ephemeral values; null if it has none. Sensitive values are marked.
+    #[serde(with = "stored")]
     pub config: Value,
     /// Why it is invoked.
+    #[serde(with = "stored")]
     pub trigger: Arc<InvocationTrigger>,
 }
 
 /// Why an action is invoked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum InvocationTrigger {
     /// A change of a resource instance.
     Lifecycle(LifecycleTrigger),
     /// The user asks for it by `-invoke`.
     Invoke {
         /// The resource instance that the configuration of the action refers to as `caller`, if it does.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
         caller: Option<AbsResourceInstance>,
     },
 }
 
 /// The trigger of an invocation by a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LifecycleTrigger {
     /// The instance that changes.
+    #[serde(with = "stored")]
     pub resource: AbsResourceInstance,
     /// What happens to it.
+    #[serde(with = "stored")]
     pub event: ActionEvent,
     /// The number of the `action_trigger` block, from 0.
     pub block: usize,
     /// The number of the action in the list of the block, from 0.
     pub action: usize,
     /// What a failure means.
+    #[serde(with = "stored")]
     pub on_failure: ActionFailure,
 }
 

@@ -44,5 +44,6 @@ pub mod requirements;
 pub mod results;
 mod state_objects;
 pub mod stop;
+mod stored;
 pub mod validate;
 mod walk;

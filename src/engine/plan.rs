@@ -8,9 +8,11 @@ use std::sync::Arc;
 use addrs::{AbsActionInstance, AbsProviderConfig, AbsResourceInstance, Target};
 use cty::{Path, Value};
 use provider::ImportTarget;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use state::State;
 
 use crate::invocation::ActionInvocation;
+use crate::stored;
 
 /// The mode of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,43 +87,54 @@ impl Reason {
 }
 
 /// A planned change of one object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ResourceChange {
     /// The address of the object.
+    #[serde(with = "stored")]
     pub address: AbsResourceInstance,
     /// The address before a move, if it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
     pub previous_address: Option<AbsResourceInstance>,
     /// The key of the deposed object, if it is not the current one.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
     pub deposed: Option<Arc<str>>,
     /// The provider configuration that applies the change.
+    #[serde(with = "stored")]
     pub provider: AbsProviderConfig,
     /// The action.
     pub action: Action,
     /// The reason.
     pub reason: Reason,
     /// The prior object: null if there is none. Sensitive values are marked.
+    #[serde(with = "stored")]
     pub before: Value,
     /// The planned object: null if it is destroyed. Sensitive values are marked.
+    #[serde(with = "stored")]
     pub after: Value,
     /// The paths whose changes require replacement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored")]
     pub replace_paths: Vec<Path>,
     /// The private data of the provider for apply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored::bytes")]
     pub private: Vec<u8>,
     /// Whether the configuration was wholly known. If it was not, apply has the provider plan again.
     pub config_known: bool,
     /// What the object is imported by, if it is imported. An identity is whole, as the provider completed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub importing: Option<ImportedBy>,
     /// The identities of the object, if it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
     pub identity: Option<Box<IdentityChange>>,
 }
 
 /// The identifier or identity that an object is imported by, as far as plans show and store it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ImportedBy {
     /// An import ID.
-    Id(Arc<str>),
+    Id(#[serde(with = "stored")] Arc<str>),
     /// An identity.
-    Identity(Value),
+    Identity(#[serde(with = "stored::unmarked")] Value),
     /// A sensitive ID or identity: only the provider gets it.
     Sensitive,
 }
@@ -136,66 +149,86 @@ impl From<&ImportTarget> for ImportedBy {
 }
 
 /// A planned change of a root output value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OutputChange {
     /// The action: no-op, create, update or delete.
     pub action: Action,
     /// The prior value: null if there is none.
+    #[serde(with = "stored")]
     pub before: Value,
     /// The planned value: null if it is deleted; may be unknown.
+    #[serde(with = "stored")]
     pub after: Value,
     /// Whether the output is declared as sensitive, or was.
     pub sensitive: bool,
 }
 
-/// A plan.
-#[derive(Clone, Debug)]
+/// A plan. Its serialised form is that of saved plans; a new field is part of it, unless an attribute says otherwise.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// The mode.
     pub mode: Mode,
     /// The time of planning: RFC 3339, UTC.
     pub timestamp: String,
     /// The values of the root variables, converted; ephemeral ones are null with their mark.
+    #[serde(with = "stored")]
     pub variables: BTreeMap<Arc<str>, Value>,
     /// The values of the root variables before conversion, for display, without ephemeral ones. The caller sets this.
+    #[serde(with = "stored")]
     pub given_variables: BTreeMap<Arc<str>, Value>,
     /// The targets; empty for the whole configuration.
+    #[serde(with = "stored")]
     pub targets: Vec<Target>,
     /// The excludes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored")]
     pub excludes: Vec<Target>,
     /// The objects of `-replace`.
+    #[serde(with = "stored")]
     pub force_replace: Vec<AbsResourceInstance>,
     /// The changes of objects, no-ops included, sorted by address.
     pub changes: Vec<ResourceChange>,
     /// The invocations of actions: those that the user asks for, then those of each resource instance, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invocations: Vec<ActionInvocation>,
     /// The action of `-invoke`.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
     pub invoke: Option<AbsActionInstance>,
     /// Drift: the differences between the stored objects and the refreshed ones, sorted by address.
     pub drift: Vec<ResourceChange>,
     /// The changes of root outputs.
+    #[serde(with = "stored")]
     pub outputs: BTreeMap<Arc<str>, OutputChange>,
-    /// The state before planning.
-    pub previous_state: state::State,
-    /// The prior state: the state with refreshed objects.
-    pub prior_state: state::State,
+    /// The state before planning. A saved plan has it beside its document.
+    #[serde(skip)]
+    pub previous_state: State,
+    /// The prior state: the state with refreshed objects. A saved plan has it beside its document.
+    #[serde(skip)]
+    pub prior_state: State,
     /// The execution graph of the changes.
     pub graph: crate::execgraph::ExecGraph,
     /// Attributes whose values the changes depend on: (resource instance or resource, path), for the drift display.
+    #[serde(with = "stored")]
     pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
     /// The digests of the results of provider functions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub function_results: crate::functions::FunctionResults,
     /// The results of all conditions, sorted by address.
+    #[serde(with = "stored")]
     pub checks: Vec<state::CheckResult>,
     /// The generated blocks of imported objects.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "stored")]
     pub generated_config: BTreeMap<AbsResourceInstance, String>,
     /// In a query: what was found, by the addresses of the list blocks. Not part of a saved plan.
+    #[serde(skip)]
     pub queries: Vec<Arc<crate::query::QueryInstance>>,
     /// In a destroy plan: the data sources of the state, which apply drops when no object depends on them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored")]
     pub dropped_data: Vec<AbsResourceInstance>,
     /// Whether planning failed: the plan is incomplete and must not be applied.
+    #[serde(default)]
     pub errored: bool,
     /// Whether the plan was read from a file. Users who apply it may not have seen the warnings of planning.
+    #[serde(skip)]
     pub saved: bool,
 }
 
@@ -208,6 +241,23 @@ impl ResourceChange {
 }
 
 impl Plan {
+    /// Reads a plan from its document, with the states that are saved beside that.
+    ///
+    /// # Errors
+    /// The document is not that of a plan.
+    pub fn read<'de, D: Deserializer<'de>>(
+        document: D,
+        previous_state: State,
+        prior_state: State,
+    ) -> Result<Plan, D::Error> {
+        Ok(Plan {
+            previous_state,
+            prior_state,
+            saved: true,
+            ..Plan::deserialize(document)?
+        })
+    }
+
     /// Whether the plan has `-target` or `-exclude`.
     #[must_use]
     pub fn is_partial(&self) -> bool {
@@ -225,7 +275,7 @@ impl Plan {
 
     /// Whether the refresh has changed a managed object. An upgrade to a newer schema version does not count.
     fn refreshes(&self) -> bool {
-        let managed = |state: &'_ state::State| -> Vec<(AbsResourceInstance, state::InstanceState)> {
+        let managed = |state: &'_ State| -> Vec<(AbsResourceInstance, state::InstanceState)> {
             state
                 .instances()
                 .filter(|(resource, ..)| resource.resource.mode == addrs::Mode::Managed)

@@ -1,0 +1,61 @@
+//! Errors of plan files.
+
+use thiserror::Error;
+
+/// The reason why a plan file cannot be read or written.
+#[derive(Debug, Error)]
+pub enum PlanFileError {
+    /// The file is no zip archive.
+    #[error("it is not a saved plan, or it is damaged. Make a new one with \"plan -out=FILE\"")]
+    NoArchive,
+    /// The archive has no document of a plan.
+    #[error("it is a zip archive, but not a saved plan")]
+    NoPlan,
+    /// The plan is one of Terraform or OpenTofu.
+    #[error(
+        "it was saved by Terraform or OpenTofu, whose plan files only they can read. Make the plan with \"{command} plan -out=FILE\" \
+         instead"
+    )]
+    Foreign {
+        /// The name of the command of this program.
+        command: &'static str,
+    },
+    /// Another version has saved the plan.
+    #[error("it was saved by version {saved} of Monoform, and only that can apply it; this is {this}")]
+    OtherVersion {
+        /// That version.
+        saved: String,
+        /// The version of this program.
+        this: String,
+    },
+    /// An entry is larger than [`super::MAX_ENTRY`].
+    #[error("an entry is larger than any plan")]
+    TooLarge,
+    /// An entry is not there.
+    #[error("the entry {0} is missing")]
+    Missing(&'static str),
+    /// The document is not that of a plan, or a plan has no such document.
+    #[error("{}", ::files::json_reason(.0))]
+    Document(#[from] serde_json::Error),
+    /// A state cannot be written.
+    #[error(transparent)]
+    State(#[from] state::StateError),
+    /// A state is not readable.
+    #[error(transparent)]
+    StateFormat(#[from] state::FormatError),
+    /// The manifest of the modules is not readable.
+    #[error("{0}")]
+    Manifest(String),
+    /// A file belongs to no module.
+    #[error("the module {0:?} is not in the manifest")]
+    UnknownModule(String),
+    /// The execution graph does not fit the changes, or has a cycle.
+    #[error("its execution graph is damaged")]
+    Graph,
+    /// The archive is damaged, or cannot be written.
+    #[error(transparent)]
+    Archive(#[from] zip::result::ZipError),
+    /// The file cannot be read or written.
+    #[error("{}", ::files::io_reason(.0))]
+    Io(#[from] std::io::Error),
+}

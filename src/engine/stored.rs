@@ -1,0 +1,436 @@
+//! The serialised form of a plan, as far as the types of other crates are concerned: values, paths, addresses.
+//!
+//! The types of a plan derive their form. A field whose type has none of its own says `#[serde(with = "stored")]`, and a type that
+//! no form is known for does not compile there. Addresses are texts. Values are msgpack with their type, as base64 text; their
+//! marks are lists of paths beside that.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+use addrs::{AbsActionInstance, AbsProviderConfig, AbsResourceInstance, Target};
+use config::{ActionEvent, ActionFailure};
+use cty::{Marks, Path, Step, Type, Value};
+use data_encoding::BASE64;
+use serde::de::Error as _;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use state::{CheckResult, CheckStatus, CheckedObject};
+
+use crate::identity::IdentityChange;
+use crate::invocation::InvocationTrigger;
+use crate::plan::OutputChange;
+
+/// Serializes a field.
+pub(crate) fn serialize<T: Stored, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    value.store(serializer)
+}
+
+/// Deserializes a field.
+pub(crate) fn deserialize<'de, T: Stored, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::load(deserializer)
+}
+
+/// A type with a serialised form in plans.
+pub(crate) trait Stored: Sized {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+}
+
+/// A type whose serialised form is a text.
+trait Text: Sized {
+    type Error: Display;
+    fn text(&self) -> String;
+    fn parse(text: &str) -> Result<Self, Self::Error>;
+}
+
+/// A text that is none of the words for a type.
+struct UnknownWord(String);
+
+impl Display for UnknownWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is not one of the possible values", self.0)
+    }
+}
+
+fn by_word<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, UnknownWord> {
+    let found = words.iter().find(|(word, _)| *word == text);
+    found
+        .map(|(_, value)| *value)
+        .ok_or_else(|| UnknownWord(text.to_owned()))
+}
+
+macro_rules! addresses {
+    ($($ty:ty: $parse:path),*) => {$(
+        impl Text for $ty {
+            type Error = addrs::parse::ParseError;
+
+            fn text(&self) -> String {
+                self.to_string()
+            }
+
+            fn parse(text: &str) -> Result<Self, Self::Error> {
+                $parse(text)
+            }
+        }
+    )*};
+}
+
+addresses!(
+    AbsResourceInstance: addrs::parse::resource_instance,
+    AbsProviderConfig: addrs::parse::provider_config,
+    AbsActionInstance: addrs::parse::action,
+    Target: addrs::parse::target
+);
+
+macro_rules! plain_texts {
+    ($($ty:ty),*) => {$(
+        impl Text for $ty {
+            type Error = Infallible;
+
+            fn text(&self) -> String {
+                self.to_string()
+            }
+
+            fn parse(text: &str) -> Result<Self, Self::Error> {
+                Ok(text.into())
+            }
+        }
+    )*};
+}
+
+plain_texts!(String, Arc<str>);
+
+impl Text for ActionEvent {
+    type Error = UnknownWord;
+
+    fn text(&self) -> String {
+        self.keyword().to_owned()
+    }
+
+    fn parse(text: &str) -> Result<ActionEvent, UnknownWord> {
+        by_word(&ActionEvent::ALL, text)
+    }
+}
+
+impl Text for ActionFailure {
+    type Error = UnknownWord;
+
+    fn text(&self) -> String {
+        let word = match self {
+            ActionFailure::Halt => "halt",
+            ActionFailure::Taint => "taint",
+            ActionFailure::Continue => "continue",
+        };
+        word.to_owned()
+    }
+
+    fn parse(text: &str) -> Result<ActionFailure, UnknownWord> {
+        let all = [ActionFailure::Halt, ActionFailure::Taint, ActionFailure::Continue];
+        let found = all.into_iter().find(|failure| failure.text() == text);
+        found.ok_or_else(|| UnknownWord(text.to_owned()))
+    }
+}
+
+impl Text for CheckStatus {
+    type Error = UnknownWord;
+
+    fn text(&self) -> String {
+        self.as_str().to_owned()
+    }
+
+    fn parse(text: &str) -> Result<CheckStatus, UnknownWord> {
+        let all = [
+            CheckStatus::Pass,
+            CheckStatus::Fail,
+            CheckStatus::Error,
+            CheckStatus::Unknown,
+        ];
+        by_word(&all.map(|status| (status.as_str(), status)), text)
+    }
+}
+
+impl<T: Text> Stored for T {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text())
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// A borrowed value in its stored form.
+struct Ref<'a, T>(&'a T);
+
+impl<T: Stored> Serialize for Ref<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.store(serializer)
+    }
+}
+
+/// A value in its stored form.
+struct Own<T>(T);
+
+impl<T: Stored> Serialize for Own<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.store(serializer)
+    }
+}
+
+impl<'de, T: Stored> Deserialize<'de> for Own<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::load(deserializer).map(Own)
+    }
+}
+
+impl<T: Stored> Stored for Vec<T> {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(Ref))
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let items = Vec::<Own<T>>::deserialize(deserializer)?;
+        Ok(items.into_iter().map(|item| item.0).collect())
+    }
+}
+
+impl<T: Stored> Stored for Option<T> {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_ref().map(Ref).serialize(serializer)
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::<Own<T>>::deserialize(deserializer)?.map(|value| value.0))
+    }
+}
+
+impl<T: Stored> Stored for Arc<T> {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        T::store(self, serializer)
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::load(deserializer).map(Arc::new)
+    }
+}
+
+impl<A: Stored, B: Stored> Stored for (A, B) {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (Ref(&self.0), Ref(&self.1)).serialize(serializer)
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (a, b) = <(Own<A>, Own<B>)>::deserialize(deserializer)?;
+        Ok((a.0, b.0))
+    }
+}
+
+impl<K: Text + Ord, V: Stored> Stored for BTreeMap<K, V> {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter().map(|(key, value)| (key.text(), Ref(value))))
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = BTreeMap::<String, Own<V>>::deserialize(deserializer)?;
+        let load = |(key, value): (String, Own<V>)| Ok((K::parse(&key).map_err(D::Error::custom)?, value.0));
+        entries.into_iter().map(load).collect()
+    }
+}
+
+macro_rules! derived {
+    ($($ty:ty),*) => {$(
+        impl Stored for $ty {
+            fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.serialize(serializer)
+            }
+
+            fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <$ty>::deserialize(deserializer)
+            }
+        }
+    )*};
+}
+
+derived!(OutputChange, InvocationTrigger);
+
+/// A value without marks: msgpack with its type, in base64.
+pub(crate) mod unmarked {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes = cty::msgpack::encode(value, &Type::Dynamic).map_err(S::Error::custom)?;
+        serializer.serialize_str(&BASE64.encode(&bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+        let bytes = bytes::deserialize(deserializer)?;
+        cty::msgpack::decode(&bytes, &Type::Dynamic).map_err(D::Error::custom)
+    }
+}
+
+/// Bytes in base64.
+pub(crate) mod bytes {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&BASE64.encode(bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        BASE64.decode(text.as_bytes()).map_err(D::Error::custom)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Unmarked(#[serde(with = "unmarked")] Value);
+
+impl Unmarked {
+    fn of(value: &Value) -> Unmarked {
+        Unmarked(value.clone().unmark_deep().0)
+    }
+}
+
+/// The form of a value. Deprecations are not kept: planning has warned of them.
+#[derive(Serialize, Deserialize)]
+struct MarkedForm {
+    value: Unmarked,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sensitive: Vec<Own<Path>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ephemeral: Vec<Own<Path>>,
+}
+
+impl Stored for Value {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let marked = self.paths_with_marks();
+        let paths = |mark: Marks| {
+            let with = marked.iter().filter(|(_, marks)| marks.contains(mark));
+            with.map(|(path, _)| Own(path.clone())).collect()
+        };
+        MarkedForm {
+            value: Unmarked::of(self),
+            sensitive: paths(Marks::SENSITIVE),
+            ephemeral: paths(Marks::EPHEMERAL),
+        }
+        .serialize(serializer)
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let MarkedForm {
+            value: Unmarked(value),
+            sensitive,
+            ephemeral,
+        } = MarkedForm::deserialize(deserializer)?;
+        let with = |paths: Vec<Own<Path>>, mark: Marks| paths.into_iter().map(move |path| (path.0, mark));
+        let marks: Vec<(Path, Marks)> = with(sensitive, Marks::SENSITIVE)
+            .chain(with(ephemeral, Marks::EPHEMERAL))
+            .collect();
+        Ok(value.mark_paths(&marks))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+enum StepForm {
+    #[serde(rename = "attr")]
+    Attribute(String),
+    #[serde(rename = "index")]
+    Index(Unmarked),
+}
+
+impl Stored for Path {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|step| match step {
+            Step::Attribute(name) => StepForm::Attribute(name.to_string()),
+            Step::Index(key) => StepForm::Index(Unmarked::of(key)),
+        }))
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let steps = Vec::<StepForm>::deserialize(deserializer)?.into_iter();
+        let steps = steps.map(|step| match step {
+            StepForm::Attribute(name) => Step::Attribute(name.into()),
+            StepForm::Index(key) => Step::Index(key.0),
+        });
+        Ok(Path(steps.collect()))
+    }
+}
+
+impl Stored for Box<IdentityChange> {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let IdentityChange { before, after } = &**self;
+        (before.as_ref().map(Unmarked::of), after.as_ref().map(Unmarked::of)).serialize(serializer)
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (before, after) = <(Option<Unmarked>, Option<Unmarked>)>::deserialize(deserializer)?;
+        Ok(Box::new(IdentityChange {
+            before: before.map(|value| value.0),
+            after: after.map(|value| value.0),
+        }))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct CheckForm {
+    kind: String,
+    address: String,
+    status: Own<CheckStatus>,
+    objects: Vec<Own<CheckedObject>>,
+}
+
+impl Stored for CheckResult {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let CheckResult {
+            object_kind,
+            config_addr,
+            status,
+            objects,
+        } = self;
+        CheckForm {
+            kind: object_kind.to_string(),
+            address: config_addr.to_string(),
+            status: Own(*status),
+            objects: objects.iter().cloned().map(Own).collect(),
+        }
+        .serialize(serializer)
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let CheckForm {
+            kind,
+            address,
+            status,
+            objects,
+        } = CheckForm::deserialize(deserializer)?;
+        Ok(CheckResult {
+            object_kind: kind.into(),
+            config_addr: address.into(),
+            status: status.0,
+            objects: objects.into_iter().map(|object| object.0).collect(),
+        })
+    }
+}
+
+impl Stored for CheckedObject {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let CheckedObject {
+            object_addr,
+            status,
+            failure_messages,
+        } = self;
+        (Ref(object_addr), Ref(status), Ref(failure_messages)).serialize(serializer)
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        type Form = (Own<Arc<str>>, Own<CheckStatus>, Own<Vec<Arc<str>>>);
+        let (object_addr, status, failure_messages) = Form::deserialize(deserializer)?;
+        Ok(CheckedObject {
+            object_addr: object_addr.0,
+            status: status.0,
+            failure_messages: failure_messages.0,
+        })
+    }
+}
