@@ -1,5 +1,8 @@
 //! The name of this program in what it says to users.
 
+/// The version of Terraform we answer as: of the language, the state, the plans and the JSON.
+pub const TERRAFORM_VERSION: &str = "1.16.0";
+
 /// A name of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {

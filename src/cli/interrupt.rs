@@ -13,7 +13,7 @@ use views::program;
 use views::stream::Stream;
 use views::ui::Ui;
 
-use crate::persist::Results;
+use stores::persist::Results;
 
 /// How long the end may take after a second interrupt before it is forced.
 const PATIENCE: Duration = Duration::from_secs(5);

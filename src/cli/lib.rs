@@ -11,7 +11,6 @@
 //! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a defect, reported as one, with status 11.
 
 mod args;
-mod backend;
 mod browser;
 mod carried_modules;
 mod commands;
@@ -21,19 +20,20 @@ pub mod env;
 mod generated;
 mod guide;
 mod interrupt;
-mod journal;
 mod logging;
+mod migrate_cloud;
 mod operation;
 mod outcome;
 mod panics;
-mod persist;
 mod planfile;
 mod planned_variables;
 mod plugin_source;
 mod process;
+mod remote;
 mod runs;
 mod session;
 mod state_session;
+mod store_context;
 mod tested;
 mod validation;
 mod watch;
@@ -42,8 +42,8 @@ mod workdir;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+pub use addrs::program::TERRAFORM_VERSION;
 pub use files::{Environment, io_reason};
-pub use views::program::TERRAFORM_VERSION;
 
 /// Our own version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -16,6 +16,11 @@ use packages::lock_file;
 use provider::Schemas;
 use state::State;
 use state::journal::Writer;
+use stores::backend::{self, Place, StatePlace};
+use stores::journal;
+use stores::persist::Persister;
+use stores::session::{Opening, StateSession};
+use stores::workspace;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 use views::live::{Live, Work};
@@ -28,19 +33,16 @@ use views::verb::Verb;
 use crate::VERSION;
 use crate::args::groups::StateFlags;
 use crate::args::operation::OperationArguments;
-use crate::backend::{self, Place};
 use crate::interrupt::{self, LastResort};
-use crate::journal;
 use crate::outcome::{Failure, Outcome, Within as _};
-use crate::persist::Persister;
 use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
 use crate::runs;
 use crate::session::{Session, Surroundings};
-use crate::state_session::{Opening, StateSession};
+use crate::state_session::opening;
 use crate::validation::beyond_loading;
-use crate::workdir::{self, Project, StatePlace, Variables};
+use crate::workdir::{self, Project, Variables};
 
 /// An operation on a state: everything from configuration to lock.
 pub struct Operation<'s> {
@@ -172,7 +174,7 @@ impl<'s> Operation<'s> {
         let mut before = Diagnostics::new();
         let place = match place {
             Some(place) => place,
-            None => workdir::state_place(session, Some(&project.config)).within(&project.sources)?,
+            None => StatePlace::selected(&session.stores(), Some(&project.config)).within(&project.sources)?,
         };
         before.extend(place.place.take_warnings());
         let runtime = session.runtime()?;
@@ -188,13 +190,11 @@ impl<'s> Operation<'s> {
             );
         }
         let states = StateSession::open(
-            session,
+            session.stores(),
             &Opening {
                 cancelled: &|| stop.is_requested(),
                 ..match &place.place {
-                    Place::Local(_) => {
-                        Opening::at(&place, &arguments.files, verb.lock_operation(), arguments.lock.timeout)
-                    }
+                    Place::Local(_) => opening(&place, &arguments.files, verb.lock_operation(), arguments.lock.timeout),
                     // The flags for state files are the local backend's.
                     Place::Store(_) => Opening::new(place.source(), verb.lock_operation(), arguments.lock.timeout),
                 }
@@ -262,7 +262,7 @@ impl<'s> Operation<'s> {
             return Err(Failure::within(loaded.diagnostics, &project.sources));
         }
         let variables = planned_variables::read(session, arguments.variables, &mut project, &saved.plan)?;
-        let selected = workdir::workspace(session)?;
+        let selected = workspace::selected(&session.stores())?;
         if saved.workspace != selected {
             return Err(Failure::new(
                 "Saved plan is for another workspace",
@@ -279,7 +279,7 @@ impl<'s> Operation<'s> {
         let place = match &saved.backend {
             None => None,
             Some(backend) => Some(StatePlace {
-                place: backend::of_saved(session, backend)?,
+                place: backend::of_saved(&session.stores(), backend)?,
                 workspace: saved.workspace.clone(),
             }),
         };

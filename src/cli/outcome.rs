@@ -94,8 +94,8 @@ impl Outcome {
     }
 
     /// Adds a failure, which makes the status 1.
-    pub fn and_failure(mut self, failure: Failure) -> Outcome {
-        self.parts.extend(failure.parts);
+    pub fn and_failure(mut self, failure: impl Into<Failure>) -> Outcome {
+        self.parts.extend(failure.into().parts);
         self.with_status(1)
     }
 

@@ -14,7 +14,7 @@ use provider::{Provider, Provisioner};
 use provider::{ProviderSource, Schemas};
 use state::State;
 
-use syntax::{Diagnostic, Diagnostics, Range};
+use syntax::{Diagnostics, Range};
 use versions::Constraints;
 
 /// Starts plugins, and stores their schemas.
@@ -34,26 +34,12 @@ struct Unavailable {
 
 /// Which versions of which providers a configuration and a state need.
 pub fn requirements(config: &Config, state: &State) -> Result<BTreeMap<addrs::Provider, Constraints>, Diagnostics> {
-    let mut problems = Diagnostics::new();
     let mut out: BTreeMap<addrs::Provider, Constraints> = requirements::providers_needed(config, state)
         .into_iter()
         .map(|p| (p, Constraints::any()))
         .collect();
-    for (provider, requirements) in config.provider_requirements() {
-        let mut all = out.remove(&provider).unwrap_or_else(Constraints::any);
-        for requirement in requirements {
-            let Some(constraint) = requirement.constraint else {
-                continue;
-            };
-            match Constraints::parse(&constraint.text) {
-                Ok(more) => all = all.and(more),
-                Err(e) => problems
-                    .push(Diagnostic::error("Invalid version constraint", format!("{e}.")).at(&constraint.range)),
-            }
-        }
-        out.insert(provider, all);
-    }
-    problems.into_result(out)
+    out.extend(config.version_constraints()?);
+    Ok(out)
 }
 
 /// What a selected provider is started from.

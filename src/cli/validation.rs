@@ -7,16 +7,16 @@ use state::State;
 use syntax::Diagnostics;
 
 use crate::interrupt;
-use crate::session::Surroundings;
+use crate::session::Session;
 use crate::workdir::{self, Project};
 
 /// What validation finds in a configuration as far as its files could be read, without what is only a consequence of the
 /// problems they have.
-pub fn beyond_loading(surroundings: &Surroundings, project: &Project, loading: &Diagnostics) -> Diagnostics {
+pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostics) -> Diagnostics {
     if project.config.is_refused() {
         return Diagnostics::new();
     }
-    let found = check(surroundings, project).unwrap_or_else(|problems| problems);
+    let found = check(session, project).unwrap_or_else(|problems| problems);
     engine::validate::beyond_loading(&project.config, loading, found)
 }
 
@@ -24,16 +24,19 @@ pub fn beyond_loading(surroundings: &Surroundings, project: &Project, loading: &
 ///
 /// # Errors
 /// The plugins cannot be found, or nothing can be run.
-pub fn check(surroundings: &Surroundings, project: &Project) -> Result<Diagnostics, Diagnostics> {
+pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostics> {
     let nothing = State::new();
-    let plugins = surroundings.plugins()?;
+    let plugins = session.plugins()?;
     let mut problems = plugins.resolve_available(&project.config, &nothing);
-    let runtime = surroundings.runtime()?;
+    let runtime = session.runtime()?;
     let stop = Stop::new();
-    let environment = workdir::environment(surroundings, &workdir::workspace(surroundings).unwrap_or_default());
+    let environment = workdir::environment(
+        session,
+        &stores::workspace::selected(&session.stores()).unwrap_or_default(),
+    );
     let variables = std::collections::BTreeMap::new();
     problems.extend(runtime.block_on(async {
-        interrupt::listen(surroundings.ui.clone(), stop.clone());
+        interrupt::listen(session.ui.clone(), stop.clone());
         engine::validate::validate(Inputs {
             config: &project.config,
             state: &nothing,

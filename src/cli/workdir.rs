@@ -1,10 +1,7 @@
-//! The working directory: configuration, values of variables, workspace, and where the state is.
+//! The working directory: its configuration, and the values of variables.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use config::files::{Disk, FileSource, Mounted};
 use config::manifest::Manifest;
@@ -19,7 +16,6 @@ use views::program;
 use views::prompt::{Answer, Echo};
 
 use crate::TERRAFORM_VERSION;
-use crate::backend::{self, Place, Source};
 use crate::carried_modules;
 use crate::outcome::Failure;
 use crate::planfile::{self, SavedPlan};
@@ -32,23 +28,6 @@ pub struct Project {
     pub config: Config,
     /// The text of every file.
     pub sources: SourceMap,
-}
-
-/// Where a state is.
-#[derive(Clone)]
-pub struct StatePlace {
-    /// The backend.
-    pub place: Place,
-    /// The workspace it belongs to.
-    pub workspace: String,
-}
-
-impl StatePlace {
-    /// The state.
-    #[must_use]
-    pub fn source(&self) -> Source {
-        self.place.state(&self.workspace)
-    }
 }
 
 /// Reads the configuration in the working directory for a command that evaluates nothing, and shows warnings about it. Errors that
@@ -211,15 +190,6 @@ pub fn load_planned(surroundings: &Surroundings, saved: &SavedPlan) -> Loaded {
     config::load(&files as &dyn FileSource, saved.snapshot.root_dir(), &options)
 }
 
-/// Whether a directory is there and can be written, or can be made.
-#[must_use]
-pub fn can_be_made(dir: &str) -> bool {
-    let there = Path::new(dir).ancestors().find(|dir| dir.exists());
-    let there = there.unwrap_or(Path::new("."));
-    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    there.is_dir() && rustix::fs::access(there, access).is_ok()
-}
-
 /// Whether the working directory has any configuration.
 pub fn has_configuration() -> bool {
     config::loader::has_configuration(&Disk, ".").unwrap_or(false)
@@ -228,64 +198,6 @@ pub fn has_configuration() -> bool {
 /// Whether the working directory has query files.
 pub fn has_queries() -> bool {
     config::loader::has_queries(&Disk, ".").unwrap_or(false)
-}
-
-/// The selected workspace.
-pub fn workspace(surroundings: &Surroundings) -> Result<String, Diagnostics> {
-    let name = match surroundings.env.workspace() {
-        Some(name) => name.to_owned(),
-        None => std::fs::read_to_string(Path::new(surroundings.env.data_dir()).join("environment"))
-            .map(|text| text.trim().to_owned())
-            .unwrap_or_default(),
-    };
-    let name = if name.is_empty() { "default".to_owned() } else { name };
-    if !is_workspace_name(&name) {
-        let summary = if surroundings.env.workspace().is_some() {
-            "Invalid workspace name set using TF_WORKSPACE"
-        } else {
-            "Invalid workspace name"
-        };
-        return Err(Diagnostic::error(
-            summary,
-            format!("The selected workspace is named \"{name}\", which is not a name a workspace may have."),
-        )
-        .into());
-    }
-    Ok(name)
-}
-
-/// Whether a workspace may have this name, which is part of paths and URLs as it is.
-#[must_use]
-pub fn is_workspace_name(name: &str) -> bool {
-    let fits =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '$' | '&' | '+' | ':' | '=' | '@');
-    !name.is_empty() && name != "." && name != ".." && name.chars().all(fits)
-}
-
-/// Where the state of this configuration is. Without a configuration, where it is by default.
-pub fn state_place(surroundings: &Surroundings, config: Option<&Config>) -> Result<StatePlace, Diagnostics> {
-    let workspace = workspace(surroundings)?;
-    let place = backend::current(surroundings, config)?;
-    Ok(StatePlace { place, workspace })
-}
-
-/// The callback for waiting for a lock: returns whether to give up. Prints once, after 400 ms, that the lock is waited for.
-pub fn while_locking(surroundings: &Surroundings, cancelled: impl Fn() -> bool) -> impl Fn() -> bool {
-    const DELAY: Duration = Duration::from_millis(400);
-    const TEXT: &str = "Acquiring state lock. This may take a few moments...";
-    let began = Instant::now();
-    let printed = Cell::new(false);
-    move || {
-        if began.elapsed() >= DELAY && !printed.replace(true) {
-            match &surroundings.stream {
-                Some(stream) => stream.acquiring_lock(TEXT),
-                None if surroundings.form.beside_results => surroundings.ui.err(format!("{TEXT}\n")),
-                None => surroundings.ui.line(TEXT),
-            }
-            surroundings.ui.flush();
-        }
-        cancelled()
-    }
 }
 
 /// The root variables.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use addrs::{AbsProviderConfig, LocalProviderConfig, Provider};
 use syntax::content::near;
 use syntax::{Diagnostic, Diagnostics, Range};
+use versions::Constraints;
 
 /// The summary of the problem that there is no provider configuration for something.
 pub(crate) const NOT_PRESENT: &str = "Provider configuration not present";
@@ -480,6 +481,30 @@ impl Config {
             }
         }
         out.into_values().collect()
+    }
+
+    /// The version constraints of each provider that a block requires.
+    ///
+    /// # Errors
+    /// A constraint cannot be parsed.
+    pub fn version_constraints(&self) -> Result<BTreeMap<Provider, Constraints>, Diagnostics> {
+        let mut problems = Diagnostics::new();
+        let mut out = BTreeMap::new();
+        for (provider, requirements) in self.provider_requirements() {
+            let mut all = Constraints::any();
+            for constraint in requirements
+                .into_iter()
+                .filter_map(|requirement| requirement.constraint)
+            {
+                match Constraints::parse(&constraint.text) {
+                    Ok(more) => all = all.and(more),
+                    Err(e) => problems
+                        .push(Diagnostic::error("Invalid version constraint", format!("{e}.")).at(&constraint.range)),
+                }
+            }
+            out.insert(provider, all);
+        }
+        problems.into_result(out)
     }
 
     /// Which providers are needed, and in which versions, by all modules together.

@@ -7,9 +7,6 @@ use std::sync::OnceLock;
 
 use addrs::Program;
 
-/// The version of Terraform we answer as: of the language, the state, the plans and the JSON.
-pub const TERRAFORM_VERSION: &str = "1.16.0";
-
 static CALLED_AS: OnceLock<Program> = OnceLock::new();
 
 /// Sets the name for the life of the process; only the first call counts.

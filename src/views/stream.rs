@@ -14,10 +14,10 @@ use state::State;
 use syntax::{Diagnostic, SourceMap};
 
 use crate::json::{self, Object, instance_key};
-use crate::program::TERRAFORM_VERSION;
 use crate::query;
 use crate::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 use crate::ui::Ui;
+use addrs::program::TERRAFORM_VERSION;
 
 /// The version of the form of these objects.
 const FORMAT: &str = "1.3";

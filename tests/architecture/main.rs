@@ -74,10 +74,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "monoform-stores",
+        &[
+            "plugins", "engine", "config", "state", "provider", "lang", "schema", "syntax", "cty", "files",
+        ],
+    ),
+    (
         "monoform-cli",
         &[
-            "views", "engine", "testing", "config", "modules", "state", "packages", "pack", "plugins", "provider",
-            "net", "tfe", "lang", "schema", "syntax", "cty", "files", "gotext",
+            "views", "stores", "engine", "testing", "config", "modules", "state", "packages", "pack", "plugins",
+            "provider", "net", "tfe", "lang", "schema", "syntax", "cty", "files", "gotext",
         ],
     ),
     ("monoform-sdk-derive", &[]),

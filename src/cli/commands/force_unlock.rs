@@ -1,9 +1,9 @@
 //! `force-unlock`.
 
+use stores::backend::{Source, StatePlace};
 use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::backend::Source;
 use crate::commands::{Command, confirmed};
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::session::Session;
@@ -39,7 +39,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return Err(Failure::usage("Expected a single argument", "Give the ID of the lock."));
     };
     let (project, _) = workdir::read(session);
-    let place = workdir::state_place(session, Some(&project.config)).within(&project.sources)?;
+    let place = StatePlace::selected(&session.stores(), Some(&project.config)).within(&project.sources)?;
     if !arguments.force {
         let explanation = format!(
             "  {} will remove the lock on the remote state.\n  This will allow local commands to modify this state, even \

@@ -22,7 +22,7 @@ use crate::commands::{Command, no_positional};
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::session::Session;
 use crate::workdir::{self, Project};
-use crate::{VERSION, planfile, state_session};
+use crate::{VERSION, planfile};
 
 pub const COMMAND: Command = Command {
     path: "graph",
@@ -240,8 +240,8 @@ pub(super) fn of_directory(session: &Session, variables: &[VariableFlag]) -> Res
     // Those that are not set need no value here.
     let collected = values::collect(&project.config.root.module.clone(), &inputs);
     project.sources.extend(collected.sources);
-    let state = workdir::state_place(session, Some(&project.config))
-        .and_then(|place| state_session::read_source(&place.source()))
+    let state = stores::backend::StatePlace::selected(&session.stores(), Some(&project.config))
+        .and_then(|place| stores::session::read_source(&place.source()))
         .map(Option::unwrap_or_default);
     let known = match (collected.diagnostics.has_errors(), state) {
         (true, _) => Err(collected.diagnostics),

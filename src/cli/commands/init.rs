@@ -9,23 +9,23 @@ use std::sync::Arc;
 
 use packages::Catalog;
 use packages::install::{InstallOptions, Installation};
+use stores::backend;
+use stores::backend::configure::{BackendOptions, configure};
+use stores::workspace;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
+use views::program;
 
 use crate::TERRAFORM_VERSION;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
-use crate::backend;
-use crate::backend::configure::{BackendOptions, configure};
 use crate::commands::{Command, get, no_positional};
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::plugin_source::{origins, requirements};
 use crate::session::Session;
-use crate::state_session;
 use crate::tested;
 use crate::workdir::{self, Project};
 use report::{suggest, tell, told};
-use views::program;
 
 pub const COMMAND: Command = Command {
     path: "init",
@@ -216,7 +216,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         reconfigure: arguments.reconfigure,
         migrate: arguments.migrate_state,
         force_copy: arguments.force_copy,
-        input: arguments.input,
+        input: arguments.input && session.env.input() && session.stream.is_none(),
         lock: arguments.lock.timeout,
     };
     let in_cloud = project.config.root.module.cloud.is_some();
@@ -250,13 +250,20 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
                 }
                 Ok(())
             })
-            .and_then(|()| configure(session, &backend_options, &project.config, &mut project.sources))
+            .and_then(|()| {
+                configure(
+                    &session.stores(),
+                    &backend_options,
+                    &project.config,
+                    &mut project.sources,
+                )
+            })
             .map(|configured| configured.on_to(&mut backend_warnings))
     } else {
-        backend::as_recorded(session)
+        backend::as_recorded(&session.stores())
     };
     let state_source = place.and_then(|place| {
-        let workspace = workdir::workspace(session)?;
+        let workspace = workspace::selected(&session.stores())?;
         Ok(place.state(&workspace))
     });
     let state_source = state_source.within(&project.sources)?;
@@ -276,7 +283,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         "initializing_provider_plugin_message",
         style.bold("Initializing provider plugins..."),
     );
-    let state = state_session::read_source(&state_source).within(&project.sources)?;
+    let state = stores::session::read_source(&state_source).within(&project.sources)?;
     let state = state.unwrap_or_default();
     let needed = requirements(&project.config, &state).within(&project.sources)?;
     let root = Arc::new(project.config.clone());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, Mode};
 use state::{Object, ObjectStatus, State};
+use stores::session::Backup;
 use syntax::Diagnostic;
 
 use crate::args::flags::{self, Flags, FromFlags};
@@ -12,7 +13,7 @@ use crate::commands::Command;
 use crate::commands::state::nearest;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
-use crate::state_session::{Backup, StateSession};
+use crate::state_session::{self, Closing as _};
 
 pub const TAINT: Command = Command {
     path: "taint",
@@ -113,7 +114,7 @@ fn mark(
     wanted: ObjectStatus,
 ) -> Result<Outcome, Failure> {
     let backup = Backup::optional(arguments.state.backup.as_deref());
-    let mut opened = StateSession::open_for_edit(session, &arguments.state, arguments.lock, name, backup)?;
+    let mut opened = state_session::open_for_edit(session, &arguments.state, arguments.lock, name, backup)?;
     let mut state = opened.state.take().unwrap_or_default();
     let object = match find(&state, address) {
         Ok(object) => object,
@@ -140,7 +141,7 @@ fn mark(
     {
         state.set_current(address, &provider, Some(Arc::new(object.with_status(wanted))));
     }
-    let result = opened.write(&state).map(|()| {
+    let result = opened.write(&state).map_err(Failure::from).map(|()| {
         Outcome::line(match wanted {
             ObjectStatus::Tainted => format!("Resource instance {address} has been marked as tainted."),
             ObjectStatus::Ready => format!("Resource instance {address} has been successfully untainted."),

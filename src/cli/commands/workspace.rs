@@ -5,6 +5,9 @@ use std::path::Path;
 use files::io_reason;
 use serde_json::json;
 use state::State;
+use stores::backend::{Place, Source, StatePlace};
+use stores::session::{Backup, Opening, StateSession};
+use stores::workspace;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 use views::json::diagnostics;
@@ -12,11 +15,10 @@ use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::LockFlags;
-use crate::backend::{Place, Source, select};
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
-use crate::state_session::{self, Backup, Opening, StateSession};
+use crate::state_session::{self, Closing as _};
 use crate::workdir;
 
 const DEFAULT: &str = "default";
@@ -220,7 +222,7 @@ impl Places {
     /// The places, whatever workspace is selected: it may have a name that no workspace can have, which another one is selected
     /// for.
     fn to_select(session: &Session) -> Result<Places, Failure> {
-        match workdir::workspace(session) {
+        match workspace::selected(&session.stores()) {
             Ok(_) => Places::new(session),
             Err(_) => Ok(Places {
                 place: state_session::place_of_all(session)?,
@@ -230,7 +232,7 @@ impl Places {
     }
 
     fn new(session: &Session) -> Result<Places, Failure> {
-        let selected = workdir::workspace(session)?;
+        let selected = workspace::selected(&session.stores())?;
         // What refuses this version, or cannot be used, is told by this.
         let place = state_session::place(session)?.place;
         Ok(Places { place, selected })
@@ -258,7 +260,7 @@ fn unsupported(place: &Place) -> Diagnostic {
 
 /// Writes down which workspace is selected.
 fn remember(session: &Session, name: &str) -> Result<(), Failure> {
-    select::remember(session, name).map_err(Failure::from)
+    workspace::select(session.env.data_dir(), name).map_err(Failure::from)
 }
 
 fn name(args: &[String]) -> Result<&str, Failure> {
@@ -268,7 +270,7 @@ fn name(args: &[String]) -> Result<&str, Failure> {
             "Give the name of one workspace.",
         ));
     };
-    if !workdir::is_workspace_name(name) {
+    if !workspace::is_name(name) {
         return Err(Failure::new(
             format!("The workspace name \"{name}\" is not allowed"),
             "A name may have only characters that a URL takes as they are: letters, digits, and - _ . ~",
@@ -323,7 +325,7 @@ fn list_json(session: &Session) -> Outcome {
         if problems.has_errors() {
             return Err(Diagnostics::new());
         }
-        let place = workdir::state_place(session, Some(&project.config))?;
+        let place = StatePlace::selected(&session.stores(), Some(&project.config))?;
         problems.extend(place.place.take_warnings());
         let names = place
             .place
@@ -358,7 +360,7 @@ fn list_json(session: &Session) -> Outcome {
 }
 
 fn show(session: &Session, _: &ShowArguments) -> Result<Outcome, Failure> {
-    Ok(Outcome::line(workdir::workspace(session)?))
+    Ok(Outcome::line(workspace::selected(&session.stores())?))
 }
 
 /// What `TF_WORKSPACE` says cannot be changed by a command.
@@ -419,7 +421,7 @@ fn open<'s>(
         backup: Backup::None,
         ..Opening::new(source, operation, lock.timeout)
     };
-    StateSession::open(session, &opening).map_err(Failure::from)
+    StateSession::open(session.stores(), &opening).map_err(Failure::from)
 }
 
 fn create(places: &Places, name: &str) -> Result<(), Failure> {
@@ -516,7 +518,7 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Outcome, Fai
             return Err(opened.fail(not_empty(name, &state)));
         }
         // The lock is on what goes.
-        opened.release()?;
+        opened.unlock()?;
         remove(&places.place, name)?;
         let style = session.ui.style();
         let mut outcome = Outcome::line(style.green(format!("Deleted workspace \"{name}\"!")));

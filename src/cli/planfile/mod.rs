@@ -25,12 +25,12 @@ use config::snapshot::{Snapshot, SnapshotModule};
 use engine::plan::Plan;
 use serde::{Deserialize, Serialize};
 use state::State;
+use stores::backend::record::Saved;
 use syntax::Diagnostic;
+use views::program;
 use zip::write::SimpleFileOptions;
 
-use crate::backend::record::Saved;
 pub use error::PlanFileError;
-use views::program;
 
 const DOCUMENT: &str = "monoform-plan.json";
 const MODULES: &str = "tfconfig/modules.json";

@@ -1,13 +1,13 @@
 //! Whether an operation runs on a server: by the record of the last `init`, and by what the workspace says.
 
 use config::Config;
+use stores::workspace;
 use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Connection, Kind, Mapping, Workspace};
 use views::program;
 
-use crate::backend::remote;
-use crate::session::Surroundings;
-use crate::workdir;
+use crate::remote;
+use crate::session::Session;
 
 /// A workspace on a server.
 pub struct Hosted {
@@ -37,8 +37,8 @@ impl Hosted {
 
 /// Whether the working directory was initialized with a backend that may have such workspaces. Nothing is asked of anybody.
 #[must_use]
-pub fn may_be(surroundings: &Surroundings) -> bool {
-    remote::is_recorded(surroundings)
+pub fn may_be(session: &Session) -> bool {
+    remote::is_recorded(session)
 }
 
 /// The workspace that is selected, if the last `init` has recorded where it is and nothing has changed since then; whatever its
@@ -46,16 +46,16 @@ pub fn may_be(surroundings: &Surroundings) -> bool {
 ///
 /// # Errors
 /// The settings are wrong, or the server cannot be reached.
-pub fn selected(surroundings: &Surroundings, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
-    let Some(settings) = remote::recorded(surroundings, config)? else {
+pub fn selected(session: &Session, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
+    let Some(settings) = remote::recorded(session, config)? else {
         return Ok(None);
     };
-    let Some(name) = settings.remote_name(&workdir::workspace(surroundings)?) else {
+    let Some(name) = settings.remote_name(&workspace::selected(&session.stores())?) else {
         // The store says what is wrong with it.
         return Ok(None);
     };
-    let (net, login) = (surroundings.net(), program::command());
-    surroundings.runtime()?.block_on(async {
+    let (net, login) = (session.net(), program::command());
+    session.runtime()?.block_on(async {
         let connection = Connection::open(net, settings, login)
             .await
             .map_err(|problem| Diagnostics::from(Diagnostic::error(problem.summary, problem.detail)))?;
@@ -87,11 +87,11 @@ pub fn selected(surroundings: &Surroundings, config: &Config) -> Result<Option<H
 ///
 /// # Errors
 /// The settings are wrong, the server cannot be reached, or there is no such workspace.
-pub fn of_operation(surroundings: &Surroundings, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
-    if surroundings.env.get("TF_FORCE_LOCAL_BACKEND").is_some() {
+pub fn of_operation(session: &Session, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
+    if session.env.get("TF_FORCE_LOCAL_BACKEND").is_some() {
         return Ok(None);
     }
-    let hosted = selected(surroundings, config)?;
+    let hosted = selected(session, config)?;
     Ok(hosted.filter(|hosted| !hosted.connection.forced_local && !hosted.workspace.is_local()))
 }
 

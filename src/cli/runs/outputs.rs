@@ -8,20 +8,17 @@ use state::OutputValue;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::hosted::{self, Hosted};
-use crate::session::Surroundings;
+use crate::session::Session;
 
 /// The outputs of the selected workspace of a `cloud` block. `None` where the state has to be read for them.
 ///
 /// # Errors
 /// They cannot be read.
-pub fn current(
-    surroundings: &Surroundings,
-    config: &Config,
-) -> Result<Option<BTreeMap<Arc<str>, OutputValue>>, Diagnostics> {
-    if !hosted::may_be(surroundings) {
+pub fn current(session: &Session, config: &Config) -> Result<Option<BTreeMap<Arc<str>, OutputValue>>, Diagnostics> {
+    if !hosted::may_be(session) {
         return Ok(None);
     }
-    let Some(hosted) = hosted::selected(surroundings, config)?.filter(Hosted::is_cloud) else {
+    let Some(hosted) = hosted::selected(session, config)?.filter(Hosted::is_cloud) else {
         return Ok(None);
     };
     let failed = |why: String| {
@@ -33,7 +30,7 @@ pub fn current(
             ),
         ))
     };
-    let runtime = surroundings.runtime()?;
+    let runtime = session.runtime()?;
     let outputs = runtime.block_on(hosted.connection.outputs(&hosted.workspace));
     let Some(outputs) = outputs.map_err(|e| failed(e.to_string()))? else {
         return Ok(None);

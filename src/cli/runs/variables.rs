@@ -8,20 +8,20 @@ use config::values::StoredValue;
 use syntax::{Diagnostic, Diagnostics};
 
 use super::hosted;
-use crate::session::Surroundings;
+use crate::session::Session;
 
 /// The values that the selected workspace keeps; none where its operations run here, and where states are elsewhere.
 ///
 /// # Errors
 /// They cannot be read.
-pub fn stored(surroundings: &Surroundings, config: &Config) -> Result<BTreeMap<String, StoredValue>, Diagnostics> {
-    if !hosted::may_be(surroundings) {
+pub fn stored(session: &Session, config: &Config) -> Result<BTreeMap<String, StoredValue>, Diagnostics> {
+    if !hosted::may_be(session) {
         return Ok(BTreeMap::new());
     }
-    let Some(hosted) = hosted::selected(surroundings, config)?.filter(|hosted| !hosted.workspace.is_local()) else {
+    let Some(hosted) = hosted::selected(session, config)?.filter(|hosted| !hosted.workspace.is_local()) else {
         return Ok(BTreeMap::new());
     };
-    let runtime = surroundings.runtime()?;
+    let runtime = session.runtime()?;
     let variables = runtime.block_on(hosted.connection.variables(&hosted.workspace));
     let variables = variables.map_err(|e| {
         Diagnostics::from(Diagnostic::error(

@@ -8,12 +8,12 @@ use std::path::Path;
 
 use addrs::ConfigResource;
 use state::State;
+use stores::backend::Local;
+use stores::backend::Source;
+use stores::backend::record::Record;
+use stores::workspace;
 
-use crate::backend::Local;
-use crate::backend::Source;
-use crate::backend::record::Record;
 use crate::session::Session;
-use crate::state_session;
 use crate::workdir;
 
 /// What the working directory has.
@@ -51,9 +51,9 @@ impl WorkingDirectory<'_> {
 
     fn state(&self) -> State {
         let read = || {
-            let workspace = workdir::workspace(self.0).ok()?;
+            let workspace = workspace::selected(&self.0.stores()).ok()?;
             let path = self.local()?.state(&workspace);
-            state_session::read_source(&Source::File(path)).ok()?
+            stores::session::read_source(&Source::File(path)).ok()?
         };
         read().unwrap_or_default()
     }

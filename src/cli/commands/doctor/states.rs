@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use files::io_reason;
+use stores::backend::{Place, StatePlace};
+use stores::session::ERRORED_STATE;
 use syntax::Severity;
 use views::program;
 
 use super::Findings;
-use crate::backend::Place;
 use crate::session::Session;
-use crate::state_session::ERRORED_STATE;
 use crate::workdir;
 
 /// How deep packages of providers are in their directory: host, namespace, type, version, platform.
@@ -40,7 +40,7 @@ pub(super) fn check(session: &Session, found: &mut Findings) -> BTreeSet<String>
         ),
     }
     packages(session, found);
-    match workdir::state_place(session, Some(&project.config)) {
+    match StatePlace::selected(&session.stores(), Some(&project.config)) {
         Ok(place) => match &place.place {
             Place::Local(local) => local_state(&local.state(&place.workspace), found),
             Place::Store(_) => found.ok(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use addrs::Target;
 use addrs::parse::ParseError;
 use state::State;
+use stores::session::{Backup, StateSession};
 use syntax::content::suggest;
 
 use super::no_state;
@@ -12,7 +13,7 @@ use crate::args::flags::{Flags, FromFlags};
 use crate::args::groups::{LockFlags, StateFlags, VariableFlags, ignore_remote_version};
 use crate::outcome::Failure;
 use crate::session::Session;
-use crate::state_session::{Backup, StateSession};
+use crate::state_session::{self, Closing as _};
 
 /// The flags of a command that changes the state in place.
 pub struct EditFlags {
@@ -53,7 +54,7 @@ pub fn open<'s>(
         ..StateFlags::default()
     };
     let backup = Backup::required(flags.backup.as_deref());
-    let mut opened = StateSession::open_for_edit(session, &files, flags.lock, operation, backup)?;
+    let mut opened = state_session::open_for_edit(session, &files, flags.lock, operation, backup)?;
     match opened.state.take() {
         Some(state) => Ok((opened, state)),
         None => Err(opened.fail(no_state(session))),

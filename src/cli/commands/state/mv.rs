@@ -2,6 +2,7 @@
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance, Target};
 use state::{Relocation, State};
+use stores::session::Backup;
 
 use super::edit::{self, EditFlags};
 use crate::args::flags::{self, Flags, FromFlags};
@@ -9,7 +10,7 @@ use crate::args::groups::StateFlags;
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome, Part};
 use crate::session::Session;
-use crate::state_session::{Backup, StateSession};
+use crate::state_session::{self, Closing as _};
 
 pub const COMMAND: Command = Command {
     path: "state mv",
@@ -163,7 +164,7 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
             };
             let backup = Backup::required(arguments.backup_out.as_deref());
             let lock = arguments.edit.lock;
-            Some(StateSession::open_for_edit(session, &files, lock, "state-mv", backup)?)
+            Some(state_session::open_for_edit(session, &files, lock, "state-mv", backup)?)
         }
         _ => None,
     };

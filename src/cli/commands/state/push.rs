@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use state::State;
+use stores::session::not_written;
 
 use crate::TERRAFORM_VERSION;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -10,7 +11,7 @@ use crate::args::groups::{LockFlags, VariableFlags, ignore_remote_version};
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
-use crate::state_session::{StateSession, not_written};
+use crate::state_session::{self, Closing as _};
 
 pub const COMMAND: Command = Command {
     path: "state push",
@@ -61,7 +62,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 
 fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome, Failure> {
     let new = source(path)?;
-    let mut opened = StateSession::open_for_push(session, arguments.lock, &new)?;
+    let mut opened = state_session::open_for_push(session, arguments.lock, &new)?;
     let existing = opened.state.take();
     if !arguments.force
         && let Some(existing) = existing.as_ref().filter(|s| !s.is_empty())
@@ -82,7 +83,7 @@ fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome,
     });
     opened.close(match result {
         Ok(()) => Ok(Outcome::success()),
-        Err(e) => Err(not_written(&e)),
+        Err(e) => Err(not_written(&e).into()),
     })
 }
 

@@ -11,6 +11,7 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, approval};
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
+use crate::state_session::Closing as _;
 
 pub const COMMAND: Command = Command {
     path: "state replace-provider",
@@ -104,7 +105,7 @@ fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Re
         }
     }
     state.replace_provider(&from, &to);
-    let result = opened.write(&state).map(|()| {
+    let result = opened.write(&state).map_err(Failure::from).map(|()| {
         Outcome::line(format!(
             "\nSuccessfully replaced provider for {} resources.",
             resources.len()

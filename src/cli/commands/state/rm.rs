@@ -10,6 +10,7 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
+use crate::state_session::Closing as _;
 
 pub const COMMAND: Command = Command {
     path: "state rm",

@@ -11,8 +11,8 @@ use state::{InstanceState, State};
 use syntax::{Diagnostic, Diagnostics};
 use testing::suite::{Leftovers, Recorder};
 
+use crate::TERRAFORM_VERSION;
 use crate::session::Session;
-use crate::{TERRAFORM_VERSION, persist};
 
 /// How many states of one file and key are kept beside each other.
 const MOST_LEFTOVERS: usize = 100;
@@ -136,7 +136,7 @@ impl ResultSink for Journal {
     }
 
     async fn begin(&self, intent: Intent) -> Result<(), Diagnostic> {
-        persist::begin(&self.0, &intent).await
+        stores::persist::begin(&self.0, &intent).await
     }
 
     fn end(&self, intent: &Intent) {

@@ -253,7 +253,7 @@ fn execute(
     }
     let runtime = session.runtime()?;
     let stop = Stop::new();
-    let mut environment = workdir::environment(session, &workdir::workspace(session)?);
+    let mut environment = workdir::environment(session, &stores::workspace::selected(&session.stores())?);
     let coverage = arguments.measures().then(Arc::<Coverage>::default);
     environment.witness = coverage.clone().map(|c| c as Arc<dyn Witness>);
     let variables = session.env.variables();

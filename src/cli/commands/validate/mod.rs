@@ -8,13 +8,13 @@ use std::sync::Arc;
 use config::files::{Disk, FileSource};
 use config::{Config, TestFile, test_files};
 use files::io_reason;
+use stores::backend;
 use syntax::{Diagnostics, SourceMap};
 use testing::substitutes::{check_overrides_of_file, check_overrides_of_run, check_providers};
 use views::json;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
-use crate::backend;
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::process;
@@ -145,7 +145,7 @@ struct Checked {
 fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> Result<Checked, Failure> {
     let (mut project, mut problems) = workdir::read_from(session, files, arguments.query);
     problems.extend(beyond_loading(session, &project, &problems));
-    problems.extend(backend::check_type(session, &project.config));
+    problems.extend(backend::check_type(&session.stores(), &project.config));
     if !arguments.no_tests {
         let given = arguments.test_directory.as_deref();
         let dir = test_files::directory(given).within(&project.sources)?;

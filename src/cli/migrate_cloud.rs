@@ -1,12 +1,14 @@
 //! Bringing states along into workspaces of a `cloud` block: what is asked before, and what the workspaces are called there.
 
+use stores::backend::Place;
+use stores::backend::migrate::{Migration, Pair, aborted, agreed, answered};
+use stores::workspace;
 use syntax::{Diagnostic, Diagnostics};
 use tfe::Mapping;
 use views::program;
 
-use super::migrate::{Migration, Pair, aborted, agreed, answered};
-use super::{Place, remote, select};
-use crate::workdir;
+use crate::remote;
+use crate::session::Session;
 
 const DEFAULT: &str = "default";
 
@@ -14,15 +16,15 @@ const DEFAULT: &str = "default";
 ///
 /// # Errors
 /// A state cannot be read or written, or nobody agreed. What was there stays.
-pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
+pub fn migrate(session: &Session, how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
     let Place::Store(store) = to else {
         return Ok(false);
     };
-    let Some(settings) = remote::settings(how.session, store)? else {
+    let Some(settings) = remote::settings(session, store)? else {
         return Ok(false);
     };
     let pair = Pair { how, from, to };
-    let selected = workdir::workspace(how.session)?;
+    let selected = workspace::selected(how.context)?;
     let workspaces = from.workspaces()?.filter(|names| names.len() > 1);
     match (workspaces, settings.mapping) {
         (None, mapping) => {
@@ -38,7 +40,7 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
                 Mapping::Name(name) => name,
                 _ => name_for_default(how)?,
             };
-            select::remember(how.session, &name)?;
+            workspace::select(how.context.data_dir, &name)?;
             pair.one_agreed(&source, &name)
         }
         (Some(_), Mapping::Name(name)) => {
@@ -49,21 +51,27 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
             )? {
                 return Err(aborted());
             }
-            select::remember(how.session, &name)?;
+            workspace::select(how.context.data_dir, &name)?;
             pair.one_agreed(&selected, &name)
         }
-        (Some(names), _) => all(&pair, from, &names, &selected),
+        (Some(names), _) => all(session, &pair, from, &names, &selected),
     }
 }
 
 /// All workspaces, under names that follow a pattern.
-fn all(pair: &Pair<'_>, from: &Place, names: &[String], selected: &str) -> Result<bool, Diagnostics> {
+fn all(
+    session: &Session,
+    pair: &Pair<'_>,
+    from: &Place,
+    names: &[String],
+    selected: &str,
+) -> Result<bool, Diagnostics> {
     let how = pair.how;
     let default = match names.iter().any(|name| name == DEFAULT) && !pair.is_empty(DEFAULT)? {
         true => Some(name_for_default(how)?),
         false => None,
     };
-    let pattern = match prefix(how, from)? {
+    let pattern = match prefix(session, from)? {
         Some(prefix) => {
             if !agreed(how, "Do you wish to proceed?", &native())? {
                 return Err(aborted());
@@ -89,8 +97,8 @@ fn all(pair: &Pair<'_>, from: &Place, names: &[String], selected: &str) -> Resul
         }
     }
     if let Some(now) = now {
-        select::remember(how.session, &now)?;
-        let ui = &how.session.ui;
+        workspace::select(how.context.data_dir, &now)?;
+        let ui = &session.ui;
         ui.line(ui.style().bold("Migration complete! Your workspaces are as follows:"));
         for name in pair.to.workspaces()?.unwrap_or_default() {
             ui.line(format!("{}{name}", if name == now { "* " } else { "  " }));
@@ -101,10 +109,10 @@ fn all(pair: &Pair<'_>, from: &Place, names: &[String], selected: &str) -> Resul
 }
 
 /// What all workspaces of a `backend "remote"` begin with.
-fn prefix(how: &Migration<'_>, from: &Place) -> Result<Option<String>, Diagnostics> {
+fn prefix(session: &Session, from: &Place) -> Result<Option<String>, Diagnostics> {
     let Place::Store(store) = from else { return Ok(None) };
     Ok(
-        match remote::settings(how.session, store)?.map(|settings| settings.mapping) {
+        match remote::settings(session, store)?.map(|settings| settings.mapping) {
             Some(Mapping::Prefix(prefix)) => Some(prefix),
             _ => None,
         },

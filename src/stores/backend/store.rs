@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use addrs::program::TERRAFORM_VERSION;
 use cty::Value;
 use provider::state_store::{LockFailure, LockRequest, WorkspaceSupport};
 use provider::{Answer, PluginDiagnostic};
@@ -21,8 +22,7 @@ use super::process::Process;
 use super::record::Saved;
 use super::settings;
 use super::third_party::{Owner, SavedProvider};
-use crate::TERRAFORM_VERSION;
-use crate::session::Surroundings;
+use crate::Context;
 
 /// The workspace that is selected where none is named.
 const DEFAULT: &str = "default";
@@ -53,15 +53,15 @@ impl StorePlugin {
     ///
     /// # Errors
     /// It does not start, or does not say what its configuration is.
-    pub fn start(surroundings: &Surroundings, ty: &str) -> Result<StorePlugin, Diagnostics> {
-        let runtime = surroundings.runtime()?;
-        let host = surroundings.plugin_host()?;
+    pub fn start(context: &Context<'_>, ty: &str) -> Result<StorePlugin, Diagnostics> {
+        let runtime = context.plugins.runtime()?;
+        let host = context.plugins.host()?;
         let (plugin, schema) = runtime.block_on(async {
             let plugin = host.state_store(ty).await?;
             let schema = plugin.schema().await?;
             Ok::<_, Diagnostics>((plugin, schema))
         })?;
-        let journals = Path::new(surroundings.env.data_dir()).join(JOURNALS);
+        let journals = Path::new(context.data_dir).join(JOURNALS);
         Ok(StorePlugin::new(
             ty,
             Process::new(plugin, runtime),

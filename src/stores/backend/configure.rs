@@ -6,15 +6,13 @@ use config::Config;
 use config::model::Backend;
 use cty::Value;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
-use views::program;
 
 use super::local::{empty_with_backup, same_place};
 use super::migrate::{Migration, migrate};
 use super::record::{Record, Saved};
-use super::remote::CLOUD;
-use super::{Kind, Local, Place, Source, of_saved, select, settings};
-use crate::session::{Session, Surroundings};
-use crate::state_session::read_source;
+use super::{CLOUD, Kind, Local, Place, Source, of_saved, select, settings};
+use crate::session::read_source;
+use crate::{Context, Tone};
 
 /// What the flags of `init` say about the backend.
 pub struct BackendOptions<'a> {
@@ -26,7 +24,7 @@ pub struct BackendOptions<'a> {
     pub migrate: bool,
     /// `-force-copy`.
     pub force_copy: bool,
-    /// `-input`.
+    /// Whether questions can be asked.
     pub input: bool,
     /// How long to try for the locks of both states; `None` for no locks.
     pub lock: Option<Duration>,
@@ -54,26 +52,26 @@ impl Configured {
 /// # Errors
 /// The settings are wrong, or the change was not agreed to. The record is as it was.
 pub fn configure(
-    session: &Session,
+    context: &Context<'_>,
     options: &BackendOptions<'_>,
     config: &Config,
     sources: &mut SourceMap,
 ) -> Result<Configured, Diagnostics> {
-    if let Some(problem) = super::check_type(session, config) {
+    if let Some(problem) = super::check_type(context, config) {
         return Err(problem.into());
     }
-    let mut record = Record::read(session.env.data_dir())?;
+    let mut record = Record::read(context.data_dir)?;
     let block = settings::block(Some(config));
     check_options(options, block.as_ref(), record.backend.as_ref())?;
     let change = Change {
-        session,
+        context,
         config,
         options,
         previous: record.backend.take().filter(|_| !options.reconfigure),
         migration: Migration {
-            session,
+            context,
             force: options.force_copy,
-            input: options.input && session.env.input() && session.stream.is_none(),
+            input: options.input,
             lock: options.lock,
         },
     };
@@ -89,14 +87,14 @@ pub fn configure(
     };
     warnings.extend(place.take_warnings());
     if let Place::Store(_) = &place {
-        select::existing(session, &place, change.migration.input)?;
+        select::existing(context, &place, change.migration.input)?;
     }
     Ok(Configured { place, warnings })
 }
 
 /// From what the record says to what the configuration says.
 struct Change<'a> {
-    session: &'a Session,
+    context: &'a Context<'a>,
     config: &'a Config,
     options: &'a BackendOptions<'a>,
     previous: Option<Saved>,
@@ -111,50 +109,50 @@ impl Change<'_> {
 
     /// To a configuration without a block.
     fn to_none(&self, record: &Record) -> Result<Place, Diagnostics> {
-        let session = self.session;
+        let context = self.context;
         let Some(previous) = &self.previous else {
             // With -reconfigure there may be a record that counts no more.
             if record.exists {
-                record.write(session.env.data_dir())?;
+                record.write(context.data_dir)?;
             }
             return Ok(Place::default());
         };
         if previous.ty == CLOUD {
-            note(
-                session,
+            context.console.note(
+                Tone::Plain,
                 "Migrating from HCP Terraform or Terraform Enterprise to local state.",
             );
         } else if !self.agreed() {
-            return Err(changed().into());
+            return Err(changed(self.context).into());
         }
-        note(
-            session,
+        context.console.note(
+            Tone::Plain,
             &format!(
                 "{} has detected you're unconfiguring your previously set \"{}\" {}.",
-                program::tool(),
+                context.program.tool,
                 previous.ty,
                 previous.noun()
             ),
         );
-        migrate(&self.migration, &of_saved(session, previous)?, &Place::default())?;
-        record.write(session.env.data_dir())?;
-        note(
-            session,
-            &session.ui.style().green(format!(
+        migrate(&self.migration, &of_saved(context, previous)?, &Place::default())?;
+        record.write(context.data_dir)?;
+        context.console.note(
+            Tone::Success,
+            &format!(
                 "\n\nSuccessfully unset the {} \"{}\". {} will now operate locally.",
                 previous.noun(),
                 previous.ty,
-                program::tool()
-            )),
+                context.program.tool
+            ),
         );
         Ok(Place::default())
     }
 
     /// To a configuration with a block.
     fn to_block(&self, mut record: Record, block: &Backend, sources: &mut SourceMap) -> Result<Place, Diagnostics> {
-        let session = self.session;
-        let data_dir = session.env.data_dir();
-        let kind = Kind::of_block(session, self.config, block)?;
+        let context = self.context;
+        let data_dir = context.data_dir;
+        let kind = Kind::of_block(context, self.config, block)?;
         let provider = kind.owner().map(|owner| owner.saved.clone());
         let schema = kind.schema();
         let in_block = settings::decode(&block.body, &schema)?;
@@ -178,13 +176,13 @@ impl Change<'_> {
             }
         }
         let in_place = self.tell_or_refuse(block)?;
-        let asked = settings::asked(session, &schema, merged, self.migration.input)?;
+        let asked = settings::asked(context.console, &schema, merged, self.migration.input)?;
         let place = connect(kind, asked.clone())?;
         match &self.previous {
             // The workspaces have their states, wherever the block leads now.
             Some(_) if in_place => {}
             Some(saved) => {
-                migrate(&self.migration, &of_saved(session, saved)?, &place)?;
+                migrate(&self.migration, &of_saved(context, saved)?, &place)?;
             }
             None => self.bring_local_states(&place)?,
         }
@@ -203,31 +201,32 @@ impl Change<'_> {
         };
         match (&*previous.ty, &*block.ty) {
             (CLOUD, CLOUD) => {
-                note(self.session, "HCP Terraform configuration has changed.");
+                self.context
+                    .console
+                    .note(Tone::Plain, "HCP Terraform configuration has changed.");
                 return Ok(true);
             }
-            (before, CLOUD) => note(
-                self.session,
+            (before, CLOUD) => self.context.console.note(
+                Tone::Plain,
                 &format!("Migrating from backend \"{before}\" to HCP Terraform."),
             ),
-            (CLOUD, after) => note(
-                self.session,
+            (CLOUD, after) => self.context.console.note(
+                Tone::Plain,
                 &format!("Migrating from HCP Terraform to backend \"{after}\"."),
             ),
-            _ if !self.agreed() => return Err(changed().into()),
+            _ if !self.agreed() => return Err(changed(self.context).into()),
             _ => self.tell_of_change(block),
         }
         Ok(false)
     }
 
     fn tell_of_change(&self, block: &Backend) {
-        let tool = program::tool();
-        note(
-            self.session,
+        let (console, tool) = (self.context.console, self.context.program.tool);
+        console.note(
+            Tone::Titled,
             &format!(
-                "{}\n\n{tool} has detected that the configuration specified for the backend\nhas changed. {tool} will now check \
-                 for existing state in the backends.\n",
-                self.session.ui.style().bold("Backend configuration changed!")
+                "Backend configuration changed!\n\n{tool} has detected that the configuration specified for the backend\nhas changed. \
+                 {tool} will now check for existing state in the backends.\n"
             ),
         );
         if let Some(saved) = self.previous.as_ref().filter(|saved| *saved.ty != *block.ty) {
@@ -235,7 +234,7 @@ impl Change<'_> {
                 "{tool} detected that the backend type changed from \"{}\" to \"{}\".\n",
                 saved.ty, block.ty
             );
-            note(self.session, &text);
+            console.note(Tone::Plain, &text);
         }
     }
 
@@ -262,21 +261,21 @@ impl Change<'_> {
     }
 
     fn record(&self, mut record: Record, saved: Saved) -> Result<(), Diagnostics> {
-        let session = self.session;
+        let context = self.context;
         let (noun, ty) = (saved.noun(), saved.ty.clone());
         record.backend = Some(saved);
-        record.write(session.env.data_dir())?;
+        record.write(context.data_dir)?;
         // What is said at the end of init says this, too.
         if ty == CLOUD && noun == "backend" {
             return Ok(());
         }
-        note(
-            session,
-            &session.ui.style().green(format!(
+        context.console.note(
+            Tone::Success,
+            &format!(
                 "\nSuccessfully configured the {noun} \"{ty}\"! {} will automatically\nuse this {noun} unless the {noun} \
                  configuration changes.",
-                program::tool()
-            )),
+                context.program.tool
+            ),
         );
         Ok(())
     }
@@ -318,8 +317,8 @@ fn check_options(
     Ok(())
 }
 
-fn changed() -> Diagnostic {
-    let command = program::command();
+fn changed(context: &Context<'_>) -> Diagnostic {
+    let command = context.program.command;
     Diagnostic::error(
         "Backend configuration changed",
         format!(
@@ -336,12 +335,4 @@ fn missing_block() -> Diagnostic {
         "The option -backend-config adds to a \"backend\" block, and the configuration has none, so the option has no effect. To \
          choose where the state is, add a block:\n\nterraform {\n  backend \"local\" {}\n}",
     )
-}
-
-/// Says what goes on, to people or to a program.
-fn note(surroundings: &Surroundings, text: &str) {
-    match &surroundings.stream {
-        Some(stream) => stream.log(text.trim()),
-        None => surroundings.ui.line(text),
-    }
 }

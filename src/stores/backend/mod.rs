@@ -10,17 +10,15 @@
 
 pub mod configure;
 pub mod local;
-mod migrate;
-mod migrate_cloud;
+pub mod migrate;
 mod process;
 pub mod record;
-pub mod remote;
 pub mod select;
-mod settings;
+pub mod settings;
 pub mod store;
 pub mod third_party;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::Config;
@@ -30,14 +28,14 @@ use schema::Schema;
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics, Range};
 
-use crate::session::Surroundings;
-use crate::workdir;
+use crate::{Context, workspace};
 pub use local::Local;
 use record::{Record, Saved};
-use remote::CLOUD;
 use store::{Store, StorePlugin};
 use third_party::Owner;
-use views::program;
+
+/// The type of the backend that a `cloud` block stands for.
+pub const CLOUD: &str = "cloud";
 
 /// Where the states of a configuration are.
 #[derive(Clone)]
@@ -66,6 +64,30 @@ pub enum Source {
     File(PathBuf),
     /// In a workspace of a store.
     Workspace(Arc<Store>, String),
+}
+
+/// The place of one state: the backend, and the workspace that the state belongs to.
+#[derive(Clone)]
+pub struct StatePlace {
+    pub place: Place,
+    pub workspace: String,
+}
+
+impl StatePlace {
+    /// The place of the selected workspace's state. Without a configuration, the default one.
+    ///
+    /// # Errors
+    /// The backend or the workspace cannot be determined.
+    pub fn selected(context: &Context<'_>, config: Option<&Config>) -> Result<StatePlace, Diagnostics> {
+        let workspace = workspace::selected(context)?;
+        let place = current(context, config)?;
+        Ok(StatePlace { place, workspace })
+    }
+
+    #[must_use]
+    pub fn source(&self) -> Source {
+        self.place.state(&self.workspace)
+    }
 }
 
 impl Default for Place {
@@ -124,7 +146,7 @@ enum Kind {
 const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "manta", "swift"];
 
 /// The error for the backend of a configuration that does not exist. Nothing of the backend is started.
-pub fn check_type(surroundings: &Surroundings, config: &Config) -> Option<Diagnostic> {
+pub fn check_type(context: &Context<'_>, config: &Config) -> Option<Diagnostic> {
     let backend = config
         .root
         .module
@@ -132,13 +154,13 @@ pub fn check_type(surroundings: &Surroundings, config: &Config) -> Option<Diagno
         .as_ref()
         .filter(|block| block.provider.is_none())?;
     let ty = &*backend.ty;
-    let mut stores = surroundings.builtins.state_stores.iter();
+    let mut stores = context.builtin.iter();
     let exists = ty == "local" || ty != CLOUD && stores.any(|name| name == ty);
-    (!exists).then(|| no_such_type(surroundings, ty).at(&backend.type_range))
+    (!exists).then(|| no_such_type(context, ty).at(&backend.type_range))
 }
 
-fn no_such_type(surroundings: &Surroundings, ty: &str) -> Diagnostic {
-    let stores = surroundings.builtins.state_stores.iter().map(String::as_str);
+fn no_such_type(context: &Context<'_>, ty: &str) -> Diagnostic {
+    let stores = context.builtin.iter().map(String::as_str);
     let mut known: Vec<&str> = stores.filter(|name| *name != CLOUD).collect();
     known.push("local");
     known.sort_unstable();
@@ -168,18 +190,18 @@ fn no_such_type(surroundings: &Surroundings, ty: &str) -> Diagnostic {
 
 impl Kind {
     /// The type that a block has.
-    fn of_block(surroundings: &Surroundings, config: &Config, block: &Backend) -> Result<Kind, Diagnostics> {
+    fn of_block(context: &Context<'_>, config: &Config, block: &Backend) -> Result<Kind, Diagnostics> {
         match &block.provider {
-            Some(provider) => third_party::of_block(surroundings, config, block, provider).map(Kind::Store),
-            None => Kind::find(surroundings, &block.ty, Some(&block.type_range)),
+            Some(provider) => third_party::of_block(context, config, block, provider).map(Kind::Store),
+            None => Kind::find(context, &block.ty, Some(&block.type_range)),
         }
     }
 
     /// The type that a record or a saved plan has.
-    fn of_saved(surroundings: &Surroundings, saved: &Saved) -> Result<Kind, Diagnostics> {
+    fn of_saved(context: &Context<'_>, saved: &Saved) -> Result<Kind, Diagnostics> {
         match &saved.provider {
-            Some(provider) => third_party::of_saved(surroundings, saved, provider).map(Kind::Store),
-            None => Kind::find(surroundings, &saved.ty, None),
+            Some(provider) => third_party::of_saved(context, saved, provider).map(Kind::Store),
+            None => Kind::find(context, &saved.ty, None),
         }
     }
 
@@ -205,21 +227,21 @@ impl Kind {
     }
 
     /// The type of this name.
-    fn find(surroundings: &Surroundings, ty: &str, range: Option<&Range>) -> Result<Kind, Diagnostics> {
+    fn find(context: &Context<'_>, ty: &str, range: Option<&Range>) -> Result<Kind, Diagnostics> {
         if ty == "local" {
             return Ok(Kind::Local);
         }
-        if surroundings.builtins.state_stores.iter().any(|name| name == ty) {
-            return StorePlugin::start(surroundings, ty).map(Kind::Store);
+        if context.builtin.iter().any(|name| name == ty) {
+            return StorePlugin::start(context, ty).map(Kind::Store);
         }
-        let mut problem = no_such_type(surroundings, ty);
+        let mut problem = no_such_type(context, ty);
         Err(match range {
             Some(range) => problem.at(range),
             None => {
                 problem.detail.push_str(&format!(
                     " The state of this working directory is in it, so it cannot be migrated. Migrate the state with a program \
                      that has this backend, or continue without it: \"{} init -reconfigure\".",
-                    program::command()
+                    context.program.command
                 ));
                 problem
             }
@@ -254,32 +276,32 @@ impl Kind {
 ///
 /// # Errors
 /// The backend must go through `init` first, or refuses its settings.
-pub fn current(surroundings: &Surroundings, config: Option<&Config>) -> Result<Place, Diagnostics> {
-    if let Some(problem) = config.and_then(|config| check_type(surroundings, config)) {
+pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<Place, Diagnostics> {
+    if let Some(problem) = config.and_then(|config| check_type(context, config)) {
         return Err(problem.into());
     }
     let block = settings::block(config);
-    let record = Record::read(surroundings.env.data_dir())?;
+    let record = Record::read(context.data_dir)?;
     let (Some(config), Some(block)) = (config, &block) else {
         // A directory without any configuration has lost it, or never had one: nothing says what belongs there.
         return match record.backend {
             None => Ok(Place::default()),
             Some(saved) => {
                 let reason = format!("Unsetting the previously set {} \"{}\"", saved.noun(), saved.ty);
-                Err(needs_init(',', &reason).into())
+                Err(needs_init(context, ',', &reason).into())
             }
         };
     };
-    let kind = Kind::of_block(surroundings, config, block);
+    let kind = Kind::of_block(context, config, block);
     let Some(saved) = record.backend else {
-        return first_use(surroundings, block, kind?);
+        return first_use(context, block, kind?);
     };
     if !saved.is_of(block) {
         // What cannot be used at all is said first; a provider that must be installed is not that.
         if block.provider.is_none() {
             kind?;
         }
-        return Err(other_type(block, &saved).into());
+        return Err(other_type(context, block, &saved).into());
     }
     let kind = kind?;
     let schema = kind.schema();
@@ -288,41 +310,53 @@ pub fn current(surroundings: &Surroundings, config: Option<&Config>) -> Result<P
     let provider_change = kind.change(&saved);
     if saved.hash != kind.hash(&block.ty, &config) && (recorded != config || provider_change.is_some()) {
         if *block.ty == *CLOUD {
-            return Err(needs_cloud_init("HCP Terraform configuration block has changed").into());
+            return Err(needs_cloud_init(context, "HCP Terraform configuration block has changed").into());
         }
         let reason = match (&block.provider, provider_change) {
             (_, Some(reason)) => reason,
             (Some(_), None) => format!("State store \"{}\" configuration changed", block.ty),
-            (None, None) => return Err(needs_init(':', "Backend configuration block has changed").into()),
+            (None, None) => return Err(needs_init(context, ':', "Backend configuration block has changed").into()),
         };
-        return Err(needs_store_init(&reason).at(&block.range).into());
+        return Err(needs_store_init(context, &reason).at(&block.range).into());
     }
     kind.configure(recorded, Some(&block.body))
 }
 
 /// The backend of a block where nothing has been recorded yet. `init` records it, and moves the state that is there to it. Where the data
 /// directory cannot be written, nothing can be recorded: there the backend is used as it is configured, unless there is a state to move.
-fn first_use(surroundings: &Surroundings, block: &Backend, kind: Kind) -> Result<Place, Diagnostics> {
+fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<Place, Diagnostics> {
     if block.provider.is_some() {
         let reason = format!("Initial configuration of a state store \"{}\"", block.ty);
-        return Err(needs_store_init(&reason).at(&block.range).into());
+        return Err(needs_store_init(context, &reason).at(&block.range).into());
     }
     if *block.ty == *CLOUD {
-        return Err(needs_cloud_init("Initial configuration of HCP Terraform or Terraform Enterprise").into());
+        return Err(needs_cloud_init(
+            context,
+            "Initial configuration of HCP Terraform or Terraform Enterprise",
+        )
+        .into());
     }
     let before = Local::default();
     let has_state = before.file().exists() || before.others().exists();
-    let needs_record = has_state || workdir::can_be_made(surroundings.env.data_dir());
+    let needs_record = has_state || can_be_made(context.data_dir);
     if !matches!(kind, Kind::Local) && needs_record {
         let reason = format!("Initial configuration of the requested backend \"{}\"", block.ty);
-        return Err(needs_init(',', &reason).into());
+        return Err(needs_init(context, ',', &reason).into());
     }
     let config = settings::decode(&block.body, &kind.schema())?;
     kind.configure(config, Some(&block.body))
 }
 
+/// Returns true if a directory exists and can be written, or can be made.
+fn can_be_made(dir: &str) -> bool {
+    let there = Path::new(dir).ancestors().find(|dir| dir.exists());
+    let there = there.unwrap_or(Path::new("."));
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    there.is_dir() && rustix::fs::access(there, access).is_ok()
+}
+
 /// The error for a block of another type than what is recorded.
-fn other_type(block: &Backend, saved: &Saved) -> Diagnostic {
+fn other_type(context: &Context<'_>, block: &Backend, saved: &Saved) -> Diagnostic {
     if block.provider.is_some() {
         let reason = format!(
             "Migrating from {} \"{}\" to state store \"{}\"",
@@ -330,27 +364,27 @@ fn other_type(block: &Backend, saved: &Saved) -> Diagnostic {
             saved.ty,
             block.ty
         );
-        return needs_store_init(&reason).at(&block.range);
+        return needs_store_init(context, &reason).at(&block.range);
     }
     if *block.ty == *CLOUD {
         let reason = format!("Changed from {} \"{}\" to HCP Terraform", saved.noun(), saved.ty);
-        return needs_cloud_init(&reason);
+        return needs_cloud_init(context, &reason);
     }
     let reason = match (&*saved.ty, &saved.provider) {
         (CLOUD, None) => format!("Changed from HCP Terraform to backend \"{}\"", block.ty),
         (before, Some(_)) => format!("Migrating from state store \"{before}\" to backend \"{}\"", block.ty),
         (before, None) => format!("Backend type changed from \"{before}\" to \"{}\"", block.ty),
     };
-    needs_init(',', &reason)
+    needs_init(context, ',', &reason)
 }
 
 /// Where the states are by what the last `init` wrote down, whatever the configuration says now.
 ///
 /// # Errors
 /// The record cannot be read, or names a backend that is not supported.
-pub fn as_recorded(surroundings: &Surroundings) -> Result<Place, Diagnostics> {
-    match Record::read(surroundings.env.data_dir())?.backend {
-        Some(saved) => of_saved(surroundings, &saved),
+pub fn as_recorded(context: &Context<'_>) -> Result<Place, Diagnostics> {
+    match Record::read(context.data_dir)?.backend {
+        Some(saved) => of_saved(context, &saved),
         None => Ok(Place::default()),
     }
 }
@@ -359,14 +393,14 @@ pub fn as_recorded(surroundings: &Surroundings) -> Result<Place, Diagnostics> {
 ///
 /// # Errors
 /// It is not supported, or refuses its settings.
-pub fn of_saved(surroundings: &Surroundings, saved: &Saved) -> Result<Place, Diagnostics> {
-    let kind = Kind::of_saved(surroundings, saved)?;
+pub fn of_saved(context: &Context<'_>, saved: &Saved) -> Result<Place, Diagnostics> {
+    let kind = Kind::of_saved(context, saved)?;
     let config = saved.value(&kind.schema())?;
     kind.configure(config, None)
 }
 
-fn needs_cloud_init(reason: &str) -> Diagnostic {
-    let command = program::command();
+fn needs_cloud_init(context: &Context<'_>, reason: &str) -> Diagnostic {
+    let command = context.program.command;
     Diagnostic::error(
         format!("HCP Terraform or Terraform Enterprise initialization required: please run \"{command} init\""),
         format!(
@@ -376,8 +410,8 @@ fn needs_cloud_init(reason: &str) -> Diagnostic {
     )
 }
 
-fn needs_store_init(reason: &str) -> Diagnostic {
-    let command = program::command();
+fn needs_store_init(context: &Context<'_>, reason: &str) -> Diagnostic {
+    let command = context.program.command;
     Diagnostic::error(
         format!("State store initialization required, please run \"{command} init\""),
         format!(
@@ -389,8 +423,8 @@ fn needs_store_init(reason: &str) -> Diagnostic {
     )
 }
 
-fn needs_init(sign: char, reason: &str) -> Diagnostic {
-    let command = program::command();
+fn needs_init(context: &Context<'_>, sign: char, reason: &str) -> Diagnostic {
+    let command = context.program.command;
     Diagnostic::error(
         format!("Backend initialization required{sign} please run \"{command} init\""),
         format!(

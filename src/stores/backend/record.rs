@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use addrs::program::TERRAFORM_VERSION;
 use cty::{Type, Value};
 use schema::Schema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,6 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::Local;
 use super::third_party::SavedProvider;
-use crate::TERRAFORM_VERSION;
 
 const FILE: &str = "terraform.tfstate";
 

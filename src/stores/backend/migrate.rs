@@ -5,21 +5,16 @@ use std::time::Duration;
 
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
-use views::program;
-use views::prompt::{Answer, Echo};
 
-use super::remote::CLOUD;
-use super::{Place, Source, migrate_cloud, select};
-use crate::session::Session;
-use crate::state_session::{Opening, StateSession, problem, read_source};
-use crate::workdir;
-
-const DEFAULT: &str = "default";
+use super::{CLOUD, Place, Source};
+use crate::session::{Opening, StateSession, problem, read_source};
+use crate::workspace::DEFAULT;
+use crate::{Context, NoAnswer, Question, workspace};
 
 /// How it is done.
 pub struct Migration<'s> {
     /// For questions.
-    pub session: &'s Session,
+    pub context: &'s Context<'s>,
     /// Whether everything is copied without asking.
     pub force: bool,
     /// Whether questions may be asked.
@@ -34,7 +29,7 @@ pub struct Migration<'s> {
 /// A state cannot be read or written, or nobody agreed. What was there stays.
 pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
     if to.ty() == CLOUD {
-        return migrate_cloud::migrate(how, from, to);
+        return how.context.cloud.migrate(how, from, to);
     }
     if from.ty() == CLOUD {
         return Err(Diagnostic::error(
@@ -42,7 +37,7 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
             format!(
                 "To leave with a state, save it by \"{command} state pull\" for each workspace, remove the file terraform.tfstate \
                  from the data directory, run init, and bring the state home by \"{command} state push\".",
-                command = program::command()
+                command = how.context.program.command
             ),
         )
         .into());
@@ -54,9 +49,9 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
         _ => return pair.one(DEFAULT, DEFAULT, how.force),
     };
     let (old, new) = (from.ty(), to.ty());
-    let tool = program::tool();
+    let tool = how.context.program.tool;
     if to.workspaces()?.is_none() {
-        let selected = workdir::workspace(how.session)?;
+        let selected = workspace::selected(how.context)?;
         if !how.force {
             let explanation = format!(
                 "  The existing \"{old}\" backend supports workspaces and you currently are\n  using more than one. The newly \
@@ -72,7 +67,7 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
                 return Err(aborted());
             }
         }
-        select::remember(how.session, DEFAULT)?;
+        workspace::select(how.context.data_dir, DEFAULT)?;
         return pair.one(&selected, DEFAULT, how.force);
     }
     if !how.force {
@@ -82,7 +77,7 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
              between backends, {tool} will copy\n  all workspaces (with the same names). THIS WILL OVERWRITE any conflicting\n  \
              states in the destination.\n\n  To bring along only some of them, use \"{command} state pull\" and \"{command} state \
              push\".\n\n  If you answer \"yes\", {tool} will migrate all states. If you answer\n  \"no\", {tool} will abort.",
-            command = program::command()
+            command = how.context.program.command
         );
         if !agreed(how, &question, &explanation)? {
             return Err(aborted());
@@ -106,7 +101,7 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
     Ok(true)
 }
 
-pub(super) fn aborted() -> Diagnostics {
+pub fn aborted() -> Diagnostics {
     Diagnostic::error(
         "Migration aborted by user.",
         "The states and the record of the backend are as they were.",
@@ -115,7 +110,7 @@ pub(super) fn aborted() -> Diagnostics {
 }
 
 /// From one backend to another.
-pub(super) struct Pair<'m> {
+pub struct Pair<'m> {
     pub how: &'m Migration<'m>,
     pub from: &'m Place,
     pub to: &'m Place,
@@ -131,7 +126,7 @@ impl Pair<'_> {
                     return Ok(false);
                 }
                 new_name = self.name_for_default()?;
-                select::remember(self.how.session, &new_name)?;
+                workspace::select(self.how.context.data_dir, &new_name)?;
                 &new_name
             }
             to => to,
@@ -200,7 +195,7 @@ impl Pair<'_> {
     fn open(&self, source: &Source, operation: &str) -> Result<StateSession<'_>, Diagnostics> {
         let lockable = !matches!(source, Source::File(path) if !path.exists());
         let lock = self.how.lock.filter(|_| lockable);
-        StateSession::open(self.how.session, &Opening::new(source.clone(), operation, lock))
+        StateSession::open(*self.how.context, &Opening::new(source.clone(), operation, lock))
     }
 
     fn copy(
@@ -285,12 +280,12 @@ fn to_compare(states: [(&str, &State); 2]) -> Result<tempfile::TempDir, Diagnost
 }
 
 /// Whether somebody says yes.
-pub(super) fn agreed(how: &Migration<'_>, question: &str, explanation: &str) -> Result<bool, Diagnostics> {
+pub fn agreed(how: &Migration<'_>, question: &str, explanation: &str) -> Result<bool, Diagnostics> {
     Ok(answered(how, question, explanation)?.trim_end() == "yes")
 }
 
 /// The answer to a question.
-pub(super) fn answered(how: &Migration<'_>, question: &str, explanation: &str) -> Result<String, Diagnostics> {
+pub fn answered(how: &Migration<'_>, question: &str, explanation: &str) -> Result<String, Diagnostics> {
     if !how.input {
         return Err(Diagnostic::error(
             "Can't ask approval for state migration when interactive input is disabled.",
@@ -298,15 +293,7 @@ pub(super) fn answered(how: &Migration<'_>, question: &str, explanation: &str) -
         )
         .into());
     }
-    let ui = &how.session.ui;
-    let style = ui.style();
-    let prompt = format!(
-        "{}\n{explanation}\n\n  {} ",
-        style.bold(question),
-        style.bold("Enter a value:")
-    );
-    let answer = ui.ask(&prompt, Echo::On);
-    ui.line("");
+    let answer = how.context.console.ask(&Question::new(question, explanation));
     let stopped = |why: &str| {
         Diagnostic::error(
             format!("Error asking for confirmation: {why}"),
@@ -314,8 +301,8 @@ pub(super) fn answered(how: &Migration<'_>, question: &str, explanation: &str) -
         )
     };
     match answer {
-        Answer::Line(answer) => Ok(answer),
-        Answer::End => Err(stopped("EOF").into()),
-        Answer::Interrupted => Err(stopped("interrupted").into()),
+        Ok(answer) => Ok(answer),
+        Err(NoAnswer::End) => Err(stopped("EOF").into()),
+        Err(NoAnswer::Interrupted) => Err(stopped("interrupted").into()),
     }
 }

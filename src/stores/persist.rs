@@ -15,14 +15,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use addrs::program::TERRAFORM_VERSION;
 use addrs::{AbsProviderConfig, AbsResourceInstance};
 use async_trait::async_trait;
 use engine::results::ResultSink;
 use state::journal::{Answers, Intent, Outcome, Writer};
 use state::{InstanceState, SharedStore, SnapshotStore, State};
 use syntax::Diagnostic;
-
-use crate::TERRAFORM_VERSION;
 
 /// Of so much time, one part may be spent on writing: 5 %.
 const SHARE: u32 = 20;

@@ -10,17 +10,16 @@ use std::sync::Arc;
 use config::Config;
 use cty::Type;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
+use stores::backend::CLOUD;
+use stores::backend::record::Record;
+use stores::backend::settings as blocks;
+use stores::backend::store::Store;
 use syntax::{Diagnostic, Diagnostics};
-use tfe::{Arguments, Compatibility, Connection, Kind, Problem, Settings, Workspace, compatible};
+use tfe::{Arguments, Compatibility, Connection, Kind, Mapping, Problem, Settings, Workspace, compatible};
 use views::program;
 
-use super::record::Record;
-use super::store::Store;
 use crate::TERRAFORM_VERSION;
 use crate::session::{RemoteVersion, Session, Surroundings};
-
-/// The type of the backend that a `cloud` block stands for.
-pub const CLOUD: &str = "cloud";
 
 /// The type of the backend with the same service and a block of its own.
 const REMOTE: &str = "remote";
@@ -43,7 +42,7 @@ pub fn is_recorded(surroundings: &Surroundings) -> bool {
 /// The settings contradict each other.
 pub fn recorded(surroundings: &Surroundings, config: &Config) -> Result<Option<Settings>, Diagnostics> {
     let (Some(block), Some(saved)) = (
-        super::settings::block(Some(config)),
+        blocks::block(Some(config)),
         Record::read(surroundings.env.data_dir())?.backend,
     ) else {
         return Ok(None);
@@ -55,8 +54,8 @@ pub fn recorded(surroundings: &Surroundings, config: &Config) -> Result<Option<S
         _ => return Ok(None),
     };
     let schema = schema(kind);
-    let config = super::settings::decode(&block.body, &schema)?;
-    if saved.hash != super::settings::hash(&block.ty, &config) && saved.value(&schema)? != config {
+    let config = blocks::decode(&block.body, &schema)?;
+    if saved.hash != blocks::hash(&block.ty, &config) && saved.value(&schema)? != config {
         return Ok(None);
     }
     let arguments = Arguments::of_json(&saved.config);
@@ -121,6 +120,17 @@ pub fn settings(surroundings: &Surroundings, store: &Store) -> Result<Option<Set
     Settings::new(kind, arguments, &surroundings.env)
         .map(Some)
         .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
+}
+
+/// The tags by which a `cloud` block selects its workspaces, in words; empty without tags.
+///
+/// # Errors
+/// The settings contradict each other.
+pub fn tags(surroundings: &Surroundings, store: &Store) -> Result<String, Diagnostics> {
+    Ok(match settings(surroundings, store)?.map(|settings| settings.mapping) {
+        Some(Mapping::Tags(tags)) => tags.describe(),
+        _ => String::new(),
+    })
 }
 
 /// Checks whether a command that changes the state of a workspace without an operation may do so: whether the version is one for

@@ -6,22 +6,18 @@ use std::sync::Arc;
 use config::Config;
 use config::model::{Backend, StoreProvider};
 use cty::Value;
-use packages::selection::Selection;
 use schema::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
-use state::State;
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
 use versions::{Constraints, Version};
-use views::program;
 
 use super::process::Process;
 use super::record::Saved;
 use super::settings;
 use super::store::{JOURNALS, StorePlugin};
-use crate::plugin_source::{program_of, requirements};
-use crate::session::Surroundings;
+use crate::Context;
 
 /// How a provider comes to be here, as records call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,17 +34,6 @@ pub enum SupplyMode {
 }
 
 impl SupplyMode {
-    fn of(selection: &Selection) -> SupplyMode {
-        match selection {
-            Selection::Builtin { version: None, .. } => SupplyMode::BuiltIn,
-            Selection::DevOverride(_) => SupplyMode::DevOverride,
-            Selection::Reattached => SupplyMode::Reattached,
-            Selection::Builtin { .. } | Selection::External(_) | Selection::Installed(_) | Selection::Packed(_) => {
-                SupplyMode::ManagedByTerraform
-            }
-        }
-    }
-
     /// The warning about a provider whose version is not in the lock file.
     fn warning(self) -> Option<Diagnostic> {
         let (summary, what) = match self {
@@ -226,39 +211,34 @@ struct Started {
 
 /// Starts the provider that has a store of this type.
 fn start(
-    surroundings: &Surroundings,
+    context: &Context<'_>,
     ty: &str,
     provider: &addrs::Provider,
     constraints: Constraints,
 ) -> Result<Started, Diagnostics> {
-    let catalog = surroundings.catalog()?;
-    catalog.resolve(&[(provider.clone(), constraints)].into())?;
-    let host = surroundings.plugin_host()?;
-    let runtime = surroundings.runtime()?;
+    let runtime = context.plugins.runtime()?;
+    let selected = context.plugins.select(provider, constraints, &runtime)?;
+    let host = context.plugins.host()?;
     let work = async {
-        let selection = catalog.select(provider).await?;
-        let supply_mode = SupplyMode::of(&selection);
-        let managed = supply_mode == SupplyMode::ManagedByTerraform;
-        let version = selection.version().filter(|_| managed).cloned();
-        let plugin = host.state_store_of(provider, program_of(selection), ty).await?;
+        let plugin = host.state_store_of(provider, selected.program, ty).await?;
         let asked = async { Ok::<_, Diagnostics>((plugin.schema().await?, plugin.provider_schema().await?)) }.await;
         match asked {
-            Ok((schema, provider_schema)) => Ok((plugin, schema, provider_schema, version, supply_mode)),
+            Ok((schema, provider_schema)) => Ok((plugin, schema, provider_schema)),
             Err(problems) => {
                 plugin.close().await;
                 Err(problems)
             }
         }
     };
-    let (plugin, schema, provider_schema, version, supply_mode) = runtime.block_on(work)?;
+    let (plugin, schema, provider_schema) = runtime.block_on(work)?;
     let process = Process::new(plugin, runtime);
     check_schema(&schema, provider)?;
     Ok(Started {
         process,
         schema,
         provider_schema,
-        version,
-        supply_mode,
+        version: selected.version,
+        supply_mode: selected.supply_mode,
     })
 }
 
@@ -285,14 +265,14 @@ fn check_schema(schema: &Schema, provider: &addrs::Provider) -> Result<(), Diagn
 /// # Errors
 /// Its provider is not installed, does not start, or has no such store.
 pub(super) fn of_block(
-    surroundings: &Surroundings,
+    context: &Context<'_>,
     config: &Config,
     block: &Backend,
     provider: &StoreProvider,
 ) -> Result<StorePlugin, Diagnostics> {
-    let mut all = requirements(config, &State::new())?;
+    let mut all = config.version_constraints()?;
     let constraints = all.remove(&provider.provider).unwrap_or_else(Constraints::any);
-    let started = start(surroundings, &block.ty, &provider.provider, constraints).map_err(|problems| {
+    let started = start(context, &block.ty, &provider.provider, constraints).map_err(|problems| {
         let placed = |problem: Diagnostic| match problem.subject {
             Some(_) => problem,
             None => problem.at(&block.range),
@@ -313,7 +293,7 @@ pub(super) fn of_block(
         schema: started.provider_schema,
         body: Some(provider.body.clone()),
     };
-    Ok(finish(surroundings, &block.ty, started.process, started.schema, owner))
+    Ok(finish(context, &block.ty, started.process, started.schema, owner))
 }
 
 /// The store that a record or a saved plan has.
@@ -321,7 +301,7 @@ pub(super) fn of_block(
 /// # Errors
 /// Its provider is not installed any more, does not start, or has no such store.
 pub(super) fn of_saved(
-    surroundings: &Surroundings,
+    context: &Context<'_>,
     saved: &Saved,
     provider: &SavedProvider,
 ) -> Result<StorePlugin, Diagnostics> {
@@ -332,9 +312,9 @@ pub(super) fn of_saved(
         .and_then(|version| Constraints::parse(version).ok());
     let attempt = match exact {
         // A working directory has one version of a provider: where another one has been selected since then, that is all there is.
-        Some(exact) => start(surroundings, &saved.ty, &address, exact)
-            .or_else(|first| start(surroundings, &saved.ty, &address, Constraints::any()).map_err(|_| first)),
-        None => start(surroundings, &saved.ty, &address, Constraints::any()),
+        Some(exact) => start(context, &saved.ty, &address, exact)
+            .or_else(|first| start(context, &saved.ty, &address, Constraints::any()).map_err(|_| first)),
+        None => start(context, &saved.ty, &address, Constraints::any()),
     };
     let started = attempt.map_err(|mut problems| {
         for problem in &mut problems.0 {
@@ -342,7 +322,7 @@ pub(super) fn of_saved(
                 "\n\nThe state is in the store \"{}\" of this provider. It must be required by the configuration and installed for \
                  the state to be read. To go on without that state: \"{} init -reconfigure\".",
                 saved.ty,
-                program::command()
+                context.program.command
             ));
         }
         problems
@@ -359,10 +339,10 @@ pub(super) fn of_saved(
         schema: started.provider_schema,
         body: None,
     };
-    Ok(finish(surroundings, &saved.ty, started.process, started.schema, owner))
+    Ok(finish(context, &saved.ty, started.process, started.schema, owner))
 }
 
-fn finish(surroundings: &Surroundings, ty: &str, process: Process, schema: Arc<Schema>, owner: Owner) -> StorePlugin {
-    let journals = Path::new(surroundings.env.data_dir()).join(JOURNALS);
+fn finish(context: &Context<'_>, ty: &str, process: Process, schema: Arc<Schema>, owner: Owner) -> StorePlugin {
+    let journals = Path::new(context.data_dir).join(JOURNALS);
     StorePlugin::new(ty, process, schema, journals, Some(owner))
 }

@@ -13,10 +13,9 @@ use schema::{BlockSchema, Schema};
 use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
-use views::prompt::{Answer, Echo};
 
-use super::remote::CLOUD;
-use crate::session::Surroundings;
+use super::CLOUD;
+use crate::{Console, NoAnswer, Question};
 
 /// The block of a configuration that says where the state is; `None` without one. A `cloud` block is one of the type that stands
 /// for it.
@@ -244,7 +243,7 @@ fn file(
 ///
 /// # Errors
 /// A question was interrupted.
-pub fn asked(surroundings: &Surroundings, schema: &Schema, config: Value, input: bool) -> Result<Value, Diagnostics> {
+pub fn asked(console: &dyn Console, schema: &Schema, config: Value, input: bool) -> Result<Value, Diagnostics> {
     let mut changes = BTreeMap::new();
     if !input {
         return Ok(config);
@@ -253,34 +252,32 @@ pub fn asked(surroundings: &Surroundings, schema: &Schema, config: Value, input:
         if !attribute.required || config.get(name).is_some_and(|value| !value.is_null()) {
             continue;
         }
-        let ui = &surroundings.ui;
-        let style = ui.style();
-        let description = match attribute.description.text.trim() {
+        let explanation = match attribute.description.text.trim() {
             "" => String::new(),
-            text => format!("  {}\n\n", text.replace('\n', "\n  ")),
+            text => format!("  {}", text.replace('\n', "\n  ")),
         };
-        let prompt = format!("{}\n{description}  {} ", style.bold(name), style.bold("Enter a value:"));
-        let echo = if attribute.sensitive { Echo::Off } else { Echo::On };
+        let question = Question {
+            secret: attribute.sensitive,
+            ..Question::new(name, &explanation)
+        };
         loop {
-            let answer = ui.ask(&prompt, echo);
-            ui.line("");
-            match answer {
-                Answer::Line(text) => match cty::convert(&Value::string(&text), &attribute.implied_type()) {
+            match console.ask(&question) {
+                Ok(text) => match cty::convert(&Value::string(&text), &attribute.implied_type()) {
                     Ok(value) => {
                         changes.insert(name.clone(), value);
                         break;
                     }
-                    Err(e) if ui.is_interactive() => {
+                    Err(e) if console.is_interactive() => {
                         let why = format!("This is no value for \"{name}\": {}.", e.message);
-                        surroundings.show_now(&Diagnostic::error("Invalid value", why).into(), &SourceMap::default());
+                        console.show(&Diagnostic::error("Invalid value", why).into());
                     }
                     Err(e) => {
                         let detail = format!("The answer is no value for \"{name}\": {}.", e.message);
                         return Err(Diagnostic::error("Invalid value", detail).into());
                     }
                 },
-                Answer::End => break,
-                Answer::Interrupted => {
+                Err(NoAnswer::End) => break,
+                Err(NoAnswer::Interrupted) => {
                     return Err(Diagnostic::error(
                         "Interrupted",
                         format!("The question for \"{name}\" was interrupted, and nothing was changed."),

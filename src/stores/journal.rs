@@ -5,25 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use addrs::AbsResourceInstance;
+use addrs::program::TERRAFORM_VERSION;
 use engine::plan::Plan;
 use state::journal::{Intent, IntentAction, Writer, changes};
 use state::{SharedStore, SnapshotStore, State, StateError};
 use syntax::{Diagnostic, Diagnostics};
-use views::program;
 
-use crate::TERRAFORM_VERSION;
-use crate::session::Surroundings;
-use crate::state_session::{ERRORED_STATE, problem};
+use crate::Context;
+use crate::session::{ERRORED_STATE, problem};
 
 /// How many addresses or files are named.
 const NAMED: usize = 20;
 
 /// Reports what the journal of an earlier run meant for the state that was just read, and removes it after that.
-pub fn report(
-    surroundings: &Surroundings,
-    store: &mut dyn SnapshotStore,
-    state: Option<&State>,
-) -> Result<(), Diagnostics> {
+pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Option<&State>) -> Result<(), Diagnostics> {
     let Some(left) = store.journal_report() else {
         return Ok(());
     };
@@ -35,8 +30,8 @@ pub fn report(
             ));
         }
         let warning = Diagnostic::warning(left.summary(), detail);
-        surroundings.warn_now(warning);
-        surroundings.ui.flush();
+        context.warn(warning);
+        context.console.flush();
     }
     store.forget_journal().map_err(|e| problem(&e))
 }
@@ -61,7 +56,7 @@ fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
 
 /// Names a state that an earlier run could not write to its store, where that has objects that the store does not have. A state of the store
 /// that is later than the copy is left alone: somebody has gone on without it.
-pub fn report_copies(surroundings: &Surroundings, state: Option<&State>, is_file: bool) {
+pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool) {
     let empty = State::new();
     let state = state.unwrap_or(&empty);
     for copy in copies() {
@@ -87,7 +82,7 @@ pub fn report_copies(surroundings: &Surroundings, state: Option<&State>, is_file
         };
         let how = match is_file {
             true => "copy that file over the state file".to_owned(),
-            false => format!("run \"{} state push {shown}\"", program::command()),
+            false => format!("run \"{} state push {shown}\"", context.program.command),
         };
         let warning = Diagnostic::warning(
             "Results of an earlier run are not in the state",
@@ -97,8 +92,8 @@ pub fn report_copies(surroundings: &Surroundings, state: Option<&State>, is_file
                  need the file any more, remove it."
             ),
         );
-        surroundings.warn_now(warning);
-        surroundings.ui.flush();
+        context.warn(warning);
+        context.console.flush();
     }
 }
 

@@ -1,0 +1,152 @@
+//! The surroundings of a session as the crates `stores` and `hosted` take them.
+
+use addrs::Provider;
+use packages::selection::Selection;
+use plugins::Host;
+use stores::backend::Place;
+use stores::backend::migrate::Migration;
+use stores::backend::store::Store;
+use stores::backend::third_party::SupplyMode;
+use stores::{Context, NoAnswer, Question, SelectedProvider, Tone};
+use syntax::{Diagnostics, SourceMap};
+use tokio::runtime::Runtime;
+use versions::Constraints;
+use views::program;
+use views::prompt::{Answer, Echo};
+
+use crate::plugin_source::program_of;
+use crate::session::{Session, Surroundings};
+use crate::{migrate_cloud, remote};
+
+/// The text for a lock that is waited for.
+const LOCKING: &str = "Acquiring state lock. This may take a few moments...";
+
+impl Session {
+    /// What states depend on.
+    #[must_use]
+    pub fn stores(&self) -> Context<'_> {
+        let surroundings: &Surroundings = self;
+        Context {
+            data_dir: self.env.data_dir(),
+            workspace: self.env.workspace(),
+            builtin: &self.builtins.state_stores,
+            program: program::name(),
+            console: surroundings,
+            plugins: surroundings,
+            cloud: self,
+        }
+    }
+}
+
+impl stores::Console for Surroundings {
+    fn ask(&self, question: &Question<'_>) -> Result<String, NoAnswer> {
+        let style = self.ui.style();
+        let title = match question.warns {
+            true => format!("\n{}", style.bold(style.yellow(question.title))),
+            false => style.bold(question.title),
+        };
+        let explanation = match question.explanation {
+            "" => String::new(),
+            text => format!("{text}\n\n"),
+        };
+        let prompt = format!("{title}\n{explanation}  {} ", style.bold("Enter a value:"));
+        let echo = if question.secret { Echo::Off } else { Echo::On };
+        let answer = self.ui.ask(&prompt, echo);
+        self.ui.line("");
+        match answer {
+            Answer::Line(line) => Ok(line),
+            Answer::End => Err(NoAnswer::End),
+            Answer::Interrupted => Err(NoAnswer::Interrupted),
+        }
+    }
+
+    fn is_interactive(&self) -> bool {
+        self.ui.is_interactive()
+    }
+
+    fn note(&self, tone: Tone, text: &str) {
+        let style = self.ui.style();
+        let text = match tone {
+            Tone::Plain => text.to_owned(),
+            Tone::Success => style.green(text),
+            Tone::Titled => match text.split_once('\n') {
+                Some((title, rest)) => format!("{}\n{rest}", style.bold(title)),
+                None => style.bold(text),
+            },
+        };
+        match &self.stream {
+            Some(stream) => stream.log(text.trim()),
+            None => self.ui.line(text),
+        }
+    }
+
+    fn show(&self, problems: &Diagnostics) {
+        self.show_now(problems, &SourceMap::default());
+    }
+
+    fn print(&self, document: &str) {
+        self.ui.exact_line(document);
+    }
+
+    fn waits_for_lock(&self) {
+        match &self.stream {
+            Some(stream) => stream.acquiring_lock(LOCKING),
+            None if self.form.beside_results => self.ui.err(format!("{LOCKING}\n")),
+            None => self.ui.line(LOCKING),
+        }
+        self.ui.flush();
+    }
+
+    fn flush(&self) {
+        self.ui.flush();
+    }
+}
+
+impl stores::Plugins for Surroundings {
+    fn runtime(&self) -> Result<Runtime, Diagnostics> {
+        Surroundings::runtime(self)
+    }
+
+    fn host(&self) -> Result<Host, Diagnostics> {
+        self.plugin_host()
+    }
+
+    fn select(
+        &self,
+        provider: &Provider,
+        constraints: Constraints,
+        runtime: &Runtime,
+    ) -> Result<SelectedProvider, Diagnostics> {
+        let catalog = self.catalog()?;
+        catalog.resolve(&[(provider.clone(), constraints)].into())?;
+        let selection = runtime.block_on(catalog.select(provider))?;
+        let supply_mode = match &selection {
+            Selection::Builtin { version: None, .. } => SupplyMode::BuiltIn,
+            Selection::DevOverride(_) => SupplyMode::DevOverride,
+            Selection::Reattached => SupplyMode::Reattached,
+            Selection::Builtin { .. } | Selection::External(_) | Selection::Installed(_) | Selection::Packed(_) => {
+                SupplyMode::ManagedByTerraform
+            }
+        };
+        let managed = supply_mode == SupplyMode::ManagedByTerraform;
+        Ok(SelectedProvider {
+            version: selection.version().filter(|_| managed).cloned(),
+            program: program_of(selection),
+            supply_mode,
+        })
+    }
+}
+
+impl stores::Cloud for Session {
+    fn check(&self, store: &Store, workspace: &str) -> Result<(), Diagnostics> {
+        remote::check(self, store, workspace)
+    }
+
+    fn migrate(&self, migration: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
+        migrate_cloud::migrate(self, migration, from, to)
+    }
+
+    fn tags(&self, store: &Store) -> Result<String, Diagnostics> {
+        remote::tags(self, store)
+    }
+}

@@ -1,0 +1,158 @@
+//! The surroundings of a command, as far as states depend on them.
+
+use addrs::Program;
+use plugins::Host;
+use syntax::{Diagnostic, Diagnostics};
+use tokio::runtime::Runtime;
+use versions::{Constraints, Version};
+
+use crate::backend::Place;
+use crate::backend::migrate::Migration;
+use crate::backend::store::Store;
+use crate::backend::third_party::SupplyMode;
+
+/// The surroundings of a command, as far as states depend on them.
+#[derive(Clone, Copy)]
+pub struct Context<'c> {
+    /// The data directory: `.terraform`, or `TF_DATA_DIR`.
+    pub data_dir: &'c str,
+    /// The workspace that `TF_WORKSPACE` selects.
+    pub workspace: Option<&'c str>,
+    /// The names of the state stores of this executable.
+    pub builtin: &'c [String],
+    /// The name of the program in messages.
+    pub program: Program,
+    pub console: &'c dyn Console,
+    pub plugins: &'c dyn Plugins,
+    pub cloud: &'c dyn Cloud,
+}
+
+impl Context<'_> {
+    /// Shows a warning while the command runs.
+    pub fn warn(&self, warning: Diagnostic) {
+        self.console.show(&warning.into());
+    }
+}
+
+/// A question, which is answered by a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'q> {
+    pub title: &'q str,
+    /// Lines below the title, indented by two; may be empty.
+    pub explanation: &'q str,
+    /// The title is a warning.
+    pub warns: bool,
+    /// The answer is not shown while it is typed.
+    pub secret: bool,
+}
+
+impl<'q> Question<'q> {
+    #[must_use]
+    pub fn new(title: &'q str, explanation: &'q str) -> Question<'q> {
+        Question {
+            title,
+            explanation,
+            warns: false,
+            secret: false,
+        }
+    }
+}
+
+/// The reason why a question has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The input has ended.
+    End,
+    /// The question was interrupted.
+    Interrupted,
+}
+
+/// The emphasis of a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Plain,
+    /// Something has succeeded.
+    Success,
+    /// The first line is a title.
+    Titled,
+}
+
+/// Whoever uses the command: a person, or a program that reads events.
+pub trait Console {
+    /// # Errors
+    /// There is no answer.
+    fn ask(&self, question: &Question<'_>) -> Result<String, NoAnswer>;
+
+    /// Returns true if somebody can correct an answer that does not fit.
+    fn is_interactive(&self) -> bool;
+
+    /// Reports progress.
+    fn note(&self, tone: Tone, text: &str);
+
+    /// Shows problems while the command runs.
+    fn show(&self, problems: &Diagnostics);
+
+    /// Prints a document as it is, on standard output.
+    fn print(&self, document: &str);
+
+    /// Reports that the lock of a state is waited for.
+    fn waits_for_lock(&self);
+
+    /// Sees to it that everything so far is seen.
+    fn flush(&self);
+}
+
+/// The provider of a third party's state store, selected and ready to be started.
+pub struct SelectedProvider {
+    pub program: plugins::Program,
+    /// `None` for providers without version selection.
+    pub version: Option<Version>,
+    pub supply_mode: SupplyMode,
+}
+
+/// The source of the plugins that serve state stores.
+pub trait Plugins {
+    /// The runtime for connections to a plugin.
+    ///
+    /// # Errors
+    /// No threads can be started.
+    fn runtime(&self) -> Result<Runtime, Diagnostics>;
+
+    /// The plugin host.
+    ///
+    /// # Errors
+    /// A setting of the environment makes no sense.
+    fn host(&self) -> Result<Host, Diagnostics>;
+
+    /// Selects a version of a provider.
+    ///
+    /// # Errors
+    /// None is available that meets the constraints.
+    fn select(
+        &self,
+        provider: &addrs::Provider,
+        constraints: Constraints,
+        runtime: &Runtime,
+    ) -> Result<SelectedProvider, Diagnostics>;
+}
+
+/// The workspaces of HCP Terraform, as far as they differ from those of other stores.
+pub trait Cloud {
+    /// Checks whether this version may write the state of a workspace without an operation.
+    ///
+    /// # Errors
+    /// It may not, or the workspace cannot be read.
+    fn check(&self, store: &Store, workspace: &str) -> Result<(), Diagnostics>;
+
+    /// Brings states along into the workspaces of a `cloud` block. Returns true if they are there now.
+    ///
+    /// # Errors
+    /// A state cannot be read or written, or nobody agreed. What was there stays.
+    fn migrate(&self, migration: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics>;
+
+    /// The tags by which a `cloud` block selects its workspaces, in words; empty without tags.
+    ///
+    /// # Errors
+    /// The settings contradict each other.
+    fn tags(&self, store: &Store) -> Result<String, Diagnostics>;
+}

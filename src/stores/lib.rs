@@ -1,0 +1,22 @@
+//! Where states are kept for a command: backends, the opened and locked state, the journal of a run.
+//!
+//! [`backend`] decides where the state of a configuration is, from the `backend` block and the record of the last `init`, and brings
+//! states along when that changes. [`session`] opens and locks one, writes it, and rescues it where it cannot be written; [`persist`]
+//! saves results while an apply runs, and [`journal`] writes down what a run is about to do.
+//!
+//! Nothing here knows a command line, a terminal or the packages of plugins: a [`Context`] has what is needed of them. Begin reading
+//! with `context.rs` and `backend/mod.rs`.
+
+#![allow(
+    missing_docs,
+    reason = "an internal crate: a doc is written where the name and the type do not say it"
+)]
+
+pub mod backend;
+pub mod context;
+pub mod journal;
+pub mod persist;
+pub mod session;
+pub mod workspace;
+
+pub use context::{Cloud, Console, Context, NoAnswer, Plugins, Question, SelectedProvider, Tone};

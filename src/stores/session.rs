@@ -1,0 +1,344 @@
+//! A state from its opening to its closing: where it is, its lock, reading, writing, and where it goes when it cannot be written.
+//!
+//! Everything that a command does with a state goes through this module, wherever the state is kept.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use addrs::program::TERRAFORM_VERSION;
+use state::pending::stamped_backup;
+use state::store::{LocalStore, write_copy};
+use state::{LockInfo, SharedStore, SnapshotStore, State};
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::backend::Source;
+use crate::{Context, journal};
+
+/// The file in the working directory for a state that cannot be written to its store.
+pub const ERRORED_STATE: &str = "errored.tfstate";
+
+/// The file that a copy of the state goes to before it is written for the first time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backup {
+    /// `NAME.backup`.
+    Beside,
+    /// No copy.
+    None,
+    /// The file named by a flag.
+    File(PathBuf),
+    /// A file with the time in its name.
+    Stamped,
+}
+
+impl Backup {
+    /// The backup of a command whose flag may turn it off with `-`.
+    #[must_use]
+    pub fn optional(flag: Option<&str>) -> Backup {
+        match flag {
+            None => Backup::Beside,
+            Some("-") => Backup::None,
+            Some(path) => Backup::File(path.into()),
+        }
+    }
+
+    /// The backup of a command that always makes one.
+    #[must_use]
+    pub fn required(flag: Option<&str>) -> Backup {
+        match flag {
+            None | Some("-" | "") => Backup::Stamped,
+            Some(path) => Backup::File(path.into()),
+        }
+    }
+}
+
+/// How to open a state.
+pub struct Opening<'a> {
+    /// The state to read.
+    pub source: Source,
+    /// The file to write, if it is another; not for a state in a store.
+    pub out: Option<PathBuf>,
+    /// Where the copy of the state goes before it is written; not for a state in a store, which has none.
+    pub backup: Backup,
+    /// The operation that the lock names.
+    pub operation: &'a str,
+    /// How long to try for the lock; `None` for no lock.
+    pub lock: Option<Duration>,
+    /// Asked while the lock is tried for: whether to give up.
+    pub cancelled: &'a dyn Fn() -> bool,
+    /// A snapshot that is to take the place of the state.
+    pub replacement: Option<&'a State>,
+}
+
+impl<'a> Opening<'a> {
+    /// A state, with the usual backup.
+    #[must_use]
+    pub fn new(source: Source, operation: &'a str, lock: Option<Duration>) -> Opening<'a> {
+        Opening {
+            source,
+            out: None,
+            backup: Backup::Beside,
+            operation,
+            lock,
+            cancelled: &|| false,
+            replacement: None,
+        }
+    }
+}
+
+/// An opened state.
+pub struct StateSession<'s> {
+    context: Context<'s>,
+    store: SharedStore,
+    /// Whether it is a file that a person can replace.
+    is_file: bool,
+    /// The state as it was read; `None` if there is none.
+    pub state: Option<State>,
+    /// The lineage and serial that were read.
+    origin: (String, u64),
+    /// The operation, as the lock names it.
+    operation: String,
+    /// The state as it was read, for a command that changes it without planning.
+    before: State,
+}
+
+impl<'s> StateSession<'s> {
+    /// Locks and reads a state. A warning about an interrupted write that was recovered is shown.
+    ///
+    /// # Errors
+    /// The lock is held by another process, or the state cannot be read.
+    pub fn open(context: Context<'s>, opening: &Opening<'_>) -> Result<StateSession<'s>, Diagnostics> {
+        match &opening.source {
+            Source::File(path) => StateSession::of_store(context, opening, local(path, opening), true),
+            Source::Workspace(store, workspace) => {
+                context.cloud.check(store, workspace)?;
+                StateSession::of_store(context, opening, store.open(workspace)?, false)
+            }
+        }
+    }
+
+    fn of_store(
+        context: Context<'s>,
+        opening: &Opening<'_>,
+        mut store: impl SnapshotStore + 'static,
+        is_file: bool,
+    ) -> Result<StateSession<'s>, Diagnostics> {
+        if let Some(timeout) = opening.lock {
+            let info = LockInfo::new(opening.operation, TERRAFORM_VERSION);
+            context.console.flush();
+            let waiting = while_locking(&context, opening.cancelled);
+            store.lock(&info, timeout, &waiting).map_err(|e| problem(&e))?;
+        }
+        if let Some(snapshot) = opening.replacement {
+            store.expect_snapshot(snapshot).map_err(|e| problem(&e))?;
+        }
+        let state = store.read().map_err(|e| problem(&e))?;
+        if let Some(recovery) = store.take_recovery() {
+            let warning = Diagnostic::warning(recovery.summary(), recovery.to_string());
+            context.warn(warning);
+        }
+        journal::report(&context, &mut store, state.as_ref())?;
+        if opening.replacement.is_none() {
+            journal::report_copies(&context, state.as_ref(), is_file);
+        }
+        let origin = state.as_ref().map(|state| (state.lineage.clone(), state.serial));
+        Ok(StateSession {
+            context,
+            store: Arc::new(Mutex::new(store)),
+            is_file,
+            state,
+            origin: origin.unwrap_or_default(),
+            operation: opening.operation.to_owned(),
+            before: State::new(),
+        })
+    }
+
+    /// Opens a state for a command that changes it without planning.
+    ///
+    /// # Errors
+    /// The lock is held by another process, or the state cannot be read.
+    pub fn open_for_edit(context: Context<'s>, opening: &Opening<'_>) -> Result<StateSession<'s>, Diagnostics> {
+        let mut opened = StateSession::open(context, opening)?;
+        opened.before = opened.state.clone().unwrap_or_default();
+        Ok(opened)
+    }
+
+    /// The store, for those that write while the operation runs.
+    #[must_use]
+    pub fn store(&self) -> &SharedStore {
+        &self.store
+    }
+
+    /// Writes the next snapshot if its content differs. If the write is cut short, the next command makes up for it.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn write(&mut self, state: &State) -> Result<(), Diagnostics> {
+        journal::begin_edit(&self.store, &self.operation, &self.before, state);
+        let result = self.lock_store().write(state, TERRAFORM_VERSION);
+        // A change that could not be written was not made; the next command does not make it by itself.
+        let mut problems = journal::end(&self.store);
+        match result {
+            Ok(_) => {
+                self.context.console.show(&problems);
+                Ok(())
+            }
+            Err(e) => {
+                problems.push(not_written(&e));
+                Err(problems)
+            }
+        }
+    }
+
+    /// Writes a snapshot with the serial it has.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn write_snapshot(&mut self, snapshot: State) -> Result<(), state::StateError> {
+        self.lock_store().write_snapshot(snapshot).map(drop)
+    }
+
+    /// Writes the next snapshot to the store or, where that fails, to `errored.tfstate`, or else to standard output.
+    pub fn write_or_rescue(&self, state: &State) -> Diagnostics {
+        let Err(error) = self.lock_store().write(state, TERRAFORM_VERSION) else {
+            return Diagnostics::new();
+        };
+        let mut problems: Diagnostics = Diagnostic::error("Failed to save state", format!("{error}")).into();
+        let (lineage, serial) = &self.origin;
+        let snapshot = State {
+            terraform_version: TERRAFORM_VERSION.into(),
+            serial: serial.saturating_add(1),
+            lineage: if lineage.is_empty() {
+                uuid::Uuid::new_v4().to_string()
+            } else {
+                lineage.clone()
+            },
+            ..state.clone()
+        };
+        if let Err(e) = self.lock_store().announce_copy(&snapshot) {
+            tracing::warn!("{e}");
+        }
+        problems.extend(self.rescue(&snapshot));
+        problems
+    }
+
+    /// Keeps a state that cannot be written where it belongs: in the working directory, in that for temporary files, or else on
+    /// standard output.
+    fn rescue(&self, snapshot: &State) -> Diagnostics {
+        let copy = PathBuf::from(ERRORED_STATE);
+        if copy.is_file() {
+            // It may be the only record of what an earlier run created.
+            let renamed = stamped_backup(&copy);
+            if let Err(e) = std::fs::rename(&copy, &renamed) {
+                tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), renamed.display());
+            }
+        }
+        let first = match write_copy(&copy, snapshot) {
+            Ok(()) => return self.rescued(ERRORED_STATE, "of the working directory").into(),
+            Err(e) => e,
+        };
+        let elsewhere = std::env::temp_dir().join(format!("{}.{ERRORED_STATE}", uuid::Uuid::new_v4()));
+        match write_copy(&elsewhere, snapshot) {
+            Ok(()) => self
+                .rescued(
+                    &elsewhere.display().to_string(),
+                    "of the directory for temporary files, which may be emptied soon",
+                )
+                .into(),
+            Err(e) => {
+                if let Ok(text) = state::document::encode(snapshot) {
+                    self.context.console.print(&String::from_utf8_lossy(&text));
+                }
+                Diagnostic::error(
+                    "Failed to create local state file",
+                    format!(
+                        "The state could not be written to \"{ERRORED_STATE}\" either: {first}. Nor elsewhere: {e}. It is printed \
+                         on standard output; keep it, or the objects in it are forgotten."
+                    ),
+                )
+                .into()
+            }
+        }
+    }
+
+    fn rescued(&self, copy: &str, directory: &str) -> Diagnostic {
+        Diagnostic::error(
+            "Failed to persist state to backend",
+            format!(
+                "The state could not be written where it belongs. To keep the objects that exist from being forgotten, it is in \
+                 the file \"{copy}\" {directory}. When the problem is solved, {}.",
+                match self.is_file {
+                    true => "copy that file over the state file".to_owned(),
+                    false => format!("run \"{} state push {copy}\"", self.context.program.command),
+                }
+            ),
+        )
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Errors
+    /// The lock cannot be released.
+    pub fn unlock(&self) -> Result<(), Diagnostics> {
+        self.lock_store().unlock().map_err(|e| problem(&e))
+    }
+
+    fn lock_store(&self) -> MutexGuard<'_, dyn SnapshotStore + 'static> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error of a command whose state was not written.
+#[must_use]
+pub fn not_written(error: &state::StateError) -> Diagnostic {
+    Diagnostic::error("Failed to save the state", error.to_string())
+}
+
+/// The callback for waiting for a lock: returns whether to give up. Reports once, after 400 ms, that the lock is waited for.
+fn while_locking(context: &Context<'_>, cancelled: impl Fn() -> bool) -> impl Fn() -> bool {
+    const DELAY: Duration = Duration::from_millis(400);
+    let began = Instant::now();
+    let reported = Cell::new(false);
+    move || {
+        if began.elapsed() >= DELAY && !reported.replace(true) {
+            context.console.waits_for_lock();
+        }
+        cancelled()
+    }
+}
+
+/// A problem with a state as a diagnostic.
+#[must_use]
+pub fn problem(error: &state::StateError) -> Diagnostics {
+    Diagnostic::error(error.summary(), error.to_string()).into()
+}
+
+/// A file with the backup that is wanted.
+fn local(path: &Path, opening: &Opening<'_>) -> LocalStore {
+    let mut store = LocalStore::new(path);
+    if let Some(out) = &opening.out {
+        store = store.writing_to(out.clone());
+    }
+    match &opening.backup {
+        Backup::Beside => store,
+        Backup::None => store.with_backup(None),
+        Backup::File(path) => store.with_backup(Some(path.clone())),
+        Backup::Stamped => {
+            let written = opening.out.as_deref().unwrap_or(path);
+            store.with_backup(Some(stamped_backup(written)))
+        }
+    }
+}
+
+/// Reads a state without a lock; `None` if there is none.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_source(source: &Source) -> Result<Option<State>, Diagnostics> {
+    match source {
+        Source::File(path) => LocalStore::new(path).read(),
+        Source::Workspace(store, workspace) => store.open(workspace)?.read(),
+    }
+    .map_err(|e| problem(&e))
+}
