@@ -275,12 +275,11 @@ fn transport(settings: &NetSettings) -> Settings {
         agent.push_str(more);
     }
     Settings {
-        tls: None,
         proxy: Proxy::Rules(Box::new(Proxies::from_variables(|name| {
             environment.get(name).map(str::to_owned)
         }))),
         connect_timeout: CONNECT_TIMEOUT,
         user_agent: agent.trim().to_owned(),
-        unix_socket: None,
+        ..Settings::default()
     }
 }

@@ -235,7 +235,7 @@ impl<'c> Request<'c> {
             url: &self.url,
             headers: self.headers.clone(),
             body: self.body.clone(),
-            redirects: self.redirects,
+            redirects: http::Redirects::within(self.redirects),
             login: if self.netrc { Some(&login) } else { None },
             waiting: &waiting,
         };
