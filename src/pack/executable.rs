@@ -135,7 +135,7 @@ impl Linking {
     ///
     /// # Errors
     /// The file cannot be read, or ends before its table of segments does.
-    pub fn of(path: &Path) -> io::Result<Linking> {
+    pub fn detect(path: &Path) -> io::Result<Linking> {
         let mut file = File::open(path)?;
         let mut head = [0; 64];
         let head = head_of(&mut file, &mut head)?;

@@ -272,7 +272,7 @@ impl Request<'_> {
         let mut found: BTreeMap<&Provider, Vec<(&Platform, BTreeSet<String>)>> = BTreeMap::new();
         for (provider, version, platform) in &jobs {
             tell(Step::Fetching(provider, version, platform));
-            let got = watching(gets.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+            let got = watching(gets.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
             let Some(got) = got else { break };
             let before = file.providers.get(*provider).map(|locked| &locked.hashes);
             match got.and_then(|got| got.recorded(before)) {
@@ -339,7 +339,7 @@ impl Request<'_> {
             let mut gets = futures::stream::iter(gets).buffered(AT_ONCE);
             for platform in self.platforms {
                 tell(Step::Fetching(provider, &version, platform));
-                let got = watching(gets.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+                let got = watching(gets.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
                 let Some(got) = got else { break };
                 match got {
                     Ok(got) => tell(Step::Retrieved(provider, &version, platform, &got.authentication)),

@@ -523,7 +523,7 @@ impl Work<'_> {
             .buffered(AT_ONCE);
         for (provider, version) in &order {
             tell(Step::Installing(provider, version));
-            let fetched = watching(fetches.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+            let fetched = watching(fetches.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
             let Some((one, found, wanted, fetched)) = fetched else {
                 break;
             };

@@ -127,7 +127,7 @@ impl SourceError {
 
     /// What a request that failed means.
     #[must_use]
-    pub fn of(error: &net::Error, explained: impl FnOnce(String) -> String) -> SourceError {
+    pub fn from_net(error: &net::Error, explained: impl FnOnce(String) -> String) -> SourceError {
         let text = explained(error.to_string());
         match error.is_unreachable() {
             true => SourceError::Unreachable(text),

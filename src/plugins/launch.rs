@@ -96,20 +96,20 @@ impl Launch {
         let line = match line {
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => {
-                let obituary = process.obituary().await;
+                let report = process.exit_report().await;
                 // Plugins of ours need no file.
                 let hint = if homeless && !self.own { NO_PLACE } else { "" };
                 return Err(self.failure(&format!(
-                    "It ended, or closed its standard output, before saying where it can be reached. {obituary}{hint}"
+                    "It ended, or closed its standard output, before saying where it can be reached. {report}{hint}"
                 )));
             }
             Ok(Err(error)) => return Err(self.failure(&format!("Its standard output cannot be read: {error}."))),
             Err(_) => {
                 process.kill().await;
-                let last_words = process.last_words().await;
+                let lines = process.final_log_lines().await;
                 return Err(self.failure(&format!(
                     "It did not say within {} seconds where it can be reached, and was killed. It may not be a plugin, \
-                     or the machine may be overloaded.{last_words}",
+                     or the machine may be overloaded.{lines}",
                     self.timeout.as_secs_f64()
                 )));
             }

@@ -75,7 +75,7 @@ pub struct Server {
 }
 
 impl Server {
-    fn of(response: &Response) -> Server {
+    fn from_headers(response: &Response) -> Server {
         let version = response.header("tfp-api-version").and_then(|text| {
             let (major, minor) = text.split_once('.')?;
             Some((major.parse().ok()?, minor.parse().ok()?))
@@ -139,7 +139,7 @@ impl Api {
         }
         let sent = request.retries(RETRIES).timeout(TIMEOUT).send().await;
         let mut response = sent.map_err(|e| ApiError::Failed(e.to_string()))?;
-        let server = Server::of(&response);
+        let server = Server::from_headers(&response);
         let body = accepted(&mut response, LIMIT).await?;
         let document = match body.is_empty() {
             true => Json::Null,
@@ -206,13 +206,13 @@ async fn accepted(response: &mut Response, limit: u64) -> Result<Vec<u8>, ApiErr
     Err(match status.as_u16() {
         401 => ApiError::Unauthorized,
         404 => ApiError::NotFound,
-        409 => ApiError::Conflict(said(&body)),
-        code => ApiError::Refused(code, said(&body)),
+        409 => ApiError::Conflict(error_text(&body)),
+        code => ApiError::Refused(code, error_text(&body)),
     })
 }
 
 /// What the errors of a document say.
-fn said(body: &[u8]) -> String {
+fn error_text(body: &[u8]) -> String {
     let document: Json = serde_json::from_slice(body).unwrap_or_default();
     let errors = document.get("errors").and_then(Json::as_array);
     let line = |error: &Json| {
@@ -284,8 +284,8 @@ mod tests {
     #[test]
     fn errors_are_what_the_server_says() {
         let text = r#"{"errors":[{"status":"422","title":"invalid","detail":"Name is taken"},{"title":"b"},"c",{}]}"#;
-        assert_eq!(said(text.as_bytes()), "invalid: Name is taken; b; c");
-        assert_eq!(said(b"<html>"), "");
+        assert_eq!(error_text(text.as_bytes()), "invalid: Name is taken; b; c");
+        assert_eq!(error_text(b"<html>"), "");
         assert_eq!(part("a b/ä"), "a%20b%2F%C3%A4");
     }
 }

@@ -67,7 +67,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    fn of(name: &str) -> RunStatus {
+    fn from_name(name: &str) -> RunStatus {
         match name {
             "pending" => RunStatus::Pending,
             "confirmed" => RunStatus::Confirmed,
@@ -237,7 +237,7 @@ impl Run {
     fn read(data: &Json) -> Result<Run, ApiError> {
         Ok(Run {
             id: api::id(data)?,
-            status: RunStatus::of(api::text(data, "status").unwrap_or_default()),
+            status: RunStatus::from_name(api::text(data, "status").unwrap_or_default()),
             has_changes: truth(data, "/attributes/has-changes"),
             is_destroy: truth(data, "/attributes/is-destroy"),
             refresh_only: truth(data, "/attributes/refresh-only"),
@@ -558,6 +558,6 @@ mod tests {
             (Some("plan-1"), &["polchk-1".to_owned()][..])
         );
         assert!(Included::read(&document).plan().unwrap().is_finished());
-        assert_eq!(RunStatus::of("queuing").name(), "queuing");
+        assert_eq!(RunStatus::from_name("queuing").name(), "queuing");
     }
 }

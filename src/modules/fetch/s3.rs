@@ -26,7 +26,7 @@ const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.')
 const PATH: &AsciiSet = &PART.remove(b'/');
 
 /// An object, or a directory of them.
-struct Place {
+struct S3Location {
     parsed: Parsed,
     credentials: Option<Credential>,
 }
@@ -40,7 +40,7 @@ struct Parsed {
     version: Option<String>,
 }
 
-impl Place {
+impl S3Location {
     /// The address of an object, or of the bucket, with this query; signed if there are credentials.
     fn address(&self, key: &str, query: &[(&str, &str)]) -> Result<Url, FetchError> {
         let mut url = self.parsed.base.clone();
@@ -138,8 +138,8 @@ fn parse(url: &Url) -> Result<Parsed, FetchError> {
     })
 }
 
-async fn place(client: &Client, url: &Url) -> Result<Place, FetchError> {
-    Ok(Place {
+async fn place(client: &Client, url: &Url) -> Result<S3Location, FetchError> {
+    Ok(S3Location {
         parsed: parse(url)?,
         credentials: credentials(client, url).await?,
     })
@@ -194,7 +194,13 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
     }
 }
 
-async fn object(client: &Client, place: &Place, key: &str, version: Option<&str>, to: &Path) -> Result<(), FetchError> {
+async fn object(
+    client: &Client,
+    place: &S3Location,
+    key: &str,
+    version: Option<&str>,
+    to: &Path,
+) -> Result<(), FetchError> {
     let query: Vec<_> = version.map(|version| ("versionId", version)).into_iter().collect();
     let response = client.get(place.address(key, &query)?).retries(2).send().await;
     let response = response.and_then(Response::success).map_err(|e| explained(place, e))?;
@@ -208,7 +214,7 @@ async fn object(client: &Client, place: &Place, key: &str, version: Option<&str>
 
 async fn list(
     client: &Client,
-    place: &Place,
+    place: &S3Location,
     more: Option<&str>,
     limit: Option<usize>,
 ) -> Result<(Vec<String>, Option<String>), FetchError> {
@@ -263,7 +269,7 @@ fn decoded(key: String) -> String {
     }
 }
 
-fn explained(place: &Place, error: net::Error) -> FetchError {
+fn explained(place: &S3Location, error: net::Error) -> FetchError {
     let hint = match (error.status().map(|s| s.as_u16()), &place.credentials) {
         (Some(401 | 403), None) => {
             ". No credentials for it were found: neither in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, \
@@ -484,7 +490,7 @@ mod tests {
 
     #[test]
     fn keys_and_queries_are_encoded_as_signatures_need_it() {
-        let place = Place {
+        let place = S3Location {
             parsed: parse(&Url::parse("http://localhost:9000/b/k").unwrap()).unwrap(),
             credentials: None,
         };

@@ -120,7 +120,7 @@ enum Patience {
 
 impl Ticket {
     /// For something in the queue. Who is patient lets others have their turn first.
-    pub(super) fn of(slot: Arc<Slot>, shared: &Arc<Shared>, patient: bool) -> Ticket {
+    pub(super) fn pending(slot: Arc<Slot>, shared: &Arc<Shared>, patient: bool) -> Ticket {
         let patience = match patient {
             true => Patience::OthersFirst(shared.clone()),
             false => Patience::Told,

@@ -122,7 +122,7 @@ impl Contents {
     /// # Errors
     /// The state has a value that cannot be stored.
     pub fn judge(&self, state: Option<&State>) -> Result<Verdict, StateError> {
-        let found = Base::of(state)?;
+        let found = Base::from_state(state)?;
         let empty = State::new();
         let before = state.unwrap_or(&empty);
         let replayed: Vec<AbsResourceInstance> = self

@@ -226,7 +226,7 @@ impl Writer {
             // From now on it may wait for so long.
             self.0.work.notify_one();
         }
-        Ticket::of(slot, &self.0, patient)
+        Ticket::pending(slot, &self.0, patient)
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
