@@ -136,8 +136,8 @@ impl Client {
         if let Some(known) = self.of(&name) {
             return Ok(known);
         }
-        let ensured = self.connection.ensure(&name).await.map_err(|why| {
-            let mut why = why;
+        let ensured = self.connection.ensure(&name).await.map_err(|error| {
+            let mut why = error.to_string();
             if let Some(first) = why.get(..1).map(str::to_uppercase) {
                 why.replace_range(..1, &first);
             }

@@ -66,9 +66,9 @@ pub async fn find(client: &Client, repository: &Repository) -> Result<Option<Log
             let Some(file) = DockerFile::read(&path)? else {
                 continue;
             };
-            let entries = file.entries(host, name).map_err(|reason| OciError::CredentialsFile {
+            let entries = file.entries(host, name).map_err(|error| OciError::CredentialsFile {
                 path: path.clone(),
-                reason,
+                reason: error.to_string(),
             })?;
             for (specificity, entry) in entries {
                 let from = path.display().to_string();

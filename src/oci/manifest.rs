@@ -50,22 +50,24 @@ pub struct PlatformOf {
 }
 
 impl Manifest {
-    /// The one layer that is a ZIP archive. The error is a clause.
-    pub fn zip_layer(&self) -> Result<(&Descriptor, Digest), String> {
+    /// Returns the one layer that is a ZIP archive.
+    pub fn zip_layer(&self) -> Result<(&Descriptor, Digest), UnfitManifest> {
         let mut fitting = self.layers.iter().filter(|layer| layer.media_type == ZIP);
         let (first, second) = (fitting.next(), fitting.next());
         let layer = match (first, second) {
             (Some(layer), None) => layer,
-            (Some(_), Some(_)) => return Err(format!("it has more than one layer of the type {ZIP}")),
+            (Some(_), Some(_)) => return Err(UnfitManifest::SeveralLayers),
             (None, _) => {
                 let types: Vec<&str> = self.layers.iter().map(|layer| &*layer.media_type).collect();
                 return Err(match types.as_slice() {
-                    [] => "it has no layer".to_owned(),
-                    types => format!("it has no layer of the type {ZIP}, only {}", types.join(", ")),
+                    [] => UnfitManifest::NoLayer,
+                    types => UnfitManifest::OtherLayers(types.join(", ")),
                 });
             }
         };
-        let digest = layer.digest().ok_or_else(|| unknown_digest(&layer.digest))?;
+        let digest = layer
+            .digest()
+            .ok_or_else(|| UnfitManifest::UnknownDigest(layer.digest.clone()))?;
         Ok((layer, digest))
     }
 }
@@ -77,9 +79,40 @@ impl Descriptor {
     }
 }
 
-/// A digest that cannot be verified, as a clause.
-pub fn unknown_digest(text: &str) -> String {
-    format!("the digest \"{text}\" is neither a SHA-256 nor a SHA-512")
+/// Reason why a manifest is not that of the expected artifact. The text is a clause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnfitManifest {
+    #[error("it is a module package, and not a provider")]
+    Module,
+    #[error("it is a provider, and not a module package")]
+    Provider,
+    #[error(
+        "its manifest is of the media type \"{0}\", and the one of a provider is {INDEX}, with one entry a platform"
+    )]
+    NotIndex(String),
+    #[error("its artifact type is {found}, and not {expected}")]
+    ArtifactType { found: String, expected: &'static str },
+    #[error("it has no artifact type, and {0} is expected")]
+    NoArtifactType(&'static str),
+    #[error("it has more than one package for {0}")]
+    SeveralPackages(String),
+    #[error("its package for {platform} is of the media type {found}, and not of {IMAGE}")]
+    PackageMediaType { platform: String, found: String },
+    #[error("it is an index of several manifests; a module package has one")]
+    Index,
+    #[error("its manifest is of the media type \"{0}\", and not of {IMAGE}")]
+    MediaType(String),
+    #[error("the digest of its archive is {0}, and checksums of provider packages are SHA-256")]
+    NotSha256(String),
+    #[error("it has more than one layer of the type {ZIP}")]
+    SeveralLayers,
+    #[error("it has no layer")]
+    NoLayer,
+    #[error("it has no layer of the type {ZIP}, only {0}")]
+    OtherLayers(String),
+    /// The digest is of an algorithm that is not known, so that it cannot be verified.
+    #[error("the digest \"{0}\" is neither a SHA-256 nor a SHA-512")]
+    UnknownDigest(String),
 }
 
 #[cfg(test)]

@@ -107,8 +107,8 @@ impl Pack {
             return Err(wrong("its index has another checksum".to_owned()));
         }
         let signature = read_signature(&file, &trailer, &index).map_err(|e| match e {
-            Ok(error) => failed(error),
-            Err(text) => wrong(text),
+            SignatureError::Io(error) => failed(error),
+            other => wrong(other.to_string()),
         })?;
         if let Some(trusted) = &trusted {
             check(path, signature.as_ref().map(|signature| &signature.key), trusted)
@@ -413,23 +413,30 @@ fn looks_packed(file: &File, own: u64, length: u64) -> bool {
     own < length && file.read_exact_at(&mut first, own).is_ok() && first == FRAME
 }
 
-/// The signature behind an index; the error is one of reading, or a clause about what is wrong.
-fn read_signature(
-    file: &File,
-    trailer: &Trailer,
-    index: &[u8],
-) -> Result<Option<Signature>, Result<io::Error, String>> {
+/// A signature that cannot be read or that does not belong to its index.
+#[derive(Debug, thiserror::Error)]
+enum SignatureError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("its signature has a length that no signature has")]
+    Length,
+    #[error("its signature is not the signature of its index")]
+    OtherIndex,
+}
+
+/// Reads the signature behind an index.
+fn read_signature(file: &File, trailer: &Trailer, index: &[u8]) -> Result<Option<Signature>, SignatureError> {
     if trailer.signature_length == 0 {
         return Ok(None);
     }
     let mut bytes = [0; signature::LENGTH];
     if trailer.signature_length != bytes.len() as u64 {
-        return Err(Err("its signature has a length that no signature has".to_owned()));
+        return Err(SignatureError::Length);
     }
-    file.read_exact_at(&mut bytes, trailer.signature_offset()).map_err(Ok)?;
+    file.read_exact_at(&mut bytes, trailer.signature_offset())?;
     match Signature::read(&bytes).filter(|signature| signature.fits(index)) {
         Some(signature) => Ok(Some(signature)),
-        None => Err(Err("its signature is not the signature of its index".to_owned())),
+        None => Err(SignatureError::OtherIndex),
     }
 }
 

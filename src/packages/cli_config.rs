@@ -287,6 +287,19 @@ struct Loader<'e> {
     place: String,
 }
 
+/// A CLI configuration without settings that could be read.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error("cannot be read: {}", files::io_reason(.0))]
+    Io(std::io::Error),
+    #[error("it is not valid Unicode text")]
+    NotUtf8,
+    #[error(transparent)]
+    Pack(pack::PackError),
+    #[error(transparent)]
+    Syntax(#[from] hcl1::ParseError),
+}
+
 impl Loader<'_> {
     /// Reports an error in a setting; what else is set counts nevertheless.
     fn report(&mut self, error: SettingError) {
@@ -306,8 +319,8 @@ impl Loader<'_> {
 
     fn file(&mut self, path: &Path) {
         let parsed = match std::fs::read_to_string(path) {
-            Ok(text) => hcl1::parse(&text).map_err(|error| error.to_string()),
-            Err(error) => Err(format!("cannot be read: {}", files::io_reason(&error))),
+            Ok(text) => hcl1::parse(&text).map_err(ReadError::from),
+            Err(error) => Err(ReadError::Io(error)),
         };
         self.items(&path.display().to_string(), parsed, path.parent());
     }
@@ -316,10 +329,10 @@ impl Loader<'_> {
     fn pack(&mut self, pack: &Pack) {
         let text = match pack.cli_config() {
             Ok(None) => return,
-            Ok(Some(bytes)) => String::from_utf8(bytes).map_err(|_| "it is not valid Unicode text".to_owned()),
-            Err(error) => Err(error.to_string()),
+            Ok(Some(bytes)) => String::from_utf8(bytes).map_err(|_| ReadError::NotUtf8),
+            Err(error) => Err(ReadError::Pack(error)),
         };
-        let parsed = text.and_then(|text| hcl1::parse(&text).map_err(|error| error.to_string()));
+        let parsed = text.and_then(|text| Ok(hcl1::parse(&text)?));
         self.items(
             &format!("The CLI configuration of the pack {}", pack.path().display()),
             parsed,
@@ -328,7 +341,7 @@ impl Loader<'_> {
     }
 
     /// Takes the settings of a file, in which relative paths begin at `dir`.
-    fn items(&mut self, name: &str, parsed: Result<Vec<Item>, String>, dir: Option<&Path>) {
+    fn items(&mut self, name: &str, parsed: Result<Vec<Item>, ReadError>, dir: Option<&Path>) {
         let items = match parsed {
             Ok(items) => items,
             Err(error) => {

@@ -25,11 +25,12 @@ pub mod pending;
 pub mod snapshots;
 mod state_file;
 pub mod store;
+mod syntax;
 pub mod upgrade;
 mod v4;
 
 pub use attributes::{Attributes, RawJson};
-pub use error::{FormatError, StateError};
+pub use error::{ContentError, FormatError, StateError};
 pub use lock::{FileLock, LockHeld};
 pub use locks::LockInfo;
 pub use model::{

@@ -1,6 +1,5 @@
 //! Requests and their answers: documents of JSON:API, errors among them.
 
-use std::fmt;
 use std::time::Duration;
 
 use net::{Client, Method, Response, Token, Url, shown};
@@ -19,31 +18,24 @@ const STATE_LIMIT: u64 = 1 << 30;
 /// How long one request may take, answer included.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Why a request came to nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Reason why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
-    /// There is no such thing, or it may not be seen.
+    /// The resource does not exist, or may not be seen.
+    #[error("resource not found")]
     NotFound,
     /// The token is not accepted.
+    #[error("unauthorized: the token is not accepted")]
     Unauthorized,
-    /// What is asked for contradicts what is there; what the server says.
+    /// The request contradicts the state of the resource; the server's explanation, if there is one.
+    #[error("{}", if .0.is_empty() { "conflict" } else { .0 })]
     Conflict(String),
-    /// The server refuses; its status and what it says.
+    /// The server refuses; its status and its explanation, if there is one.
+    #[error("{}", if .1.is_empty() { format!("the server answered with status {}", .0) } else { .1.clone() })]
     Refused(u16, String),
     /// There was no answer, or one that makes no sense.
+    #[error("{0}")]
     Failed(String),
-}
-
-impl fmt::Display for ApiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ApiError::NotFound => f.write_str("resource not found"),
-            ApiError::Unauthorized => f.write_str("unauthorized: the token is not accepted"),
-            ApiError::Conflict(said) if said.is_empty() => f.write_str("conflict"),
-            ApiError::Refused(status, said) if said.is_empty() => write!(f, "the server answered with status {status}"),
-            ApiError::Conflict(said) | ApiError::Refused(_, said) | ApiError::Failed(said) => f.write_str(said),
-        }
-    }
 }
 
 /// The API of a host.

@@ -45,7 +45,7 @@ pub use stages::{Evaluation, PolicyOutcome, SetOutcome, Stage, TaskResult};
 pub use states::{Snapshot, Upload};
 pub use variables::WorkspaceVariable;
 pub use versions::{Compatibility, compatible};
-pub use workspaces::{LockProblem, Workspace};
+pub use workspaces::{EnsureError, LockProblem, Workspace};
 
 /// Something that a person is told.
 #[derive(Clone, Debug, PartialEq, Eq)]

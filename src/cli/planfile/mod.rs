@@ -293,7 +293,7 @@ fn load(document: &Document, mut entries: BTreeMap<String, Vec<u8>>) -> Result<S
     let manifest = entries
         .remove("tfconfig/modules.json")
         .ok_or("the entry tfconfig/modules.json is missing")?;
-    let manifest = Manifest::parse(&manifest)?;
+    let manifest = Manifest::parse(&manifest).map_err(|e| e.to_string())?;
     let mut modules: BTreeMap<String, SnapshotModule> = manifest
         .modules
         .iter()

@@ -12,6 +12,7 @@ mod collection;
 mod conversion;
 mod crypto;
 mod datetime;
+mod digits;
 mod encoding;
 mod filesystem;
 mod format;

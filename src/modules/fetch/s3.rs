@@ -229,18 +229,31 @@ async fn list(
     let query: Vec<_> = query.into_iter().flatten().collect();
     let request = client.get(place.address("", &query)?).retries(2);
     let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| explained(place, e))?;
-    listed(&String::from_utf8_lossy(&body)).map_err(|reason| FetchError::Response {
+    read_list(&String::from_utf8_lossy(&body)).map_err(|error| FetchError::Response {
         address: net::shown(&place.parsed.base),
-        reason,
+        reason: error.to_string(),
     })
 }
 
-/// The keys in a list of objects, and the token for the rest of it.
-fn listed(text: &str) -> Result<(Vec<String>, Option<String>), String> {
-    let document = roxmltree::Document::parse(text).map_err(|e| e.to_string())?;
+/// A response that is not a list of objects.
+#[derive(Debug, PartialEq, thiserror::Error)]
+enum ListError {
+    #[error(transparent)]
+    Xml(#[from] roxmltree::Error),
+    #[error("it is a document of type {0}")]
+    OtherDocument(String),
+    #[error("an object in it has no key")]
+    NoKey,
+    #[error("it is cut off, and does not say where it goes on")]
+    NoContinuation,
+}
+
+/// Reads the keys in a list of objects, and the token for the rest of it.
+fn read_list(text: &str) -> Result<(Vec<String>, Option<String>), ListError> {
+    let document = roxmltree::Document::parse(text)?;
     let root = document.root_element();
     if root.tag_name().name() != "ListBucketResult" {
-        return Err(format!("it is a document of type {}", root.tag_name().name()));
+        return Err(ListError::OtherDocument(root.tag_name().name().to_owned()));
     }
     let child = |node: roxmltree::Node<'_, '_>, name: &str| {
         let found = node.children().find(|child| child.tag_name().name() == name)?;
@@ -249,12 +262,12 @@ fn listed(text: &str) -> Result<(Vec<String>, Option<String>), String> {
     let is_encoded = child(root, "EncodingType").as_deref() == Some("url");
     let mut keys = Vec::new();
     for object in root.children().filter(|node| node.tag_name().name() == "Contents") {
-        let key = child(object, "Key").ok_or("an object in it has no key")?;
+        let key = child(object, "Key").ok_or(ListError::NoKey)?;
         keys.push(if is_encoded { decoded(key) } else { key });
     }
     let token = child(root, "NextContinuationToken").filter(|token| !token.is_empty());
     match (child(root, "IsTruncated").as_deref(), token) {
-        (Some("true"), None) => Err("it is cut off, and does not say where it goes on".to_owned()),
+        (Some("true"), None) => Err(ListError::NoContinuation),
         (Some("false"), _) => Ok((keys, None)),
         (_, token) => Ok((keys, token)),
     }
@@ -475,7 +488,7 @@ mod tests {
 
     #[test]
     fn lists_are_read_whole_or_refused() {
-        let list = |inner: &str| listed(&format!("<ListBucketResult xmlns=\"urn:x\">{inner}</ListBucketResult>"));
+        let list = |inner: &str| read_list(&format!("<ListBucketResult xmlns=\"urn:x\">{inner}</ListBucketResult>"));
         let plain = list("<IsTruncated>false</IsTruncated><Contents><Key>a+b &amp; c</Key></Contents>");
         assert_eq!(plain, Ok((vec!["a+b & c".to_owned()], None)));
         let encoded = list(
@@ -483,9 +496,11 @@ mod tests {
              <Contents><Key>a%2Bb+c%20d</Key></Contents>",
         );
         assert_eq!(encoded, Ok((vec!["a+b c d".to_owned()], Some("t".to_owned()))));
-        assert!(list("<IsTruncated>true</IsTruncated>").is_err());
-        assert!(list("<Contents></Contents>").is_err());
-        assert!(listed("<Error><Code>x</Code></Error>").is_err() && listed("<ListBucketResult>").is_err());
+        assert_eq!(list("<IsTruncated>true</IsTruncated>"), Err(ListError::NoContinuation));
+        assert_eq!(list("<Contents></Contents>"), Err(ListError::NoKey));
+        let other = read_list("<Error><Code>x</Code></Error>");
+        assert_eq!(other, Err(ListError::OtherDocument("Error".to_owned())));
+        assert!(matches!(read_list("<ListBucketResult>"), Err(ListError::Xml(_))));
     }
 
     #[test]

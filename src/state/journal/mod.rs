@@ -38,7 +38,7 @@ use crate::{DeposedKey, State, StateError, document};
 pub use keeper::Keeper;
 pub use location::JournalLocation;
 pub use recovery::JournalReport;
-pub use writer::{Ticket, Writer};
+pub use writer::{JournalError, Ticket, Writer};
 
 /// Where the journal of a state file is: `.NAME.journal`.
 #[must_use]

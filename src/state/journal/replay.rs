@@ -77,7 +77,10 @@ impl Contents {
                 Part::Damaged(damage) => contents.damage.push(damage),
                 Part::Text(text) => match format::decode(text) {
                     Ok(record) => contents.add(record),
-                    Err(what) => contents.damage.push(Damage { at, what }),
+                    Err(error) => contents.damage.push(Damage {
+                        at,
+                        what: error.to_string(),
+                    }),
                 },
             }
         }
