@@ -9,8 +9,8 @@ use files::{Environment, io_reason};
 use net::Token;
 use serde::Deserialize;
 
+use crate::credentials::Credentials;
 use crate::error::OciError;
-use crate::login::Credentials;
 
 /// The credentials of one file.
 #[derive(Debug, Default, Deserialize)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use files::io_reason;
 
-use crate::manifest::UnfitManifest;
+use crate::unfit::UnfitManifest;
 
 /// Why an OCI registry does not give what is asked for. The text is a clause without a full stop.
 #[derive(Clone, Debug, thiserror::Error)]

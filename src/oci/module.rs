@@ -6,9 +6,10 @@ use net::Client;
 
 use crate::address::ModuleAddress;
 use crate::error::OciError;
-use crate::manifest::{IMAGE, INDEX, UnfitManifest};
+use crate::manifest::{IMAGE, INDEX};
 use crate::provider::{MODULE, check_artifact_type};
 use crate::registry::Registry;
+use crate::unfit::UnfitManifest;
 
 /// Downloads the ZIP archive of a module package to a new file of at most `limit` bytes, and verifies its digest.
 ///

@@ -7,8 +7,9 @@ use net::{Client, Url};
 
 use crate::address::{Reference, Repository};
 use crate::error::OciError;
-use crate::manifest::{Descriptor, IMAGE, INDEX, Manifest, UnfitManifest};
+use crate::manifest::{Descriptor, IMAGE, INDEX, Manifest};
 use crate::registry::{Authorization, Registry};
+use crate::unfit::UnfitManifest;
 
 /// The artifact type of an index of provider packages.
 const PROVIDER: &str = "application/vnd.opentofu.provider";

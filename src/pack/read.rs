@@ -14,8 +14,8 @@ use crate::error::{PackError, damaged, read_error, write_error};
 use crate::format::{TRAILER, Trailer};
 use crate::index::{Blob, FORMAT, FORMAT_WITH_MODULES, Index, PackedFile, PackedLink};
 use crate::signature::{self, PublicKey, Signature};
-use crate::trust::Conditions;
-use crate::{difference, executable, format};
+use crate::trust::{Conditions, Trust};
+use crate::{elf, format};
 
 /// The maximum length of an index in bytes: about 200,000 files. Every command reads it, so a longer one would slow them all.
 const LONGEST_INDEX: u64 = 1 << 26;
@@ -88,7 +88,7 @@ impl Pack {
         };
         let Some(trailer) = trailer else {
             // Of a pack that was cut off, the executable is left, and more than the executable says that it has.
-            let own = executable::sealed_length(&mut file).map_err(failed)?;
+            let own = elf::sealed_length(&mut file).map_err(failed)?;
             return match own.filter(|own| looks_packed(&file, *own, length)) {
                 Some(_) => Err(wrong("its end is missing".to_owned())),
                 None => Ok(None),
@@ -397,7 +397,7 @@ pub fn is_made_by_pack(path: &Path) -> bool {
         file.read_exact_at(&mut last, at.ok_or(io::ErrorKind::UnexpectedEof)?)?;
         Ok(last)
     };
-    last().is_ok_and(|last| last == format::MAGIC || last == difference::MAGIC)
+    last().is_ok_and(|last| last == format::MAGIC || last == format::DIFFERENCE_MAGIC)
 }
 
 /// Of an index of any format, its number.
@@ -411,6 +411,19 @@ fn looks_packed(file: &File, own: u64, length: u64) -> bool {
     const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
     let mut first = [0; 4];
     own < length && file.read_exact_at(&mut first, own).is_ok() && first == FRAME
+}
+
+impl Trust {
+    /// Checks that a pack that was opened to be inspected is trusted.
+    ///
+    /// # Errors
+    /// It is not, or the key cannot be read.
+    pub fn check(&self, pack: &Pack) -> Result<(), PackError> {
+        match self.key()? {
+            Some(key) => pack.trusts(&key).map_err(|error| self.explain(error)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A signature that cannot be read or that does not belong to its index.

@@ -21,10 +21,12 @@ use crate::download::{Overall, Progress, watching};
 use crate::fetch::{self, Wanted, blocking};
 use crate::hash;
 use crate::lock_file::{LockFile, Locked};
+use crate::metadata::{Authentication, Location};
+use crate::mirror_archives;
 use crate::network_mirror::{Archive, Archives, Index};
 use crate::newest::newest;
 use crate::selection::Origins;
-use crate::sources::{self, Authentication, Location, PackageSource};
+use crate::sources::PackageSource;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
@@ -405,7 +407,7 @@ fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Limit
     let dir = discovery::provider_dir(base, provider);
     let failed = write_error(&dir);
     let mut archives = Archives::default();
-    for archive in sources::packed(base, provider) {
+    for archive in mirror_archives::packed(base, provider) {
         if archive.version != *version {
             continue;
         }

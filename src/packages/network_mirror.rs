@@ -6,7 +6,7 @@ use addrs::Provider;
 use net::{Client, Host, Url};
 use serde::{Deserialize, Serialize};
 
-use crate::sources::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
+use crate::metadata::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 use addrs::platform::Platform;
 use versions::Version;
 

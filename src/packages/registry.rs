@@ -7,8 +7,8 @@ use net::discovery::PROVIDERS;
 use net::{Client, Host, Token, Url};
 use serde::Deserialize;
 
+use crate::metadata::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 use crate::signature::{self, Named};
-use crate::sources::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 use addrs::platform::Platform;
 use versions::Version;
 

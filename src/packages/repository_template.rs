@@ -5,7 +5,7 @@ use std::fmt;
 use addrs::Provider;
 use oci::{OciError, Repository};
 
-use crate::cli_config::Pattern;
+use crate::provider_pattern::Pattern;
 
 /// A text with `${hostname}`, `${namespace}` and `${type}` in it, which gives `HOST/REPOSITORY` for every provider.
 #[derive(Clone, Debug, PartialEq, Eq)]

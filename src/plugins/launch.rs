@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
 use files::temporary::PrivateDirectory;
@@ -22,7 +21,7 @@ use tonic::transport::Channel;
 use crate::channel;
 use crate::handshake::{Address, COOKIE_NAME, COOKIE_VALUE, Handshake};
 use crate::logs;
-use crate::process::{AT_LIMIT, Process};
+use crate::process::{AT_LIMIT, Process, ReportWaiting};
 use crate::spawner;
 use crate::tls::Identity;
 
@@ -49,16 +48,6 @@ pub struct Launch {
     pub environment: BTreeMap<String, OsString>,
     /// Called when it says that it waits for a server; of use for plugins of ours only.
     pub waiting: Option<ReportWaiting>,
-}
-
-/// Tells a user which host a plugin waits for.
-#[derive(Clone)]
-pub struct ReportWaiting(pub Arc<dyn Fn(&str) + Send + Sync>);
-
-impl std::fmt::Debug for ReportWaiting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ReportWaiting")
-    }
 }
 
 /// A plugin that is ready.

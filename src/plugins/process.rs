@@ -10,8 +10,17 @@ use tokio::io::{AsyncRead, BufReader};
 use tokio::process::Child;
 use tokio::sync::watch;
 
-use crate::launch::ReportWaiting;
 use crate::logs::{self, Tail};
+
+/// Tells a user which host a plugin waits for.
+#[derive(Clone)]
+pub struct ReportWaiting(pub Arc<dyn Fn(&str) + Send + Sync>);
+
+impl std::fmt::Debug for ReportWaiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ReportWaiting")
+    }
+}
 
 /// Time to wait for the exit status and the rest of the output of a process that seems to have ended.
 const EXIT_GRACE: Duration = Duration::from_millis(500);

@@ -269,6 +269,15 @@ pub(crate) fn text<'d>(data: &'d Json, name: &str) -> Option<&'d str> {
     data.get("attributes")?.get(name)?.as_str()
 }
 
+/// The objects that another one refers to.
+pub(crate) fn all_related(data: &Json, name: &str) -> Vec<String> {
+    let all = data
+        .pointer(&format!("/relationships/{name}/data"))
+        .and_then(Json::as_array);
+    let ids = all.into_iter().flatten().filter_map(|item| item.get("id")?.as_str());
+    ids.map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
 use crate::openpgp::SigningKey;
-use crate::{discovery, hash, packed, sources};
+use crate::{discovery, hash, mirror_archives, packed};
 
 /// How many archives are made, and how many packages are read for their checksums, at the same time.
 const AT_ONCE: usize = 2;
@@ -165,7 +165,7 @@ impl Shelf {
         match &self.contents {
             Contents::Mirror(dir) => {
                 // An archive is what its provider's author has made.
-                for archive in sources::packed(dir, provider) {
+                for archive in mirror_archives::packed(dir, provider) {
                     match inside(dir, &archive.path).and_then(|()| readable(&archive.path)) {
                         Ok(()) => {
                             let platforms = out.entry(archive.version).or_default();
