@@ -127,7 +127,7 @@ impl<'s> Stored<'s> {
             return changed.map_err(|e| e.to_string());
         }
         match &self.file {
-            Some(path) => credentials_file::update(path, &self.host, token),
+            Some(path) => credentials_file::update(path, &self.host, token).map_err(|e| e.to_string()),
             None => Err("there is no home directory for the file credentials.tfrc.json: HOME is not set".to_owned()),
         }
     }

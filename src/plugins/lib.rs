@@ -17,6 +17,8 @@
 //!
 //! Where to begin: [`host`], then [`launch`] and [`grpc_provider`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 /// Entries for the fuzz targets.
 #[doc(hidden)]
 pub mod fuzzing {
@@ -51,4 +53,4 @@ mod tls;
 mod tests;
 
 pub use host::{Host, HostSettings, Program};
-pub use launch::ReportWaiting;
+pub use process::ReportWaiting;

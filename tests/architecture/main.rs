@@ -9,6 +9,7 @@
 )]
 
 mod ci;
+mod circles;
 mod dependencies;
 mod materials;
 

@@ -90,7 +90,7 @@ fn named_source(text: &str) -> Result<(&str, Option<&str>), String> {
         Constraints::parse(constraint).map_err(|error| error.to_string())?;
         return Ok((source, Some(constraint)));
     }
-    match ModuleSource::parse(text, false)? {
+    match ModuleSource::parse(text, false).map_err(|error| error.to_string())? {
         ModuleSource::Local(_) => Err("a module in a directory is part of the configuration that calls it".to_owned()),
         ModuleSource::Registry(_) | ModuleSource::Remote(_) => Ok((text, None)),
     }
