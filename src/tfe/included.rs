@@ -10,7 +10,7 @@ use crate::api;
 #[derive(Clone, Debug, Default)]
 pub struct Included {
     /// Objects, by their types and identifiers.
-    objects: BTreeMap<(String, String), Json>,
+    pub(crate) objects: BTreeMap<(String, String), Json>,
 }
 
 impl Included {
