@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use files::plain;
 
-use crate::reason::{Broken, connection_reason};
+use crate::reason::{Broken, TlsProblem, connection_reason};
 use crate::rules::SILENCE;
 
 /// Why a request came to nothing. Each is a sentence without its full stop.
@@ -103,17 +103,6 @@ pub enum Error {
     /// There are no credentials for the request.
     #[error("{0}")]
     Credentials(String),
-}
-
-/// What client and server do not agree on in TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TlsProblem {
-    /// The server's certificate is signed by an authority that is not trusted.
-    UnknownIssuer,
-    /// The server's certificate cannot be used: it has expired, or is for other names.
-    Certificate,
-    /// The protocol, or the certificate of the client.
-    Protocol,
 }
 
 /// What a request waited for when its time was over.

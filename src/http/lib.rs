@@ -27,12 +27,14 @@ pub mod rules;
 mod transport;
 
 pub use bytes::Bytes;
-pub use error::{Error, Phase, TlsProblem, shown};
+pub use error::{Error, Phase, shown};
 pub use files::{io_reason, json_reason};
+pub use reason::TlsProblem;
 pub use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Method, StatusCode};
 pub use response::Response;
+pub use rules::Silence;
 pub use transport::{
-    Login, Proxy, Redirects, Request, Secrets, Settings, Silence, Transport, patient, redirect, remove_secrets,
+    Login, Proxy, Redirects, Request, Secrets, Settings, Transport, patient, redirect, remove_secrets,
 };
 pub use url::Url;

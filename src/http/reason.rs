@@ -9,8 +9,6 @@ use std::io::{self, ErrorKind};
 use rustls::CertificateError;
 use url::Url;
 
-use crate::error::TlsProblem;
-
 /// What became of a connection.
 pub(crate) enum Broken {
     /// None was made: the host is not there, or does not want one.
@@ -74,6 +72,17 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
     }
 }
 
+/// What client and server do not agree on in TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsProblem {
+    /// The server's certificate is signed by an authority that is not trusted.
+    UnknownIssuer,
+    /// The server's certificate cannot be used: it has expired, or is for other names.
+    Certificate,
+    /// The protocol, or the certificate of the client.
+    Protocol,
+}
+
 fn tls_problem(error: &rustls::Error) -> TlsProblem {
     match error {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => TlsProblem::UnknownIssuer,
@@ -99,6 +108,10 @@ fn tls_reason(url: &Url, error: &rustls::Error) -> String {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => "is for other names; check how the host's name is written",
         rustls::Error::InvalidCertificate(CertificateError::Revoked) => "was revoked",
+        // An issuer of the same name is trusted, with another key.
+        rustls::Error::InvalidCertificate(CertificateError::BadSignature) => {
+            "is not signed with the key of an issuer that this machine trusts"
+        }
         rustls::Error::InvalidCertificate(CertificateError::Other(why)) => {
             return format!(
                 "the certificate of {host} cannot be used: {}",

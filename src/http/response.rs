@@ -9,8 +9,7 @@ use url::Url;
 
 use crate::error::{Error, Phase, connection, shown};
 use crate::retry;
-use crate::rules::SILENCE;
-use crate::transport::Silence;
+use crate::rules::{SILENCE, Silence};
 
 #[derive(Debug)]
 pub struct Response {

@@ -48,6 +48,25 @@ pub fn stays_behind(name: &str, is_marked: bool) -> bool {
     is_marked || SECRETS.iter().any(|part| name.contains(part))
 }
 
+/// How long a server may be silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// As long as [`SILENCE`] says, and for the first byte [`first_byte_after`].
+    Limited,
+    /// Without end: the caller has a limit of its own, or its user wants none.
+    Unlimited,
+}
+
+impl Silence {
+    /// Waits for a server, unless it is silent for too long.
+    pub(crate) async fn within<T>(self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        match self {
+            Silence::Limited => tokio::time::timeout(limit, work).await.ok(),
+            Silence::Unlimited => Some(work.await),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ use url::{Host, Url};
 use crate::error::{Error, Phase, connection, shown};
 use crate::reason::chain;
 use crate::response::Response;
-use crate::rules::{CONNECT_TIMEOUT, PATIENCE, first_byte_after, stays_behind};
+use crate::rules::{CONNECT_TIMEOUT, PATIENCE, Silence, first_byte_after, stays_behind};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -46,25 +46,6 @@ impl Default for Settings {
             silence: Silence::Limited,
             title_case_headers: false,
             http1_only: false,
-        }
-    }
-}
-
-/// How long a server may be silent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Silence {
-    /// As long as `rules` says.
-    Limited,
-    /// Without end: the caller has a limit of its own, or its user wants none.
-    Unlimited,
-}
-
-impl Silence {
-    /// Waits for a server, unless it is silent for too long.
-    pub(crate) async fn within<T>(self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
-        match self {
-            Silence::Limited => tokio::time::timeout(limit, work).await.ok(),
-            Silence::Unlimited => Some(work.await),
         }
     }
 }

@@ -507,8 +507,8 @@ impl Unpacking<'_> {
 /// What to say about a property of a body that is neither an argument nor a block of it.
 #[must_use]
 pub fn extraneous<'c>(attribute: &Attribute, expected: impl IntoIterator<Item = &'c str>) -> Diagnostic {
-    let near = crate::content::near(&attribute.name, expected);
-    let hint = crate::content::hint(near.as_ref());
+    let near = crate::suggest::near(&attribute.name, expected);
+    let hint = crate::suggest::hint(near.as_ref());
     Diagnostic::error(
         "Extraneous JSON object property",
         format!("No argument or block type is named \"{}\".{hint}", attribute.name),

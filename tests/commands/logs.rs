@@ -42,6 +42,13 @@ fn lines_have_one_form() {
     ] {
         assert!(log.contains(text), "{text} is not in\n{log}");
     }
+    // Calls about objects of our own providers share messages, those about the provider do not.
+    let batched = |request: &str| {
+        let calls = log.lines().filter(|line| line.contains(&format!("request={request} ")));
+        calls.map(|line| line.contains("batched=true")).collect::<Vec<_>>()
+    };
+    assert_eq!(batched("PlanResourceChange"), [true], "{log}");
+    assert_eq!(batched("GetProviderSchema"), [false], "{log}");
     let mode = std::os::unix::fs::PermissionsExt::mode(
         &std::fs::metadata(w.dir().join("the.log")).expect("a log").permissions(),
     );

@@ -133,7 +133,9 @@ impl GrpcProvider {
             self.connection.permit().await
         };
         let began = Instant::now();
-        let answer = match self.batches_for(path, &request).await {
+        let batches = self.batches_for(path, &request).await;
+        let batched = batches.is_some();
+        let answer = match batches {
             Some((batches, method)) => batches.call(method, request.encode_to_vec()).await.map(Response::new),
             None => self.call_alone(path, request).await,
         };
@@ -142,6 +144,7 @@ impl GrpcProvider {
             request = name(path),
             elapsed = ?began.elapsed(),
             failed = answer.is_err(),
+            batched,
             "provider request"
         );
         answer
