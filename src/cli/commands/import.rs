@@ -31,7 +31,6 @@ pub const COMMAND: Command = Command {
 };
 
 struct Arguments {
-    variables: VariableFlags,
     lock: LockFlags,
     state: StateFlags,
     positional: Vec<String>,
@@ -42,7 +41,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
-        let variables = VariableFlags::read(flags);
+        VariableFlags::read(flags);
         let lock = LockFlags::read(flags);
         let state = StateFlags::read(flags);
         let positional = flags.positional();
@@ -55,7 +54,6 @@ impl FromFlags for Arguments {
         let parallelism = Parallelism::read(flags);
         ignore_remote_version(flags);
         Arguments {
-            variables,
             lock,
             state,
             positional,
@@ -90,7 +88,6 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
     let operation_arguments = OperationArguments {
         files: arguments.state.clone(),
         lock: arguments.lock,
-        variables: &arguments.variables.0,
         input: arguments.input,
         parallelism: arguments.parallelism,
     };

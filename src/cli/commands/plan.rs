@@ -3,18 +3,17 @@
 use engine::inputs::PlanOptions;
 use engine::plan::{ImportedBy, Mode, Plan};
 use engine::planner::Planning;
+use stores::generated::{target_exists, write_new};
 use syntax::Diagnostic;
-use views::program;
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags, state_to_read};
 use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::{Command, no_positional};
-use crate::generated::{target_exists, write_new};
 use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome};
-use crate::runs;
+use crate::remote_run;
 use crate::session::Session;
 
 pub const COMMAND: Command = Command {
@@ -30,7 +29,6 @@ pub const COMMAND: Command = Command {
 
 struct Arguments {
     modes: ModeFlags,
-    variables: VariableFlags,
     operation: OperationFlags,
     positional: Vec<String>,
     out: Option<String>,
@@ -43,9 +41,10 @@ impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.summary();
         flags.show_sensitive();
+        let modes = ModeFlags::read(flags);
+        VariableFlags::read(flags);
         Arguments {
-            modes: ModeFlags::read(flags),
-            variables: VariableFlags::read(flags),
+            modes,
             operation: OperationFlags::read(flags),
             positional: flags.positional(),
             out: flags.value(
@@ -73,7 +72,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let generate = arguments.generate_config_out.as_deref();
     let options = PlanOptions {
         generate_config: generate.is_some(),
-        ..plan_options(&arguments.modes)?
+        ..plan_options(&arguments.modes, session.ui.program)?
     };
     if let Some(path) = &generate {
         if options.mode != Mode::Normal {
@@ -91,8 +90,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         state: arguments.state.clone(),
         ..StateFlags::default()
     };
-    let operation_arguments = OperationArguments::new(files, &arguments.operation, &arguments.variables);
-    let remote = runs::Request {
+    let operation_arguments = OperationArguments::new(files, &arguments.operation);
+    let remote = remote_run::Request {
         verb: Verb::Plan,
         arguments: &operation_arguments,
         options: &options,
@@ -102,7 +101,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         detailed_exitcode: arguments.detailed_exitcode,
         saved: None,
     };
-    if let Some(status) = runs::perform(session, &remote)? {
+    if let Some(status) = remote_run::perform(session, &remote)? {
         return Ok(status.into());
     }
     let operation = Operation::begin(session, &operation_arguments, options.mode, Verb::Plan)?;
@@ -120,7 +119,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut generated = None;
     // A plan with errors may have read a part of the objects only. Without its file, the next run can write the whole one.
     if let Some(path) = generate.filter(|_| !plan.errored && !plan.generated_config.is_empty()) {
-        match write_generated(path.as_ref(), &plan) {
+        match write_generated(path.as_ref(), &plan, session.ui.program.tool) {
             Ok(()) => generated = Some(path),
             Err(problem) => problems.push(problem),
         }
@@ -151,25 +150,24 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             outcome = outcome.and_text(format!(
                 "\n{} wrote blocks for the imported objects to {path}. Check them, and complete\nwhat a provider \
                  could not say, before they become part of the configuration.\n",
-                program::tool()
+                session.ui.program.tool
             ));
         }
         outcome = outcome.and_text(match out {
             None => format!(
                 "\nNote: You didn't use the -out option to save this plan, so {} can't\nguarantee to take exactly these \
                  actions if you run \"{} apply\" now.\n",
-                program::tool(),
-                program::command()
+                session.ui.program.tool,
+                session.ui.program.command
             ),
-            Some(out) => views::plan::saved(out, ui.width()),
+            Some(out) => views::plan::saved(out, ui.width(), ui.program.command),
         });
     }
     operation.finish(Ok(outcome))
 }
 
 /// Writes the blocks that were generated for imports to a new file.
-fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic> {
-    let tool = program::tool();
+fn write_generated(path: &std::path::Path, plan: &Plan, tool: &str) -> Result<(), Diagnostic> {
     let mut text = format!(
         "# __generated__ by {tool}\n# Please review these resources and move them into your main configuration files.\n"
     );
