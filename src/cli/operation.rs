@@ -206,13 +206,7 @@ impl<'s> Operation<'s> {
                 ..Variables::default()
             },
             None => {
-                let input = arguments.input && session.stream.is_none();
-                let stored = match verb {
-                    Verb::Import => hosted::variables::stored(&session.hosted(), &project.config)?,
-                    _ => BTreeMap::new(),
-                };
-                let result = workdir::variables(session, &mut project, &stored, input);
-                let (variables, warnings) = result.within(&project.sources)?;
+                let (variables, warnings) = values(session, &mut project, verb, arguments.input)?;
                 before.extend(warnings);
                 variables
             }
@@ -551,6 +545,21 @@ impl<'s> Operation<'s> {
             parallelism: self.parallelism,
         }
     }
+}
+
+/// The values of the root variables for an operation, with warnings about them.
+fn values(
+    session: &Session,
+    project: &mut Project,
+    verb: Verb,
+    input: bool,
+) -> Result<(Variables, Diagnostics), Failure> {
+    let stored = match verb {
+        Verb::Import => hosted::variables::stored(&session.hosted(), &project.config)?,
+        _ => BTreeMap::new(),
+    };
+    let result = workdir::variables(session, project, &stored, input && session.stream.is_none());
+    result.within(&project.sources)
 }
 
 /// Warns of `-state` beside a backend in the configuration.

@@ -24,7 +24,6 @@ impl<'s> Output<'s> {
         self.context.console.ui.style()
     }
 
-    /// Writes lines.
     pub fn line(&self, text: impl AsRef<str>) {
         let text = text.as_ref();
         match &self.context.console.stream {

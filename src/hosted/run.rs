@@ -23,7 +23,6 @@ use crate::{Context, request};
 
 /// An operation that may have to run on a server.
 pub struct Request<'a> {
-    /// The command.
     pub verb: Verb,
     /// The root module's variables, as they are set.
     pub set: &'a SetVariables,
@@ -35,7 +34,6 @@ pub struct Request<'a> {
     pub useless: Vec<&'static str>,
     /// A parallelism is set, which is not up to the command.
     pub parallelism: bool,
-    /// The plan.
     pub options: &'a PlanOptions,
     /// Whether nobody is asked before the plan is applied.
     pub auto_approve: bool,
@@ -53,9 +51,7 @@ pub struct Request<'a> {
 
 /// Why a step was not the last one.
 pub(crate) enum Ended {
-    /// An interrupt.
     Stopped,
-    /// Something went wrong.
     Failed(Diagnostics),
 }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use config::Config;
-use engine::plan::Mode;
+use engine::plan::{Mode, Plan};
+use provider::Schemas;
 use serde_json::Value as Json;
 use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Run, Server};
@@ -51,29 +52,28 @@ pub(crate) fn generated(document: &Json, tool: &str) -> String {
     text
 }
 
+/// The plan of a run with its schemas, from the document that a server has of it; or the warning that it cannot be read.
+fn read_plan(document: &Json, run: &Run) -> Result<(Plan, Schemas), Diagnostic> {
+    let read = read::schemas(document).and_then(|schemas| Ok((read::plan(document, &schemas)?, schemas)));
+    let (mut plan, schemas) = read.map_err(|why| {
+        let detail = format!(
+            "This version cannot read what the server says the plan is: {why}. The page of the run shows the plan."
+        );
+        Diagnostic::warning("The plan cannot be shown", detail)
+    })?;
+    plan.mode = match (run.is_destroy, run.refresh_only) {
+        (true, _) => Mode::Destroy,
+        (_, true) => Mode::RefreshOnly,
+        _ => Mode::Normal,
+    };
+    Ok((plan, schemas))
+}
+
 /// Shows a plan for people, from the document that a server has of it.
 pub(crate) fn human(context: &Context<'_>, document: &Json, run: &Run) {
-    let read = || {
-        let schemas = read::schemas(document)?;
-        let mut plan = read::plan(document, &schemas)?;
-        plan.mode = match (run.is_destroy, run.refresh_only) {
-            (true, _) => Mode::Destroy,
-            (_, true) => Mode::RefreshOnly,
-            _ => Mode::Normal,
-        };
-        Ok::<_, String>((plan, schemas))
-    };
-    match read() {
+    match read_plan(document, run) {
         Ok((plan, schemas)) => views::plan::show(&context.console.ui, &plan, &schemas, context.shown),
-        Err(why) => {
-            let warning = Diagnostic::warning(
-                "The plan cannot be shown",
-                format!(
-                    "This version cannot read what the server says the plan is: {why}. The page of the run shows the plan."
-                ),
-            );
-            context.console.warn_now(warning);
-        }
+        Err(warning) => context.console.warn_now(warning),
     }
     context.console.ui.flush();
 }

@@ -6,11 +6,8 @@ use tfe::{ApiError, Connection, Kind, Mapping, Workspace};
 
 use crate::{Context, remote};
 
-/// A workspace on a server.
 pub struct Hosted {
-    /// The way to the server.
     pub connection: Connection,
-    /// The workspace.
     pub workspace: Workspace,
 }
 

@@ -1,10 +1,12 @@
 //! `plan`.
 
+use addrs::Program;
 use engine::inputs::PlanOptions;
 use engine::plan::{ImportedBy, Mode, Plan};
 use engine::planner::Planning;
 use stores::generated::{target_exists, write_new};
 use syntax::Diagnostic;
+use views::ui::Ui;
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
@@ -74,17 +76,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         generate_config: generate.is_some(),
         ..plan_options(&arguments.modes, session.ui.program)?
     };
-    if let Some(path) = &generate {
-        if options.mode != Mode::Normal {
-            return Err(Failure::usage(
-                "Invalid generate-config-out flag",
-                "The option -generate-config-out writes blocks for objects that a plan imports. With -destroy or \
-                 -refresh-only nothing is imported.",
-            ));
-        }
-        if let Some(problem) = target_exists(path) {
-            return Err(Failure::from(problem));
-        }
+    if let Some(path) = generate {
+        can_generate(path, options.mode)?;
     }
     let files = StateFlags {
         state: arguments.state.clone(),
@@ -144,26 +137,44 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return operation.finish(Ok(outcome));
     }
     if applyable && !errored && session.stream.is_none() && !session.env.in_automation() {
-        let ui = &session.ui;
-        outcome = outcome.and_text(views::plan::rule(ui.style(), ui.width()));
-        if let Some(path) = generated {
-            outcome = outcome.and_text(format!(
-                "\n{} wrote blocks for the imported objects to {path}. Check them, and complete\nwhat a provider \
-                 could not say, before they become part of the configuration.\n",
-                session.ui.program.tool
-            ));
-        }
-        outcome = outcome.and_text(match out {
-            None => format!(
-                "\nNote: You didn't use the -out option to save this plan, so {} can't\nguarantee to take exactly these \
-                 actions if you run \"{} apply\" now.\n",
-                session.ui.program.tool,
-                session.ui.program.command
-            ),
-            Some(out) => views::plan::saved(out, ui.width(), ui.program.command),
-        });
+        outcome = outcome.and_text(next_step(&session.ui, generated, out));
     }
     operation.finish(Ok(outcome))
+}
+
+/// Refuses to generate configuration where there is nothing to generate, or a file that would be overwritten.
+fn can_generate(path: &str, mode: Mode) -> Result<(), Failure> {
+    if mode != Mode::Normal {
+        return Err(Failure::usage(
+            "Invalid generate-config-out flag",
+            "The option -generate-config-out writes blocks for objects that a plan imports. With -destroy or -refresh-only nothing is \
+             imported.",
+        ));
+    }
+    match target_exists(path) {
+        Some(problem) => Err(problem.into()),
+        None => Ok(()),
+    }
+}
+
+/// The text below a plan: how to go on with it.
+fn next_step(ui: &Ui, generated: Option<&str>, out: Option<&str>) -> String {
+    let Program { tool, command } = ui.program;
+    let mut text = views::plan::rule(ui.style(), ui.width());
+    if let Some(path) = generated {
+        text.push_str(&format!(
+            "\n{tool} wrote blocks for the imported objects to {path}. Check them, and complete\nwhat a provider could not say, before \
+             they become part of the configuration.\n"
+        ));
+    }
+    text.push_str(&match out {
+        None => format!(
+            "\nNote: You didn't use the -out option to save this plan, so {tool} can't\nguarantee to take exactly these actions if you \
+             run \"{command} apply\" now.\n"
+        ),
+        Some(out) => views::plan::saved(out, ui.width(), command),
+    });
+    text
 }
 
 /// Writes the blocks that were generated for imports to a new file.

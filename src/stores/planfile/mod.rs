@@ -43,7 +43,6 @@ const MAX_ENTRY: u64 = 4 << 30;
 
 /// What a saved plan holds.
 pub struct SavedPlan {
-    /// The plan.
     pub plan: Plan,
     /// The configuration as it was planned.
     pub snapshot: Snapshot,
@@ -154,7 +153,6 @@ pub fn looks_like_plan(path: &Path) -> bool {
         && magic == *b"PK\x03\x04"
 }
 
-/// Reads a saved plan.
 pub fn read(path: &Path, tool_version: &str, program: Program) -> Result<SavedPlan, Diagnostic> {
     read_archive(path, tool_version, program).map_err(|e| {
         Diagnostic::error(

@@ -79,13 +79,14 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
+/// The package source that flags name.
+fn source(arguments: &Arguments) -> Result<PackageSource, Failure> {
     let mirrors = (
         arguments.fs_mirror.as_deref(),
         arguments.net_mirror.as_deref(),
         arguments.oci_mirror.as_deref(),
     );
-    let place = match mirrors {
+    Ok(match mirrors {
         (None, None, Some(template)) => match RepositoryTemplate::parse_argument(template) {
             Ok(template) => PackageSource::Oci(template),
             Err(error) => {
@@ -118,7 +119,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             }
         },
         (None, None, None) => PackageSource::Direct,
-    };
+    })
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
+    let place = source(arguments)?;
     let platforms = requested_platforms(&arguments.platforms)?;
     let (project, tested) = configured_with_tests(session, arguments.test_directory.as_deref())?;
     let required = required(&project, Some(&tested));
