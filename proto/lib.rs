@@ -19,6 +19,9 @@ mod generated {
     pub(crate) mod go_plugin {
         include!(concat!(env!("OUT_DIR"), "/plugin.rs"));
     }
+    pub(crate) mod calls {
+        include!(concat!(env!("OUT_DIR"), "/monoform.rs"));
+    }
     pub(crate) mod health {
         include!(concat!(env!("OUT_DIR"), "/grpc.health.v1.rs"));
     }
@@ -39,6 +42,11 @@ pub mod go_plugin {
     pub use crate::generated::go_plugin::*;
 }
 
+/// Calls of a provider in batches, between a provider of the SDK and this program.
+pub mod calls {
+    pub use crate::generated::calls::*;
+}
+
 /// The standard health service; a plugin reports the service `plugin`.
 pub mod health {
     pub use crate::generated::health::*;
@@ -48,6 +56,13 @@ pub mod health {
 /// objects are all in the state. Reading one gives back what was given, and a stored object of the current schema version is
 /// the object as it stands.
 pub const STATE_ONLY: &str = "monoform-state-only";
+
+/// Metadata of an answer to GetProviderSchema, beside the protocol: the version of the service [`calls`] that is served on the same
+/// connection. The only one there is: [`STREAM_OF_CALLS_VERSION`].
+pub const STREAM_OF_CALLS: &str = "monoform-stream-of-calls";
+
+/// See [`STREAM_OF_CALLS`].
+pub const STREAM_OF_CALLS_VERSION: &str = "1";
 
 /// Metadata of a request LockState, beside the protocol: who asks for the lock, as the JSON text that all programs of this family
 /// write. With it a store of ours writes the same lock as they do. A plugin that does not know it says who it is itself.

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
-use reqwest::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, TRAILER, TRANSFER_ENCODING,
-};
+use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, TRAILER, TRANSFER_ENCODING};
 
 /// The largest body there may be. It becomes three attributes, one of them in base64, and an answer of a plugin may have 256 MiB.
 pub(crate) const LARGEST: usize = 76 << 20;

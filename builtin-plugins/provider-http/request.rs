@@ -1,35 +1,32 @@
-//! Requests: their method, headers and body, and redirects.
+//! Requests: their method, headers and body, and the tries until there is a response.
 //!
 //! The rules are those that users of the official provider rely on, which are the rules of Go's client: ten requests at most on
-//! a way of redirects; 301, 302 and 303 make a `POST` into a `GET`, 307 and 308 do not; what identifies the person stays with
-//! the host it was meant for and the hosts below it; proxies come from the environment, and never stand between a machine and
-//! itself.
+//! a way of redirects; what identifies the person stays with the host it was meant for and the hosts below it; proxies come from
+//! the environment, and never stand between a machine and itself; a server may think as long as it wants unless there is a limit.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
-use std::time::Duration;
 
+use http::header::{
+    ACCEPT_ENCODING, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, RANGE, TRAILER, TRANSFER_ENCODING,
+    USER_AGENT,
+};
 use http::retry::may_change;
-use http::{redirect, remove_secrets, shown as logged};
+use http::{Bytes, Method, Proxy, Redirects, Response, Secrets, Settings, Silence, Transport, Url, shown as logged};
 use monoform_sdk::{Attr, Diagnostic};
 use proxies::Proxies;
-use reqwest::header::{
-    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RANGE, REFERER, TRAILER,
-    TRANSFER_ENCODING, USER_AGENT,
-};
-use reqwest::{Client, Method, Response};
 use rustls::ClientConfig;
 use tokio::time::{Instant, sleep};
-use url::{Host, Url};
 
-use crate::answer::{Answer, BodyError, LARGEST};
-use crate::failure::{Failure, Kind, chain, failure};
+use crate::answer::{Answer, LARGEST};
+use crate::failure::{Failure, Kind, failure};
 use crate::tries::{Limits, asked_pause, exceeded, pause, within};
 
-/// How many requests are sent on a way of redirects.
-const MOST_REQUESTS: usize = 10;
-/// How long making a connection may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The redirects that are followed: with the first one, ten requests are sent.
+const REDIRECTS: Redirects = Redirects {
+    limit: 9,
+    secrets: Secrets::HostAndBelow,
+    referer: true,
+};
 /// What servers see where the configuration says nothing else.
 const AGENT: &str = "Go-http-client/1.1";
 
@@ -38,13 +35,10 @@ pub(crate) struct Request {
     method: Method,
     url: Url,
     headers: HeaderMap,
-    /// The host to ask for, where it is another than the one to connect to.
-    host: Option<HeaderValue>,
-    body: Option<String>,
+    body: Option<Bytes>,
     /// Whether we asked for a compressed body without being told to.
     gzip: bool,
-    tls: ClientConfig,
-    client: OnceLock<Client>,
+    transport: Transport,
 }
 
 impl Request {
@@ -95,15 +89,29 @@ impl Request {
         if gzip {
             out.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
+        let host =
+            host.filter(|h| !h.is_empty() && Some(h.as_bytes()) != authority(&url).as_deref().map(str::as_bytes));
+        let settings = Settings {
+            tls: Some(tls),
+            proxy: Proxy::Rules(Box::new(Proxies::from_variables(variable))),
+            silence: Silence::Unlimited,
+            title_case_headers: true,
+            http1_only: host.is_some(),
+            ..Settings::default()
+        };
+        out.extend(host.map(|host| (HOST, host)));
+        let body = match body {
+            Some(body) if !body.is_empty() => Some(Bytes::from(body.to_owned())),
+            // Some servers want to read that there is nothing.
+            _ => (method == Method::POST).then(Bytes::new),
+        };
         Ok(Request {
-            host: host.filter(|h| !h.is_empty() && Some(h.as_bytes()) != authority(&url).as_deref().map(str::as_bytes)),
             method,
             url,
             headers: out,
-            body: body.map(str::to_owned),
+            body,
             gzip,
-            tls,
-            client: OnceLock::new(),
+            transport: Transport::new(settings),
         })
     }
 
@@ -140,16 +148,9 @@ impl Request {
         deadline: Option<Instant>,
         limits: &Limits,
     ) -> Result<Answer, Diagnostic> {
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let (status, headers) = (response.status().as_u16(), response.header_map().clone());
         let body = within(deadline, async {
-            let mut body = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(|e| failure(&e))? {
-                if body.len() + chunk.len() > LARGEST {
-                    return Err(Failure::lasting(BodyError::TooLarge.to_string()));
-                }
-                body.extend_from_slice(&chunk);
-            }
-            Ok(body)
+            response.bytes(LARGEST as u64).await.map_err(|e| failure(&e))
         });
         let answer = match body.await {
             Ok(body) => Answer::new(status, headers, body, self.gzip).map_err(|e| e.to_string()),
@@ -186,95 +187,19 @@ impl Request {
 
     /// One try, with its redirects.
     async fn once(&self) -> Result<Response, Failure> {
-        let (mut method, mut url, mut headers) = (self.method.clone(), self.url.clone(), self.headers.clone());
-        let (mut body, mut host) = (self.body.clone(), self.host.clone());
-        let mut sent = 0;
-        loop {
-            sent += 1;
-            let mut request = self
-                .client(&url)?
-                .request(method.clone(), url.clone())
-                .headers(headers.clone());
-            if let Some(host) = &host {
-                request = request.header(HOST, host);
-            }
-            match &body {
-                Some(body) if !body.is_empty() => request = request.body(body.clone()),
-                // Some servers want to read that there is nothing.
-                _ if method == Method::POST => request = request.header(CONTENT_LENGTH, 0),
-                _ => {}
-            }
-            tracing::debug!(%method, url = %logged(&url), "request");
-            let response = request.send().await.map_err(|e| failure(&e))?;
-            let Some(location) = redirect(response.status(), response.headers()).cloned() else {
-                return Ok(response);
-            };
-            if sent == MOST_REQUESTS {
-                return Err(Failure::lasting(format!("stopped after {MOST_REQUESTS} redirects")));
-            }
-            let next = std::str::from_utf8(location.as_bytes())
-                .ok()
-                .and_then(|text| Some((text, url.join(text).ok()?)));
-            let Some((text, next)) = next else {
-                return Err(Failure::lasting(format!(
-                    "{} redirects to an address that cannot be read",
-                    shown(&url)
-                )));
-            };
-            if Url::parse(text).is_ok() {
-                host = None;
-            }
-            if response.status().as_u16() < 307 && !matches!(method, Method::GET | Method::HEAD) {
-                method = Method::GET;
-                body = None;
-                headers.remove(CONTENT_TYPE);
-            }
-            // A header like X-Vault-Token identifies the person as much as Authorization does.
-            if !is_at_or_below(&next, &self.url) {
-                remove_secrets(&mut headers);
-            }
-            if !self.headers.contains_key(REFERER) {
-                headers.remove(REFERER);
-                if let Some(from) = referer(&url, &next) {
-                    headers.insert(REFERER, from);
-                }
-            }
-            url = next;
+        if !matches!(self.url.scheme(), "http" | "https") {
+            return Err(Failure::scheme(self.url.scheme()));
         }
-    }
-
-    /// The client for an address.
-    fn client(&self, url: &Url) -> Result<&Client, Failure> {
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(Failure::lasting(format!(
-                "unsupported protocol scheme \"{}\": it is http or https",
-                url.scheme()
-            )));
-        }
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let client = self.build().map_err(|e| Failure::lasting(chain(&e)))?;
-        Ok(self.client.get_or_init(|| client))
-    }
-
-    fn build(&self) -> reqwest::Result<Client> {
-        let mut tls = self.tls.clone();
-        let proxies = Proxies::from_variables(variable);
-        let mut builder = Client::builder()
-            .proxy(reqwest::Proxy::custom(move |url| proxies.way(url).proxy().cloned()))
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .http1_title_case_headers();
-        if self.host.is_some() {
-            // In HTTP/2 the host to ask for is part of the address, which here is the one to connect to.
-            tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-            builder = builder.http1_only();
-        } else {
-            tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        }
-        builder.tls_backend_preconfigured(tls).build()
+        let request = http::Request {
+            method: self.method.clone(),
+            url: &self.url,
+            headers: self.headers.clone(),
+            body: self.body.clone(),
+            redirects: REDIRECTS,
+            login: None,
+            waiting: &|_| {},
+        };
+        self.transport.send(request).await.map_err(|e| failure(&e))
     }
 }
 
@@ -292,29 +217,6 @@ fn authority(url: &Url) -> Option<String> {
     )
 }
 
-/// Whether an address is on the host of another, or on one whose name is below that.
-fn is_at_or_below(url: &Url, home: &Url) -> bool {
-    let (Some(host), Some(home)) = (url.host_str(), home.host()) else {
-        return false;
-    };
-    let name = home.to_string();
-    host == name
-        || (matches!(home, Host::Domain(_)) && host.strip_suffix(&name).is_some_and(|below| below.ends_with('.')))
-}
-
-/// What the next server is told about where we come from.
-fn referer(from: &Url, to: &Url) -> Option<HeaderValue> {
-    if from.scheme() == "https" && to.scheme() == "http" {
-        return None;
-    }
-    let mut from = from.clone();
-    // Of an address that cannot have these parts, there is nothing to remove.
-    let _ = from.set_username("");
-    let _ = from.set_password(None);
-    from.set_fragment(None);
-    HeaderValue::from_str(from.as_str()).ok()
-}
-
 /// An address as people may see it.
 fn shown(url: &Url) -> String {
     let mut url = url.clone();
@@ -329,26 +231,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_may_see_what_was_meant_for_a_host() {
-        let home: Url = "https://example.com:8443/".parse().unwrap();
-        for (url, expected) in [
-            ("https://example.com/x", true),
-            ("http://a.example.com/", true),
-            ("https://badexample.com/", false),
-            ("https://com/", false),
-        ] {
-            assert_eq!(is_at_or_below(&url.parse().unwrap(), &home), expected, "{url}");
-        }
-        let number: Url = "http://127.0.0.1/".parse().unwrap();
-        assert!(!is_at_or_below(
-            &"http://1.127.0.0.1.example/".parse().unwrap(),
-            &number
-        ));
+    fn passwords_are_shown_as_crosses() {
         let secret: Url = "http://me:secret@host/x".parse().unwrap();
         assert_eq!(shown(&secret), "http://me:xxxxx@host/x");
-        let signed: Url = "http://me:secret@host/x?token=secret#secret".parse().unwrap();
-        assert_eq!(logged(&signed), "http://host/x");
-        assert_eq!(referer(&secret, &number).unwrap(), "http://host/x");
-        assert_eq!(referer(&home, &number), None);
     }
 }

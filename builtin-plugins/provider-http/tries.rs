@@ -3,9 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use http::StatusCode;
 use http::retry::{self, Backoff};
-use reqwest::Response;
+use http::{Response, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
 use crate::failure::{Failure, Kind};
@@ -48,10 +47,13 @@ pub(crate) fn pause(tries: i64, limits: &Limits) -> Duration {
     backoff.pause(tries.unsigned_abs())
 }
 
-/// The pause that a busy server asks for. As in the official provider, other statuses do not ask.
+/// The pause that a busy server asks for. As in the official provider, other statuses do not ask, and there is no longest pause: a
+/// server that is asked before the time would refuse all tries.
 pub(crate) fn asked_pause(response: &Response) -> Option<Duration> {
     match response.status() {
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => retry::asked_pause(response.headers()),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            retry::whole_asked_pause(response.header_map())
+        }
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use http::{HeaderMap, Method, Redirects, Request, Settings, Transport};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
@@ -19,6 +20,9 @@ use crate::proxying::UnusableProxy;
 
 /// How long making a connection may take, and how long a server may think about its answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many redirects are followed.
+const REDIRECTS: usize = 10;
 
 /// The certificates of a server, its own first, or why there are none.
 pub(crate) type Fetched = Result<Vec<Vec<u8>>, FetchError>;
@@ -69,8 +73,8 @@ pub(crate) enum FetchError {
     #[error(transparent)]
     Proxy(#[from] UnusableProxy),
     /// The request failed.
-    #[error("{}", chain(.0))]
-    Request(reqwest::Error),
+    #[error("{}", .0.reason())]
+    Request(#[from] http::Error),
     /// The server redirects to an address without TLS.
     #[error("the server redirects to {0}, where there are no certificates")]
     Redirected(String),
@@ -220,36 +224,39 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError>
 /// Asks by HTTP, and follows redirects: the certificates are those of the server that answers in the end.
 pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fetched {
     let observer = Observer::new(verify);
-    let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(observer.config()?)
-        .connect_timeout(TIMEOUT)
-        .timeout(TIMEOUT)
-        .no_proxy();
-    for proxy in proxying.proxies()? {
-        builder = builder.proxy(proxy);
-    }
-    let client = builder.build().map_err(FetchError::Request)?;
+    let transport = Transport::new(Settings {
+        tls: Some(observer.config()?),
+        proxy: proxying.proxy()?,
+        connect_timeout: TIMEOUT,
+        ..Settings::default()
+    });
     // Most servers need not make up a page to answer this; a few never answer it.
-    let mut answer = client.head(url.clone()).timeout(TIMEOUT / 3).send().await;
-    if answer.as_ref().map_or(true, |answer| answer.url().scheme() != "https") {
-        answer = client.get(url.clone()).send().await;
-    }
-    let answer = answer.map_err(|e| FetchError::Request(e.without_url()))?;
-    let host = answer.url().host_str().unwrap_or_default();
+    let answer = tokio::time::timeout(TIMEOUT / 3, ask(&transport, Method::HEAD, url)).await;
+    let address = match answer {
+        Ok(Ok(address)) if address.scheme() == "https" => address,
+        _ => match tokio::time::timeout(TIMEOUT, ask(&transport, Method::GET, url)).await {
+            Ok(address) => address?,
+            Err(_) => return Err(FetchError::Timeout),
+        },
+    };
+    let host = address.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     match observer.seen(host) {
-        Some(certificates) if answer.url().scheme() == "https" => Ok(certificates),
-        _ => Err(FetchError::Redirected(answer.url().origin().ascii_serialization())),
+        Some(certificates) if address.scheme() == "https" => Ok(certificates),
+        _ => Err(FetchError::Redirected(address.origin().ascii_serialization())),
     }
 }
 
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
+/// The address that answers in the end.
+async fn ask(transport: &Transport, method: Method, url: &Url) -> Result<Url, http::Error> {
+    let request = Request {
+        method,
+        url,
+        headers: HeaderMap::new(),
+        body: None,
+        redirects: Redirects::within(REDIRECTS),
+        login: None,
+        waiting: &|_| {},
+    };
+    Ok(transport.send(request).await?.url)
 }

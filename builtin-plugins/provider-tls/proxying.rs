@@ -106,21 +106,10 @@ pub(crate) enum Proxying {
     AsTheEnvironmentSays,
 }
 
-/// A proxy that the HTTP client does not accept.
+/// A variable of the environment that should name a proxy, and does not.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum UnusableProxy {
-    /// That of the provider's configuration, without its user name and password.
-    #[error("the proxy {:?} cannot be used: {source}", url.as_str())]
-    Configured {
-        /// The address.
-        url: Url,
-        /// Why.
-        source: reqwest::Error,
-    },
-    /// That of a variable of the environment.
-    #[error("{0} names no proxy that can be used: it has the form http://HOST:PORT")]
-    Variable(String),
-}
+#[error("{0} names no proxy that can be used: it has the form http://HOST:PORT")]
+pub(crate) struct UnusableProxy(String);
 
 impl Proxying {
     /// What a configuration asks for.
@@ -144,26 +133,17 @@ impl Proxying {
         Ok(Proxying::Through(url))
     }
 
-    /// The proxies as the client for HTTP takes them.
-    pub fn proxies(&self) -> std::result::Result<Vec<reqwest::Proxy>, UnusableProxy> {
+    /// The proxy as the client for HTTP takes it.
+    pub fn proxy(&self) -> std::result::Result<http::Proxy, UnusableProxy> {
         match self {
-            Proxying::Direct => Ok(Vec::new()),
-            Proxying::Through(url) => {
-                let mut shown = url.clone();
-                // Of an address without these parts, there is nothing to remove.
-                let _ = (shown.set_username(""), shown.set_password(None));
-                let proxy = reqwest::Proxy::all(names_by_proxy(url.as_str()));
-                Ok(vec![
-                    proxy.map_err(|e| UnusableProxy::Configured { url: shown, source: e })?,
-                ])
-            }
+            Proxying::Direct => Ok(http::Proxy::None),
+            Proxying::Through(url) => Ok(http::Proxy::Always(names_by_proxy(url.as_str()))),
             Proxying::AsTheEnvironmentSays => {
                 let proxies = Proxies::from_variables(|name| std::env::var(name).ok());
-                if let Some(variable) = proxies.unusable() {
-                    return Err(UnusableProxy::Variable(variable.to_owned()));
+                match proxies.unusable() {
+                    Some(variable) => Err(UnusableProxy(variable.to_owned())),
+                    None => Ok(http::Proxy::Rules(Box::new(proxies))),
                 }
-                let custom = reqwest::Proxy::custom(move |url| proxies.way(url).proxy().cloned());
-                Ok(vec![custom])
             }
         }
     }

@@ -40,7 +40,8 @@
 //! - No feature of a library that an author may use as well is asked for. JSON is a type of its own ([`Json`]), which says all that
 //!   a state file says; its text is what any library reads.
 //!
-//! This crate may use `proto` (the messages), `cty` (types and values) and `sdk-derive` of ours and nothing else. A whole
+//! This crate may use `proto` (the messages), `cty` (types and values), `locks` (records of locks), `process` (programs that plugins run)
+//! and `sdk-derive` of ours and nothing else. A whole
 //! provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin
 //! with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; the server is below `server/`.
 
@@ -54,13 +55,11 @@ pub mod diag;
 pub mod env;
 pub mod function;
 mod guard;
-pub mod lines;
 mod list;
 pub mod model;
 mod modifier;
 mod pairing;
 pub mod plan;
-pub mod program;
 pub mod provider;
 pub mod provisioner;
 pub mod resource;
@@ -80,6 +79,8 @@ pub use async_trait::async_trait;
 pub use cty;
 #[doc(no_inline)]
 pub use cty::json::Json;
+#[doc(inline)]
+pub use process::{lines, program};
 
 pub use action::{Action, Progress};
 pub use context::{Context, Stop};

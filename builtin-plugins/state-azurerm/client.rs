@@ -8,7 +8,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
+use store_client::about::{About, DELETE, LIST, LOCK, READ, UNLOCK, WRITE};
+use store_client::guard::{LockedStore, Revision, Snapshot, Written};
+use store_client::listing::{self, Page};
+use store_client::lock::{Created, Found, LockRecord, Records, Removed};
 use store_client::xml::{self, Xml};
 use store_client::{Answer, Bytes, HeaderMap, HeaderName, HeaderValue, Method, Url};
 
@@ -16,13 +19,6 @@ use crate::access::Access;
 use crate::login::For;
 use crate::manager::Manager;
 use crate::settings::{How, Settings};
-
-const READ: &str = "Error reading the state";
-const WRITE: &str = "Error writing the state";
-const DELETE: &str = "Error deleting the state";
-const LIST: &str = "Failed to list workspaces";
-const LOCK: &str = "Error acquiring the state lock";
-const UNLOCK: &str = "Cannot release the state lock";
 
 /// The metadata of a blob that says who holds its lease.
 const LOCK_INFO: &str = "terraformlockid";
@@ -47,12 +43,6 @@ pub(crate) struct Client {
     blobs: Url,
     /// The leases that this client holds, by the names of blobs.
     leases: Mutex<BTreeMap<String, String>>,
-}
-
-/// What a request is about: for messages.
-struct About<'a> {
-    summary: &'a str,
-    what: String,
 }
 
 /// Headers of a request.
@@ -133,12 +123,13 @@ impl Client {
         }
     }
 
-    fn about<'a>(&self, summary: &'a str, what: &str, blob: &str) -> About<'a> {
+    fn name(&self, blob: &str) -> String {
         let Settings { container, account, .. } = &self.settings;
-        About {
-            summary,
-            what: format!("{what} the blob {blob:?} in the container {container:?} of the storage account {account:?}"),
-        }
+        format!("the blob {blob:?} in the container {container:?} of the storage account {account:?}")
+    }
+
+    fn what(&self, doing: &str, blob: &str) -> String {
+        format!("{doing} {}", self.name(blob))
     }
 
     fn lease(&self, blob: &str) -> Option<String> {
@@ -157,7 +148,7 @@ impl Client {
     /// Sends a request about a blob, or about the container if `blob` is empty.
     async fn send(
         &self,
-        about: &About<'_>,
+        about: About<'_>,
         method: Method,
         (blob, query): (&str, &str),
         headers: Headers<'_>,
@@ -205,17 +196,17 @@ impl Client {
             Ok((method.clone(), url, headers, body.clone()))
         };
         let sent = http.send_signed(&mut make).await;
-        sent.map_err(|failure| failure.diagnostic(about.summary, &about.what).into())
+        sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
     /// What a blob has beside its content; `None` if it is not there. Under a lease that is held, only if it is held still.
-    async fn properties(&self, about: &About<'_>, blob: &str) -> Result<Option<Properties>> {
+    async fn properties(&self, about: About<'_>, blob: &str) -> Result<Option<Properties>> {
         self.properties_under(about, blob, self.lease(blob)).await
     }
 
     async fn properties_under(
         &self,
-        about: &About<'_>,
+        about: About<'_>,
         blob: &str,
         lease: Option<String>,
     ) -> Result<Option<Properties>> {
@@ -231,7 +222,7 @@ impl Client {
     /// Writes a blob with its metadata.
     async fn put(
         &self,
-        about: &About<'_>,
+        about: About<'_>,
         blob: &str,
         content: Vec<u8>,
         properties: Option<&Properties>,
@@ -259,7 +250,7 @@ impl Client {
     }
 
     /// Writes who holds the lease of a blob into its metadata, or that nobody does.
-    async fn put_holder(&self, about: &About<'_>, blob: &str, lease: &str, info: Option<&LockInfo>) -> Result<()> {
+    async fn put_holder(&self, about: About<'_>, blob: &str, lease: &str, info: Option<&LockInfo>) -> Result<()> {
         self.hold(blob, Some(lease));
         let mut properties = self.properties(about, blob).await?.unwrap_or(Properties {
             is_leased: true,
@@ -283,7 +274,7 @@ impl Client {
         }
     }
 
-    async fn release_lease(&self, about: &About<'_>, blob: &str, lease: &str) -> Result<()> {
+    async fn release_lease(&self, about: About<'_>, blob: &str, lease: &str) -> Result<()> {
         let headers = [("x-ms-lease-action", "release"), ("x-ms-lease-id", lease)];
         let answer = self
             .send(about, Method::PUT, (blob, "comp=lease"), &headers, None)
@@ -294,29 +285,28 @@ impl Client {
         }
     }
 
-    /// The state is locked by somebody.
-    async fn held(&self, about: &About<'_>, blob: &str) -> LockError {
-        let message = format!("state blob is already locked: the blob {blob:?} has a lease.");
-        match self.properties(about, blob).await {
-            Ok(Some(properties)) => match properties.holder() {
-                Some(holder) => LockError::held(Some(holder), message),
-                None => LockError::held(
-                    None,
-                    format!(
-                        "{message} blob metadata \"{LOCK_INFO}\" was empty: the lease is not of a program like this one, or the one \
-                         that took it is about to say so, or was killed before. To end the lease: az storage blob lease break \
-                         --blob-name {blob:?} --container-name {} --account-name {}",
-                        self.settings.container, self.settings.account
-                    ),
-                ),
-            },
-            Ok(None) => LockError::held(None, format!("{message} It is gone now: try again.")),
-            Err(problems) => LockError::Failed(problems),
+    /// A page of the list of the blobs with a prefix.
+    async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
+        let mut query = format!(
+            "restype=container&comp=list&prefix={}",
+            utf8_percent_encode(prefix, QUERY)
+        );
+        if let Some(place) = place {
+            query.push_str(&format!("&marker={}", utf8_percent_encode(&place, QUERY)));
         }
+        let answer = self.send(about, Method::GET, ("", &query), &[], None).await?;
+        if answer.status.as_u16() != 200 {
+            return Err(self.problem(about, &answer));
+        }
+        let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
+        Ok(Page {
+            names: listed.texts("Name").map(str::to_owned).collect(),
+            next: listed.text("NextMarker").map(str::to_owned),
+        })
     }
 
     /// An answer that is an error, in words.
-    fn problem(&self, about: &About<'_>, answer: &Answer) -> Diagnostics {
+    fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let Settings {
             container,
             account,
@@ -383,185 +373,184 @@ impl LockedStore for Client {
 
     async fn workspaces(&self) -> Result<Vec<String>> {
         let prefix = format!("{}env:", self.settings.key);
-        let about = self.about(LIST, "Listing what begins like", &prefix);
-        let mut names = vec![DEFAULT.to_owned()];
-        let mut marker = String::new();
-        loop {
-            let prefix_encoded = utf8_percent_encode(&prefix, QUERY);
-            let query = format!("restype=container&comp=list&prefix={prefix_encoded}{marker}");
-            let answer = self.send(&about, Method::GET, ("", &query), &[], None).await?;
-            if answer.status.as_u16() != 200 {
-                return Err(self.problem(&about, &answer));
-            }
-            let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, &about.what))?;
-            for name in listed.texts("Name") {
-                match name.strip_prefix(&prefix) {
-                    Some(workspace) if !workspace.is_empty() && !workspace.contains('/') => {
-                        names.push(workspace.to_owned())
-                    }
-                    _ => {}
-                }
-            }
-            match listed.text("NextMarker").filter(|marker| !marker.is_empty()) {
-                Some(next) => marker = format!("&marker={}", utf8_percent_encode(next, QUERY)),
-                None => return Ok(names),
-            }
-        }
+        let what = self.what("Listing what begins like", &prefix);
+        let about = About {
+            summary: LIST,
+            what: &what,
+        };
+        let names = listing::names(about, |place| self.page(about, &prefix, place)).await?;
+        Ok(listing::workspaces(names.iter().map(String::as_str), &prefix, ""))
     }
 
     async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let blob = self.blob(workspace);
-        let about = self.about(READ, "Reading", &blob);
+        let what = self.what("Reading", &blob);
+        let about = About {
+            summary: READ,
+            what: &what,
+        };
         let lease = self.lease(&blob);
         let headers: Vec<(&str, &str)> = lease.iter().map(|id| ("x-ms-lease-id", id.as_str())).collect();
-        let answer = self.send(&about, Method::GET, (&blob, ""), &headers, None).await?;
+        let answer = self.send(about, Method::GET, (&blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
             // The blob that a lock makes has nothing in it.
             200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
             404 if code(&answer) != "ContainerNotFound" => Ok(None.into()),
-            _ => Err(self.problem(&about, &answer)),
+            _ => Err(self.problem(about, &answer)),
         }
     }
 
     /// The condition is the lease that is held: the service refuses every other write of a leased blob.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let blob = self.blob(workspace);
-        let about = self.about(WRITE, "Writing", &blob);
-        let properties = self.properties(&about, &blob).await?;
+        let what = self.what("Writing", &blob);
+        let about = About {
+            summary: WRITE,
+            what: &what,
+        };
+        let properties = self.properties(about, &blob).await?;
         if self.settings.snapshot && properties.is_some() {
-            let snapshot = self.about(WRITE, "Making a snapshot of", &blob);
+            let what = self.what("Making a snapshot of", &blob);
+            let snapshot = About { what: &what, ..about };
             let lease = self.lease(&blob);
             let headers: Vec<(&str, &str)> = lease.iter().map(|id| ("x-ms-lease-id", id.as_str())).collect();
             let answer = self
-                .send(&snapshot, Method::PUT, (&blob, "comp=snapshot"), &headers, None)
+                .send(snapshot, Method::PUT, (&blob, "comp=snapshot"), &headers, None)
                 .await?;
             if answer.status.as_u16() != 201 {
-                return Err(self.problem(&snapshot, &answer));
+                return Err(self.problem(snapshot, &answer));
             }
         }
-        self.put(&about, &blob, state.to_vec(), properties.as_ref()).await
+        self.put(about, &blob, state.to_vec(), properties.as_ref()).await
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
-        if workspace == DEFAULT || workspace.is_empty() {
-            let detail = "The default workspace is always there.";
-            return Err(Diagnostic::error("Cannot delete the workspace", detail).into());
-        }
         let blob = self.blob(workspace);
-        let about = self.about(DELETE, "Deleting", &blob);
+        let what = self.what("Deleting", &blob);
+        let about = About {
+            summary: DELETE,
+            what: &what,
+        };
         // With its snapshots, if it has any: a blob is not deleted without them.
         let headers = [("x-ms-delete-snapshots", "include")];
-        let answer = self.send(&about, Method::DELETE, (&blob, ""), &headers, None).await?;
+        let answer = self.send(about, Method::DELETE, (&blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
             202 => Ok(()),
             404 if code(&answer) != "ContainerNotFound" => Ok(()),
-            _ => Err(self.problem(&about, &answer)),
+            _ => Err(self.problem(about, &answer)),
         }
     }
 
-    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
-        store_client::lock::settled(|| self.take(workspace, info.clone())).await
-    }
-
-    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
-        let blob = self.blob(workspace);
-        let about = self.about(UNLOCK, "Unlocking", &blob);
-        let wrong = |detail: String| -> Diagnostics { Diagnostic::error(UNLOCK, detail).into() };
-        let properties = self.properties(&about, &blob).await?;
-        let holder = properties.as_ref().and_then(Properties::holder);
-        match &holder {
-            Some(holder) if holder.id == id => {}
-            Some(holder) => {
-                return Err(wrong(format!(
-                    "lock id {id:?} does not match existing lock: the blob {blob:?} has the lease {holder}."
-                )));
-            }
-            None if properties.is_some_and(|p| p.is_leased) => {
-                return Err(wrong(format!(
-                    "failed to retrieve lock info: blob metadata \"{LOCK_INFO}\" was empty, so it is not known whose the lease of \
-                     the blob {blob:?} is. To end it: az storage blob lease break --blob-name {blob:?} --container-name {} \
-                     --account-name {}",
-                    self.settings.container, self.settings.account
-                )));
-            }
-            None => {
-                return Err(wrong(format!(
-                    "The state is not locked: the blob {blob:?} has no lease."
-                )));
-            }
-        }
-        self.put_holder(&about, &blob, id, None).await?;
-        self.release_lease(&about, &blob, id).await?;
-        self.hold(&blob, None);
-        Ok(())
+    fn lock_records<'s>(&'s self, workspace: &'s str) -> Result<Records<'s>> {
+        Ok(vec![Box::new(LockLease {
+            client: self,
+            blob: self.blob(workspace),
+        })])
     }
 
     async fn forget_lock(&self, workspace: &str, _id: &str) {
         self.hold(&self.blob(workspace), None);
     }
-
-    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
-        let blob = self.blob(workspace);
-        let about = self.about(WRITE, "Looking up the lease of", &blob);
-        // The own lease is not named: with one that is lost the question would be refused.
-        let properties = self.properties_under(&about, &blob, None).await?;
-        Ok(match properties.filter(|properties| properties.is_leased) {
-            None => Holder::Free,
-            // Another program that has taken the lease may not have written its name yet; then the service refuses the write.
-            Some(properties) => match properties.holder() {
-                Some(info) => Holder::of(Some(info), own),
-                None => Holder::Own,
-            },
-        })
-    }
 }
 
-impl Client {
-    /// Tries once to take the lock of a state.
-    async fn take(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
-        let blob = self.blob(workspace);
-        let about = self.about(LOCK, "Locking", &blob);
-        info.path = format!("{}/{blob}", self.settings.container);
-        match self.properties(&about, &blob).await? {
-            Some(properties) if properties.is_leased => return Err(self.held(&about, &blob).await),
+/// The lease that locks a state; its holder is in the metadata of the blob.
+struct LockLease<'c> {
+    client: &'c Client,
+    blob: String,
+}
+
+#[async_trait]
+impl LockRecord for LockLease<'_> {
+    fn name(&self) -> String {
+        format!("the lease of {}", self.client.name(&self.blob))
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.client.settings.container, self.blob)
+    }
+
+    async fn create(&self, info: &LockInfo) -> std::result::Result<Created, LockError> {
+        let (client, blob) = (self.client, &self.blob);
+        let what = client.what("Locking", blob);
+        let about = About {
+            summary: LOCK,
+            what: &what,
+        };
+        match client.properties(about, blob).await? {
+            Some(properties) if properties.is_leased => return Ok(Created::Exists),
             Some(_) => {}
             // A lease is one of a blob.
-            None => self.make_empty(&about, &blob).await?,
+            None => client.make_empty(about, blob).await?,
         }
         let headers = [
             ("x-ms-lease-action", "acquire"),
             ("x-ms-lease-duration", "-1"),
             ("x-ms-proposed-lease-id", info.id.as_str()),
         ];
-        let answer = self
-            .send(&about, Method::PUT, (&blob, "comp=lease"), &headers, None)
+        let answer = client
+            .send(about, Method::PUT, (blob, "comp=lease"), &headers, None)
             .await?;
         match answer.status.as_u16() {
             201 => {}
-            409 => return Err(self.held(&about, &blob).await),
-            _ => return Err(LockError::Failed(self.problem(&about, &answer))),
+            409 => return Ok(Created::Exists),
+            _ => return Err(client.problem(about, &answer).into()),
         }
-        if let Some(id) = answer.header("x-ms-lease-id") {
-            info.id = id.to_owned();
-        }
-        if let Err(problems) = self.put_holder(&about, &blob, &info.id, Some(&info)).await {
+        let id = answer.header("x-ms-lease-id").unwrap_or(&info.id).to_owned();
+        let info = LockInfo {
+            id: id.clone(),
+            ..info.clone()
+        };
+        if let Err(mut problems) = client.put_holder(about, blob, &id, Some(&info)).await {
             // Nobody would know whose the lease is.
-            let released = self.release_lease(&about, &blob, &info.id).await;
-            self.hold(&blob, None);
+            let released = client.release_lease(about, blob, &id).await;
+            client.hold(blob, None);
             if let Err(more) = released {
-                let mut all = problems;
-                all.append(more);
-                return Err(LockError::Failed(all));
+                problems.append(more);
             }
             return Err(LockError::Failed(problems));
         }
-        Ok(info.id)
+        Ok(Created::Done(id))
+    }
+
+    async fn find(&self, summary: &str) -> Result<Option<Found>> {
+        let (client, blob) = (self.client, &self.blob);
+        let what = client.what("Looking up the lease of", blob);
+        // The own lease is not named: with one that is lost the question would be refused.
+        let properties = client
+            .properties_under(About { summary, what: &what }, blob, None)
+            .await?;
+        let leased = properties.filter(|properties| properties.is_leased);
+        Ok(leased.map(|properties| match properties.holder() {
+            Some(info) => Found::new(info),
+            None => Found {
+                anonymous: Some(format!(
+                    "blob metadata \"{LOCK_INFO}\" was empty: the lease is not of a program like this one, or the one that took it is \
+                     about to say so, or was killed before. To end the lease: az storage blob lease break --blob-name {blob:?} \
+                     --container-name {} --account-name {}",
+                    client.settings.container, client.settings.account
+                )),
+                ..Found::default()
+            },
+        }))
+    }
+
+    async fn remove(&self, found: &Found) -> Result<Removed> {
+        let (client, blob, id) = (self.client, &self.blob, found.info.id.as_str());
+        let what = client.what("Unlocking", blob);
+        let about = About {
+            summary: UNLOCK,
+            what: &what,
+        };
+        client.put_holder(about, blob, id, None).await?;
+        client.release_lease(about, blob, id).await?;
+        client.hold(blob, None);
+        Ok(Removed::Done)
     }
 }
 
 impl Client {
     /// Makes an empty blob where there is none. Two who do it at the same time do the same.
-    async fn make_empty(&self, about: &About<'_>, blob: &str) -> std::result::Result<(), LockError> {
+    async fn make_empty(&self, about: About<'_>, blob: &str) -> Result<()> {
         let headers = [
             ("x-ms-blob-type", "BlockBlob"),
             ("x-ms-blob-content-type", "application/json"),
@@ -574,7 +563,7 @@ impl Client {
             .await?;
         match answer.status.as_u16() {
             201 | 409 | 412 => Ok(()),
-            _ => Err(LockError::Failed(self.problem(about, &answer))),
+            _ => Err(self.problem(about, &answer)),
         }
     }
 }

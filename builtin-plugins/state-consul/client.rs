@@ -1,26 +1,19 @@
 //! The states: as one value, or as several that one lists.
 
 use std::borrow::Cow;
-use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
-use flate2::Compression;
-use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
+use monoform_sdk::{Result, async_trait};
 use serde_json::{Value as Json, json};
+use store_client::about::{About, DELETE, LIST, READ, WRITE, details, problem};
 use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
 use store_client::sum::md5_hex;
+use store_client::{gzip, listing};
 
 use crate::config::Settings;
-use crate::kv::{About, Kv, Stored};
+use crate::kv::{Kv, Stored};
 use crate::locks::Locks;
-
-const READ: &str = "Error reading the state";
-const WRITE: &str = "Error writing the state";
-const DELETE: &str = "Error deleting the state";
-const LIST: &str = "Failed to list workspaces";
 
 /// What stands between the path and the name of a workspace.
 const WORKSPACE: &str = "-env:";
@@ -61,16 +54,6 @@ impl Pieces {
     fn folder(path: &str, sum: &str) -> String {
         format!("{}/tfstate.{sum}/", path.trim_end_matches('/'))
     }
-}
-
-fn compressed(state: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(state)?;
-    encoder.finish()
-}
-
-fn problem(summary: &str, detail: String) -> Diagnostics {
-    Diagnostic::error(summary, detail).into()
 }
 
 impl Client {
@@ -129,14 +112,8 @@ impl LockedStore for Client {
             summary: LIST,
             what: &format!("Listing the keys that begin with {prefix:?}"),
         };
-        let mut names = vec![DEFAULT.to_owned()];
-        for key in self.kv.keys(about, &prefix).await? {
-            match key.strip_prefix(&prefix) {
-                Some(name) if !name.is_empty() && !name.contains('/') => names.push(name.to_owned()),
-                _ => {}
-            }
-        }
-        Ok(names)
+        let keys = self.kv.keys(about, &prefix).await?;
+        Ok(listing::workspaces(keys.iter().map(String::as_str), &prefix, ""))
     }
 
     async fn read(&self, workspace: &str) -> Result<Snapshot> {
@@ -168,14 +145,12 @@ impl LockedStore for Client {
             }
         }
         if value.first() == Some(&0x1f) {
-            let mut state = Vec::new();
-            GzDecoder::new(value.as_slice()).read_to_end(&mut state).map_err(|e| {
+            value = gzip::decompressed(&value).map_err(|e| {
                 problem(
                     READ,
                     format!("The state in the key {path:?} cannot be decompressed: {e}."),
                 )
             })?;
-            value = state;
         }
         if let Some(pieces) = pieces
             && md5_hex(&value) != pieces.sum
@@ -210,7 +185,7 @@ impl LockedStore for Client {
         let sum = md5_hex(state);
         let value = match self.settings.gzip {
             true => Cow::Owned(
-                compressed(state).map_err(|e| problem(WRITE, format!("The state cannot be compressed: {e}.")))?,
+                gzip::compressed(state).map_err(|e| problem(WRITE, format!("The state cannot be compressed: {e}.")))?,
             ),
             false => Cow::Borrowed(state),
         };
@@ -234,19 +209,12 @@ impl LockedStore for Client {
         if let Some(before) = before.filter(|before| as_one || before.sum != sum)
             && let Err(problems) = self.kv.delete(about, &Pieces::folder(&path, &before.sum), true).await
         {
-            tracing::warn!(
-                "pieces of an earlier state stay: {}",
-                problems.0.first().map_or("", |p| p.detail.as_str())
-            );
+            tracing::warn!("pieces of an earlier state stay: {}", details(&problems));
         }
         Ok(Written::Done(Some(Revision::Named(index.to_string()))))
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
-        if workspace == DEFAULT || workspace.is_empty() {
-            let detail = "can't delete default state: the default workspace is always there.";
-            return Err(Diagnostic::error("Cannot delete the workspace", detail).into());
-        }
         let path = self.path(workspace);
         let about = About {
             summary: DELETE,
@@ -277,6 +245,7 @@ impl LockedStore for Client {
             false => Ok(()),
         }
     }
+
     async fn forget_lock(&self, workspace: &str, id: &str) {
         self.locks.forget(&self.path(workspace), id).await;
     }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
+use store_client::about::About;
 use store_client::{Answer, HeaderMap, HttpClient, Method, Url};
 
 /// What stays as it is in a key.
@@ -18,13 +19,6 @@ const KEY: &AsciiSet = &NON_ALPHANUMERIC
 
 /// The flags of keys that are locks, by which Consul's own programs know them.
 const LOCK_FLAGS: u64 = 0x2ddc_cbc0_58a5_0c18;
-
-/// What is being done: for messages.
-#[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
-    pub summary: &'a str,
-    pub what: &'a str,
-}
 
 /// A key with its value.
 pub(crate) struct Pair {

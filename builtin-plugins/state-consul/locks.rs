@@ -7,15 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use monoform_sdk::state_store::{LockError, LockInfo};
-use monoform_sdk::{Diagnostic, Diagnostics, Result};
+use monoform_sdk::{Diagnostics, Result};
+use store_client::about::{About, LOCK, UNLOCK, WRITE, details, problem};
 use store_client::guard::Holder;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::kv::{About, Kv};
-
-const LOCK: &str = "Error acquiring the state lock";
-const UNLOCK: &str = "Cannot release the state lock";
+use crate::kv::Kv;
 
 /// How often sessions are renewed; they last 15 seconds.
 const RENEWAL: Duration = Duration::from_millis(7_500);
@@ -68,7 +66,7 @@ const TAKING: About<'static> = About {
     what: "Taking the lock in Consul",
 };
 const WRITING: About<'static> = About {
-    summary: "Error writing the state",
+    summary: WRITE,
     what: "Reading the lock in Consul",
 };
 const RELEASING: About<'static> = About {
@@ -95,7 +93,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
             Some(pair) if pair.session.is_some() => return Ok(false),
             Some(pair) if !pair.is_lock() && !pair.value.is_empty() => {
                 let detail = format!("The key {:?} is no lock: it was made by another program.", key(path));
-                return Err(Diagnostic::error(LOCK, detail).into());
+                return Err(problem(LOCK, detail));
             }
             _ if Instant::now() >= end => return Ok(false),
             // Nobody has it, but it cannot be had yet.
@@ -256,7 +254,7 @@ impl Locks {
                 "consul lock was lost: the state {path:?} was not locked any more, or by somebody else, when the lock was to be \
                  released. What was written meanwhile is right: a state that somebody else has changed is not overwritten."
             );
-            return Err(Diagnostic::error(UNLOCK, detail).into());
+            return Err(problem(UNLOCK, detail));
         }
         let info = kv.delete(RELEASING, &info_key(path), false).await;
         let released = kv.release(RELEASING, &key(path), &session).await;
@@ -290,15 +288,12 @@ impl Locks {
                 Some(session) => format!("The lock of the state {path:?} has the ID {session:?}, and not {id:?}."),
                 None => format!("The state {path:?} is not locked."),
             };
-            return Err(Diagnostic::error(UNLOCK, detail).into());
+            return Err(problem(UNLOCK, detail));
         }
         kv.end_session(RELEASING, id).await?;
         for key in [key(path), info_key(path)] {
             if let Err(problems) = kv.delete(RELEASING, &key, false).await {
-                tracing::warn!(
-                    "the key {key:?} stays: {}",
-                    problems.0.first().map_or("", |p| p.detail.as_str())
-                );
+                tracing::warn!("the key {key:?} stays: {}", details(&problems));
             }
         }
         Ok(())

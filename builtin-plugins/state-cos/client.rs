@@ -3,23 +3,18 @@
 use std::time::Duration;
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
+use monoform_sdk::{Result, async_trait};
 use serde_json::{Value as Json, json};
-use store_client::Method;
-use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
+use store_client::about::{About, DELETE, LIST, LOCK, READ, UNLOCK, WRITE, details, problem};
+use store_client::guard::{LockedStore, Revision, Snapshot, Written};
+use store_client::listing::{self, Page};
+use store_client::lock::{Created, Found, LockRecord, Records, Removed};
 use store_client::name::joined;
 use store_client::sum::md5_hex;
-use store_client::xml::{self, Xml};
+use store_client::{Method, xml};
 
-use crate::cloud::{About, Refused};
+use crate::cloud::Refused;
 use crate::config::Settings;
-
-const READ: &str = "Error reading the state";
-const WRITE: &str = "Error writing the state";
-const DELETE: &str = "Error deleting the state";
-const LIST: &str = "Failed to list workspaces";
-const LOCK: &str = "Error acquiring the state lock";
-const UNLOCK: &str = "Cannot release the state lock";
 
 /// The tag that only one can make.
 const TAG: &str = "tencentcloud-terraform-lock";
@@ -32,10 +27,6 @@ const SUM: &str = "x-cos-meta-md5";
 /// A bucket with states.
 pub(crate) struct Client {
     settings: Settings,
-}
-
-fn problem(summary: &str, detail: String) -> Diagnostics {
-    Diagnostic::error(summary, detail).into()
 }
 
 impl Client {
@@ -174,36 +165,102 @@ impl Client {
         ))
     }
 
-    /// Who has made the lock; `None` if it is not there.
-    async fn lock_in(&self, lock: &str) -> Result<Option<LockInfo>> {
-        let Some(content) = self.get(LOCK, lock).await? else {
-            return Ok(None);
-        };
-        let info = LockInfo::from_json(&content);
-        let mut info =
-            info.ok_or_else(|| problem(LOCK, format!("The object {lock:?} has no lock information in it.")))?;
-        info.id = md5_hex(&content);
-        Ok(Some(info))
+    /// A page of the list of the objects with a prefix.
+    async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
+        let Settings { cloud, bucket, .. } = &self.settings;
+        let query = [
+            ("marker", place.as_deref().unwrap_or_default()),
+            ("max-keys", "1000"),
+            ("prefix", prefix),
+        ];
+        let answer = cloud.send(about, Method::GET, ("/", &query), &[], None).await?;
+        if answer.status.as_u16() != 200 {
+            return Err(cloud.problem(about, bucket, &answer));
+        }
+        Page::of_bucket(about, &answer)
+    }
+}
+
+/// The object that locks a state. The service has no condition for creating it, so it is created under a tag that only one program
+/// can make.
+struct LockObject<'c> {
+    client: &'c Client,
+    object: String,
+}
+
+#[async_trait]
+impl LockRecord for LockObject<'_> {
+    fn name(&self) -> String {
+        format!(
+            "the lock file {:?} in the bucket {:?}",
+            self.object, self.client.settings.bucket
+        )
     }
 
-    /// Somebody has the tag, or tags cannot be made at all.
-    async fn without_tag(&self, lock: &str, refused: &Refused) -> LockError {
-        match self.lock_in(lock).await {
-            Ok(Some(holder)) => LockError::held(Some(holder), format!("The lock {lock:?} is there already.")),
-            Ok(None) if refused.code.contains("Duplicate") || refused.code.contains("InUse") => LockError::held(
-                None,
-                format!(
-                    "Somebody is about to lock the state, or was killed while doing so: failed to create tag {TAG}: {refused}. If \
-                     nobody is: tccli tag DeleteTag --TagKey {TAG} --TagValue {}",
-                    self.tag(lock)
-                ),
-            ),
-            Ok(None) => LockError::Failed(problem(
-                LOCK,
-                format!("failed to create tag {TAG}, which locks of states need: {refused}."),
-            )),
-            Err(problems) => LockError::Failed(problems),
+    fn path(&self) -> String {
+        self.object.clone()
+    }
+
+    async fn create(&self, info: &LockInfo) -> std::result::Result<Created, LockError> {
+        let tag = self.client.tag(&self.object);
+        if let Err(refused) = self.client.on_tag("CreateTag", &tag).await? {
+            return self.without_tag(&refused).await;
         }
+        let content = info.to_json().into_bytes();
+        let id = md5_hex(&content);
+        let created = match self.find(LOCK).await {
+            Ok(Some(_)) => Ok(Created::Exists),
+            Ok(None) => {
+                let put = self.client.put(LOCK, &self.object, content).await;
+                put.map(|()| Created::Done(id))
+            }
+            Err(problems) => Err(problems),
+        };
+        // Whoever is next may look now.
+        if let Err(problems) = self.client.remove_tag(&self.object).await {
+            tracing::warn!("{}", details(&problems));
+        }
+        created.map_err(LockError::Failed)
+    }
+
+    /// The ID is the sum of the content.
+    async fn find(&self, summary: &str) -> Result<Option<Found>> {
+        let Some(content) = self.client.get(summary, &self.object).await? else {
+            return Ok(None);
+        };
+        let mut info = LockInfo::from_json(&content).ok_or_else(|| {
+            let detail = format!("The object {:?} has no lock information in it.", self.object);
+            problem(summary, detail)
+        })?;
+        let chosen_id = Some(std::mem::replace(&mut info.id, md5_hex(&content)));
+        Ok(Some(Found {
+            chosen_id,
+            ..Found::new(info)
+        }))
+    }
+
+    async fn remove(&self, _found: &Found) -> Result<Removed> {
+        self.client.remove(UNLOCK, &self.object).await?;
+        self.client.remove_tag(&self.object).await.map(|()| Removed::Done)
+    }
+}
+
+impl LockObject<'_> {
+    /// Another program has the tag, or tags cannot be made at all.
+    async fn without_tag(&self, refused: &Refused) -> std::result::Result<Created, LockError> {
+        if self.find(LOCK).await?.is_some() {
+            return Ok(Created::Exists);
+        }
+        if refused.code.contains("Duplicate") || refused.code.contains("InUse") {
+            let message = format!(
+                "Somebody is about to lock the state, or was killed while doing so: failed to create tag {TAG}: {refused}. If \
+                 nobody is: tccli tag DeleteTag --TagKey {TAG} --TagValue {}",
+                self.client.tag(&self.object)
+            );
+            return Err(LockError::held(None, message));
+        }
+        let detail = format!("failed to create tag {TAG}, which locks of states need: {refused}.");
+        Err(problem(LOCK, detail).into())
     }
 }
 
@@ -215,11 +272,7 @@ impl LockedStore for Client {
 
     async fn workspaces(&self) -> Result<Vec<String>> {
         let Settings {
-            cloud,
-            bucket,
-            prefix,
-            key,
-            ..
+            bucket, prefix, key, ..
         } = &self.settings;
         let start = match joined(&[prefix]) {
             text if text.is_empty() => text,
@@ -230,34 +283,9 @@ impl LockedStore for Client {
             summary: LIST,
             what: &what,
         };
+        let names = listing::names(about, |place| self.page(about, &start, place)).await?;
         let end = format!("/{}", joined(&[key]));
-        let mut names = vec![DEFAULT.to_owned()];
-        let mut marker = String::new();
-        loop {
-            let query = [
-                ("marker", marker.as_str()),
-                ("max-keys", "1000"),
-                ("prefix", start.as_str()),
-            ];
-            let answer = cloud.send(about, Method::GET, ("/", &query), &[], None).await?;
-            if answer.status.as_u16() != 200 {
-                return Err(cloud.problem(about, bucket, &answer));
-            }
-            let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
-            let mut last = "";
-            for object in listed.texts("Key") {
-                match object.strip_prefix(&start).and_then(|rest| rest.strip_suffix(&end)) {
-                    Some(name) if !name.is_empty() && !name.contains('/') => names.push(name.to_owned()),
-                    _ => {}
-                }
-                last = object;
-            }
-            if listed.text("IsTruncated") != Some("true") {
-                return Ok(names);
-            }
-            let next = listed.text("NextMarker").filter(|next| !next.is_empty());
-            marker = next.unwrap_or(last).to_owned();
-        }
+        Ok(listing::workspaces(names.iter().map(String::as_str), &start, &end))
     }
 
     async fn read(&self, workspace: &str) -> Result<Snapshot> {
@@ -272,62 +300,13 @@ impl LockedStore for Client {
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
-        if workspace == DEFAULT || workspace.is_empty() {
-            let detail =
-                "default state is not allowed to be deleted: the default workspace is always there.".to_owned();
-            return Err(problem("Cannot delete the workspace", detail));
-        }
         self.remove(DELETE, &self.object(workspace)).await
     }
 
-    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
-        store_client::lock::settled(|| self.take(workspace, info.clone())).await
-    }
-
-    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
-        let lock = format!("{}.tflock", self.object(workspace));
-        let Some(holder) = self.lock_in(&lock).await? else {
-            return Err(problem(
-                UNLOCK,
-                format!("The state is not locked: lock file {lock} not exists."),
-            ));
-        };
-        if holder.id != id {
-            let detail = format!(
-                "lock id mismatch: the lock {lock:?} has the ID {:?}, and not {id:?}: {holder}.",
-                holder.id
-            );
-            return Err(problem(UNLOCK, detail));
-        }
-        self.remove(UNLOCK, &lock).await?;
-        self.remove_tag(&lock).await
-    }
-
-    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
-        let found = self.lock_in(&format!("{}.tflock", self.object(workspace))).await?;
-        Ok(Holder::of(found, own))
-    }
-}
-
-impl Client {
-    /// Tries once to take the lock of a state.
-    async fn take(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
-        let lock = format!("{}.tflock", self.object(workspace));
-        if let Err(refused) = self.on_tag("CreateTag", &self.tag(&lock)).await? {
-            return Err(self.without_tag(&lock, &refused).await);
-        }
-        info.path.clone_from(&lock);
-        let content = info.to_json().into_bytes();
-        let id = md5_hex(&content);
-        let taken = match self.lock_in(&lock).await {
-            Ok(Some(holder)) => Err(LockError::held(Some(holder), format!("lock file {lock} exists."))),
-            Ok(None) => self.put(LOCK, &lock, content).await.map_err(LockError::Failed),
-            Err(problems) => Err(LockError::Failed(problems)),
-        };
-        // Whoever is next may look now.
-        if let Err(problems) = self.remove_tag(&lock).await {
-            tracing::warn!("{}", problems.0.first().map_or("", |p| p.detail.as_str()));
-        }
-        taken.map(|()| id)
+    fn lock_records<'s>(&'s self, workspace: &'s str) -> Result<Records<'s>> {
+        Ok(vec![Box::new(LockObject {
+            client: self,
+            object: format!("{}.tflock", self.object(workspace)),
+        })])
     }
 }

@@ -2,6 +2,7 @@
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
+use store_client::about::About;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::name::{encoded_path, query as query_text};
 use store_client::oauth::now;
@@ -25,13 +26,6 @@ pub(crate) struct Cloud {
     pub once: HttpClient,
     pub source: Source,
     pub current: CredentialCache,
-}
-
-/// What is being done: for messages.
-#[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
-    pub summary: &'a str,
-    pub what: &'a str,
 }
 
 /// Why a call was not done.

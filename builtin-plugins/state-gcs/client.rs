@@ -1,54 +1,24 @@
 //! The objects of the bucket, and the locks among them.
 
-use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
+use monoform_sdk::state_store::{LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
-use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
+use store_client::about::{About, DELETE, LIST, LOCK, READ, UNLOCK, WRITE, problem};
+use store_client::guard::{LockedStore, Revision, Snapshot, Written};
+use store_client::listing::{self, Page};
+use store_client::lock::{Created, Found, LockRecord, Records, Removed};
+use store_client::name::{encoded, joined};
 use store_client::sum::md5_base64;
 use store_client::{Answer, HeaderMap, HeaderValue, Method, Url, json_reason};
 
 use crate::config::{Encryption, Settings};
 
-const READ: &str = "Error reading the state";
-const WRITE: &str = "Error writing the state";
-const DELETE: &str = "Error deleting the state";
-const LIST: &str = "Failed to list workspaces";
-const LOCK: &str = "Error acquiring the state lock";
-const UNLOCK: &str = "Cannot release the state lock";
-
 const STATE: &str = ".tfstate";
 const LOCK_FILE: &str = ".tflock";
-
-/// What stays as it is in a part of a path or of a query.
-const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
-fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, PART).to_string()
-}
 
 /// A bucket with states.
 pub(crate) struct Client {
     settings: Settings,
-}
-
-/// Joins prefix and name as Terraform does: without empty parts, and those that lead nowhere.
-fn joined(prefix: &str, name: &str) -> String {
-    let mut out: Vec<&str> = Vec::new();
-    for part in prefix.split('/').chain([name]) {
-        match part {
-            "" | "." => {}
-            ".." => drop(out.pop()),
-            part => out.push(part),
-        }
-    }
-    out.join("/")
-}
-
-/// What a request is about: for messages.
-struct About<'a> {
-    summary: &'a str,
-    what: String,
 }
 
 /// The number of a generation, which is text in JSON.
@@ -69,24 +39,26 @@ fn message(answer: &Answer) -> String {
     said.chars().take(500).collect()
 }
 
+fn without_generation(about: About<'_>) -> Diagnostics {
+    let detail = format!("{} was answered without the generation of the object.", about.what);
+    problem(about.summary, detail)
+}
+
 impl Client {
     pub fn new(settings: Settings) -> Client {
         Client { settings }
     }
 
     fn object(&self, workspace: &str, ending: &str) -> String {
-        joined(&self.settings.prefix, &format!("{workspace}{ending}"))
+        joined(&[&self.settings.prefix, &format!("{workspace}{ending}")])
     }
 
     fn place(&self, object: &str) -> String {
         format!("gs://{}/{object}", self.settings.bucket)
     }
 
-    fn about<'a>(&self, summary: &'a str, what: &str, object: &str) -> About<'a> {
-        About {
-            summary,
-            what: format!("{what} {}", self.place(object)),
-        }
+    fn what(&self, doing: &str, object: &str) -> String {
+        format!("{doing} {}", self.place(object))
     }
 
     /// The address of an object, or of all of them.
@@ -118,7 +90,7 @@ impl Client {
 
     async fn send(
         &self,
-        about: &About<'_>,
+        about: About<'_>,
         method: Method,
         url: &Url,
         mut headers: HeaderMap,
@@ -127,7 +99,7 @@ impl Client {
         let http = &self.settings.http;
         self.settings.credentials.sign(http, &mut headers).await?;
         let sent = http.send(method, url, headers, body).await;
-        sent.map_err(|failure| failure.diagnostic(about.summary, &about.what).into())
+        sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
     /// The headers for what is encrypted with our own key.
@@ -146,7 +118,7 @@ impl Client {
     }
 
     /// The content of an object, and its generation.
-    async fn get(&self, about: &About<'_>, object: &str, headers: HeaderMap) -> Result<Snapshot> {
+    async fn get(&self, about: About<'_>, object: &str, headers: HeaderMap) -> Result<Snapshot> {
         let url = self.address(Some(object), "alt=media")?;
         let answer = self.send(about, Method::GET, &url, headers, None).await?;
         match answer.status.as_u16() {
@@ -165,7 +137,7 @@ impl Client {
     /// Writes an object, under a condition if `query` has one.
     async fn put(
         &self,
-        about: &About<'_>,
+        about: About<'_>,
         object: &str,
         query: &str,
         headers: HeaderMap,
@@ -190,46 +162,51 @@ impl Client {
         self.send(about, Method::POST, &url, headers, Some(parts)).await
     }
 
-    /// Who holds a lock, by the name that it has for unlocking; `None` if nobody does.
-    async fn lock_in(&self, object: &str) -> Result<Option<(LockInfo, String)>> {
-        let about = self.about(LOCK, "Reading the lock", object);
-        let Some(content) = self.get(&about, object, HeaderMap::new()).await?.state else {
-            return Ok(None);
-        };
-        let unreadable = || {
-            let detail = format!(
-                "The object {} is no lock: it has no lock information in it.",
-                self.place(object)
-            );
-            Diagnostics::from(Diagnostic::error(LOCK, detail))
-        };
-        let mut info = LockInfo::from_json(&content).ok_or_else(unreadable)?;
-        let Some(generation) = self.generation(&about, object).await? else {
-            return Ok(None);
-        };
-        let own_name = std::mem::replace(&mut info.id, generation);
-        Ok(Some((info, own_name)))
-    }
-
     /// The generation of an object; `None` if it is not there.
-    async fn generation(&self, about: &About<'_>, object: &str) -> Result<Option<String>> {
+    async fn generation(&self, about: About<'_>, object: &str) -> Result<Option<String>> {
         let url = self.address(Some(object), "")?;
         let answer = self.send(about, Method::GET, &url, HeaderMap::new(), None).await?;
         match answer.status.as_u16() {
-            200 => match generation(&answer) {
-                Some(generation) => Ok(Some(generation)),
-                None => {
-                    let detail = format!("{} was answered without the generation of the object.", about.what);
-                    Err(Diagnostic::error(about.summary, detail).into())
-                }
-            },
+            200 => generation(&answer).map(Some).ok_or_else(|| without_generation(about)),
             404 if !is_about_bucket(&answer) => Ok(None),
             _ => Err(self.problem(about, &answer)),
         }
     }
 
+    /// A page of the list of the objects below the prefix.
+    async fn page(&self, about: About<'_>, place: Option<String>) -> Result<Page> {
+        let mut query = format!(
+            "delimiter=%2F&prefix={}&fields=items(name)%2CnextPageToken",
+            encoded(&self.settings.prefix)
+        );
+        if let Some(place) = place {
+            query.push_str(&format!("&pageToken={}", encoded(&place)));
+        }
+        let url = self.address(None, &query)?;
+        let answer = self.send(about, Method::GET, &url, HeaderMap::new(), None).await?;
+        if answer.status.as_u16() != 200 {
+            return Err(self.problem(about, &answer));
+        }
+        let json: Json = serde_json::from_slice(&answer.body).map_err(|e| {
+            let detail = format!(
+                "{} was answered with something that is no JSON: {}.",
+                about.what,
+                json_reason(e)
+            );
+            problem(about.summary, detail)
+        })?;
+        let items = json["items"].as_array().into_iter().flatten();
+        let names = items.filter_map(|item| item["name"].as_str());
+        Ok(Page {
+            names: names
+                .map(|name| name.rsplit('/').next().unwrap_or(name).to_owned())
+                .collect(),
+            next: json["nextPageToken"].as_str().map(str::to_owned),
+        })
+    }
+
     /// An answer that is an error, in words.
-    fn problem(&self, about: &About<'_>, answer: &Answer) -> Diagnostics {
+    fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
         let bucket = &self.settings.bucket;
         let advice = match answer.status.as_u16() {
             404 if is_about_bucket(answer) => format!(
@@ -280,54 +257,34 @@ impl LockedStore for Client {
     }
 
     async fn workspaces(&self) -> Result<Vec<String>> {
-        let prefix = &self.settings.prefix;
-        let about = self.about(LIST, "Listing the states in", prefix);
-        let mut names = vec![DEFAULT.to_owned()];
-        let mut page = String::new();
-        loop {
-            let query = format!(
-                "delimiter=%2F&prefix={}&fields=items(name)%2CnextPageToken{page}",
-                encoded(prefix)
-            );
-            let url = self.address(None, &query)?;
-            let answer = self.send(&about, Method::GET, &url, HeaderMap::new(), None).await?;
-            if answer.status.as_u16() != 200 {
-                return Err(self.problem(&about, &answer));
-            }
-            let json: Json = serde_json::from_slice(&answer.body).map_err(|e| {
-                let detail = format!(
-                    "{} was answered with something that is no JSON: {}.",
-                    about.what,
-                    json_reason(e)
-                );
-                Diagnostic::error(LIST, detail)
-            })?;
-            let items = json["items"].as_array().into_iter().flatten();
-            for name in items.filter_map(|item| item["name"].as_str()) {
-                let base = name.rsplit('/').next().unwrap_or(name);
-                match base.strip_suffix(STATE) {
-                    Some(workspace) if workspace != DEFAULT => names.push(workspace.to_owned()),
-                    _ => {}
-                }
-            }
-            match json["nextPageToken"].as_str() {
-                Some(token) if !token.is_empty() => page = format!("&pageToken={}", encoded(token)),
-                _ => return Ok(names),
-            }
-        }
+        let what = self.what("Listing the states in", &self.settings.prefix);
+        let about = About {
+            summary: LIST,
+            what: &what,
+        };
+        let names = listing::names(about, |place| self.page(about, place)).await?;
+        Ok(listing::workspaces(names.iter().map(String::as_str), "", STATE))
     }
 
     async fn read(&self, workspace: &str) -> Result<Snapshot> {
         let object = self.object(workspace, STATE);
-        let about = self.about(READ, "Reading", &object);
-        let mut snapshot = self.get(&about, &object, self.with_key()).await?;
+        let what = self.what("Reading", &object);
+        let about = About {
+            summary: READ,
+            what: &what,
+        };
+        let mut snapshot = self.get(about, &object, self.with_key()).await?;
         snapshot.state = snapshot.state.filter(|state| !state.is_empty());
         Ok(snapshot)
     }
 
     async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Written> {
         let object = self.object(workspace, STATE);
-        let about = self.about(WRITE, "Writing", &object);
+        let what = self.what("Writing", &object);
+        let about = About {
+            summary: WRITE,
+            what: &what,
+        };
         let mut query = match &self.settings.encryption {
             Encryption::Kms(key) => format!("&kmsKeyName={}", encoded(key)),
             _ => String::new(),
@@ -337,121 +294,124 @@ impl LockedStore for Client {
             Some(Revision::Absent) => query.push_str("&ifGenerationMatch=0"),
             None => {}
         }
-        let answer = self.put(&about, &object, &query, self.with_key(), state).await?;
+        let answer = self.put(about, &object, &query, self.with_key(), state).await?;
         match answer.status.as_u16() {
             200..=299 => Ok(Written::Done(Revision::named(generation(&answer).as_deref()))),
             412 => Ok(Written::Changed),
-            _ => Err(self.problem(&about, &answer)),
+            _ => Err(self.problem(about, &answer)),
         }
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
-        if workspace == DEFAULT || workspace.is_empty() {
-            let detail = "The default workspace is always there.";
-            return Err(Diagnostic::error("Cannot delete the workspace", detail).into());
-        }
         let object = self.object(workspace, STATE);
-        let about = self.about(DELETE, "Deleting", &object);
+        let what = self.what("Deleting", &object);
+        let about = About {
+            summary: DELETE,
+            what: &what,
+        };
         let url = self.address(Some(&object), "")?;
-        let answer = self.send(&about, Method::DELETE, &url, HeaderMap::new(), None).await?;
+        let answer = self.send(about, Method::DELETE, &url, HeaderMap::new(), None).await?;
         match answer.status.as_u16() {
             200..=299 => Ok(()),
             404 if !is_about_bucket(&answer) => Ok(()),
-            _ => Err(self.problem(&about, &answer)),
+            _ => Err(self.problem(about, &answer)),
         }
     }
 
-    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
-        store_client::lock::settled(|| self.take(workspace, info.clone())).await
+    fn lock_records<'s>(&'s self, workspace: &'s str) -> Result<Records<'s>> {
+        Ok(vec![Box::new(LockObject {
+            client: self,
+            object: self.object(workspace, LOCK_FILE),
+        })])
+    }
+}
+
+/// The object that locks a state. Its generation is the ID of the lock.
+struct LockObject<'c> {
+    client: &'c Client,
+    object: String,
+}
+
+#[async_trait]
+impl LockRecord for LockObject<'_> {
+    fn name(&self) -> String {
+        format!("the lock {}", self.path())
     }
 
-    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
-        let object = self.object(workspace, LOCK_FILE);
-        if id.is_empty() || !id.bytes().all(|b| b.is_ascii_digit()) {
-            let detail = format!(
-                "Lock ID should be numerical value, got '{id}'. The ID of a lock in Google Cloud Storage is the generation of \
-                 its object, which the message about the held lock shows."
-            );
-            return Err(Diagnostic::error(UNLOCK, detail).into());
-        }
-        let about = self.about(UNLOCK, "Removing the lock", &object);
-        let url = self.address(Some(&object), &format!("ifGenerationMatch={id}"))?;
-        let answer = self.send(&about, Method::DELETE, &url, HeaderMap::new(), None).await?;
-        let detail = match answer.status.as_u16() {
-            200..=299 => return Ok(()),
-            404 if !is_about_bucket(&answer) => {
-                format!("The state is not locked: there is no {}.", self.place(&object))
-            }
-            412 => match self.lock_in(&object).await {
-                Ok(Some((holder, _))) => format!(
-                    "The lock {} has the ID {:?}, and not {id:?}: {holder}.",
-                    self.place(&object),
-                    holder.id
-                ),
-                _ => format!("The lock {} has another ID than {id:?}.", self.place(&object)),
-            },
-            _ => return Err(self.problem(&about, &answer)),
+    fn path(&self) -> String {
+        self.client.place(&self.object)
+    }
+
+    async fn create(&self, info: &LockInfo) -> std::result::Result<Created, LockError> {
+        let what = self.client.what("Writing the lock", &self.object);
+        let about = About {
+            summary: LOCK,
+            what: &what,
         };
-        Err(Diagnostic::error(UNLOCK, detail).into())
-    }
-
-    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
-        let object = self.object(workspace, LOCK_FILE);
-        let about = self.about(WRITE, "Reading the lock", &object);
-        if self.generation(&about, &object).await?.as_deref() == Some(own) {
-            return Ok(Holder::Own);
-        }
-        let found = self.lock_in(&object).await?;
-        Ok(Holder::of(found.map(|(info, _)| info), own))
-    }
-}
-
-impl Client {
-    /// Tries once to take the lock of a state.
-    async fn take(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
-        let object = self.object(workspace, LOCK_FILE);
-        let about = self.about(LOCK, "Writing the lock", &object);
-        info.path = self.place(&object);
         let body = info.to_json().into_bytes();
+        // It is never encrypted with our key, so that everybody can read who holds it.
+        let headers = HeaderMap::new();
         let answer = self
-            .put(&about, &object, "&ifGenerationMatch=0", HeaderMap::new(), &body)
+            .client
+            .put(about, &self.object, "&ifGenerationMatch=0", headers, &body)
             .await?;
-        if answer.status.is_success() {
-            return generation(&answer).ok_or_else(|| {
-                let detail = format!("{} was answered without the generation of the object.", about.what);
-                Diagnostic::error(LOCK, detail).into()
-            });
-        }
-        if answer.status.as_u16() != 412 {
-            return Err(LockError::Failed(self.problem(&about, &answer)));
-        }
-        match self.lock_in(&object).await? {
-            // The answer to a first attempt was lost on its way: the lock is ours.
-            Some((holder, name)) if !info.id.is_empty() && name == info.id => Ok(holder.id),
-            Some((holder, _)) => Err(LockError::held(
-                Some(holder),
-                format!("The lock {} is there already.", self.place(&object)),
+        match answer.status.as_u16() {
+            200..=299 => Ok(Created::Done(
+                generation(&answer).ok_or_else(|| without_generation(about))?,
             )),
-            None => Err(LockError::held(
-                None,
-                format!(
-                    "The lock {} was there, and is gone now: try again.",
-                    self.place(&object)
-                ),
-            )),
+            412 => Ok(Created::Exists),
+            _ => Err(self.client.problem(about, &answer).into()),
         }
     }
-}
 
-#[cfg(test)]
-mod unit {
-    use super::*;
+    async fn find(&self, summary: &str) -> Result<Option<Found>> {
+        let what = self.client.what("Reading the lock", &self.object);
+        let about = About { summary, what: &what };
+        let Snapshot { state, revision } = self.client.get(about, &self.object, HeaderMap::new()).await?;
+        let Some(content) = state else {
+            return Ok(None);
+        };
+        let mut info = LockInfo::from_json(&content).ok_or_else(|| {
+            let detail = format!(
+                "The object {} is no lock: it has no lock information in it.",
+                self.path()
+            );
+            problem(summary, detail)
+        })?;
+        let generation = match revision {
+            Some(Revision::Named(generation)) => generation,
+            // Not every server that has the service's interface says it with the content.
+            _ => match self.client.generation(about, &self.object).await? {
+                Some(generation) => generation,
+                None => return Ok(None),
+            },
+        };
+        let chosen_id = Some(std::mem::replace(&mut info.id, generation.clone()));
+        Ok(Some(Found {
+            info,
+            chosen_id,
+            version: Some(generation),
+            anonymous: None,
+        }))
+    }
 
-    #[test]
-    fn names_are_joined_as_paths() {
-        assert_eq!(joined("", "default.tfstate"), "default.tfstate");
-        assert_eq!(joined("a//b/", "dev.tfstate"), "a/b/dev.tfstate");
-        assert_eq!(joined("a/./b/../c/", "x.tflock"), "a/c/x.tflock");
-        assert_eq!(encoded("a dir/s+t.tfstate"), "a%20dir%2Fs%2Bt.tfstate");
+    async fn remove(&self, found: &Found) -> Result<Removed> {
+        let what = self.client.what("Removing the lock", &self.object);
+        let about = About {
+            summary: UNLOCK,
+            what: &what,
+        };
+        let query = format!("ifGenerationMatch={}", found.info.id);
+        let url = self.client.address(Some(&self.object), &query)?;
+        let answer = self
+            .client
+            .send(about, Method::DELETE, &url, HeaderMap::new(), None)
+            .await?;
+        match answer.status.as_u16() {
+            200..=299 => Ok(Removed::Done),
+            412 => Ok(Removed::Changed),
+            404 if !is_about_bucket(&answer) => Ok(Removed::Changed),
+            _ => Err(self.client.problem(about, &answer)),
+        }
     }
 }

@@ -240,7 +240,7 @@ fn serialized(url: &str, region: &str, credential: &Credential, audience: &str) 
     let audience = HeaderValue::from_str(audience).map_err(|e| e.to_string())?;
     headers.insert("x-goog-cloud-target-resource", audience);
     let scope = Scope { service: "sts", region };
-    let mut headers = aws::signed(scope, credential, &Method::POST, &parsed, headers)?;
+    let mut headers = aws::signed(scope, credential, &Method::POST, &parsed, headers).map_err(|e| e.to_string())?;
     if let Ok(host) = HeaderValue::from_str(parsed.authority()) {
         headers.insert("host", host);
     }

@@ -85,7 +85,9 @@ fn answer(bucket: &Mutex<Bucket>, asked: &Asked) -> Reply {
         return missing("No such object");
     };
     match asked.method.as_str() {
-        "GET" if asked.query("alt").as_deref() == Some("media") => Reply::new(200, content),
+        "GET" if asked.query("alt").as_deref() == Some("media") => {
+            Reply::new(200, content).with("x-goog-generation", &generation.to_string())
+        }
         "GET" => Reply::new(200, json!({"generation": generation.to_string()}).to_string()),
         "DELETE" if condition.is_some_and(|wanted| wanted != generation) => Reply::new(412, ""),
         "DELETE" => {
@@ -141,9 +143,10 @@ async fn requests_are_those_of_the_interface() {
             "POST /upload/storage/v1/b/states/o?uploadType=multipart&name=a%20dir%2Fdefault.tflock&ifGenerationMatch=0"
                 .to_owned(),
             // Whether the lock is still ours.
-            "GET /storage/v1/b/states/o/a%20dir%2Fdefault.tflock".to_owned(),
+            "GET /storage/v1/b/states/o/a%20dir%2Fdefault.tflock?alt=media".to_owned(),
             "POST /upload/storage/v1/b/states/o?uploadType=multipart&name=a%20dir%2Fdefault.tfstate".to_owned(),
             "GET /storage/v1/b/states/o/a%20dir%2Fdefault.tfstate?alt=media".to_owned(),
+            "GET /storage/v1/b/states/o/a%20dir%2Fdefault.tflock?alt=media".to_owned(),
             format!("DELETE /storage/v1/b/states/o/a%20dir%2Fdefault.tflock?ifGenerationMatch={id}"),
         ]
     );

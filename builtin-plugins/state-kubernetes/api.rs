@@ -3,6 +3,7 @@
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
+use store_client::about::About;
 use store_client::guard::Revision;
 use store_client::{Answer, HeaderValue, Method, Url, json_reason};
 
@@ -10,13 +11,6 @@ use crate::session::Sessions;
 
 /// What stays as it is in a part of a path or of a query.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
-/// What is being done: for messages.
-#[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
-    pub summary: &'a str,
-    pub what: &'a str,
-}
 
 /// A kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,27 +1,19 @@
 //! Secrets with states, and leases that lock them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read as _, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use flate2::Compression;
-use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
+use monoform_sdk::{Result, async_trait};
 use serde_json::{Map, Value as Json, json};
-use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written as Outcome};
+use store_client::about::{About, DELETE, LIST, LOCK, READ, UNLOCK, WRITE, problem};
+use store_client::guard::{LockedStore, Revision, Snapshot, Written as Outcome};
+use store_client::gzip;
+use store_client::lock::{Created, Found, LockRecord, Records, Removed};
 
-use crate::api::{About, Api, Kind, Written};
+use crate::api::{Api, Kind, Written};
 use crate::config::Settings;
-
-const READ: &str = "Error reading the state";
-const WRITE: &str = "Error writing the state";
-const DELETE: &str = "Error deleting the state";
-const LIST: &str = "Failed to list workspaces";
-const LOCK: &str = "Error acquiring the state lock";
-const UNLOCK: &str = "Cannot release the state lock";
 
 /// The key of a state in a secret, the label of all secrets and leases with states, and what their names begin with.
 const STATE: &str = "tfstate";
@@ -32,7 +24,7 @@ const LOCK_INFO: &str = "app.terraform.io/lock-info";
 /// How much of a compressed state is in one secret; a secret has at most that.
 const PART: usize = 1 << 20;
 
-/// How often a lease is tried for that others change at the same time.
+/// How often a part is written that others change at the same time.
 const ATTEMPTS: u32 = 5;
 
 /// The states of a namespace.
@@ -61,10 +53,6 @@ fn number(base: &str, name: &str) -> Option<usize> {
 
 fn name_of(object: &Json) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
-}
-
-fn problem(summary: &str, detail: String) -> Diagnostics {
-    Diagnostic::error(summary, detail).into()
 }
 
 /// The version of an object, which every change makes another.
@@ -196,23 +184,118 @@ impl Client {
         }
         self.api.delete(about, kind, name).await
     }
+}
 
-    fn held(&self, name: &str, lease: &Json) -> LockError {
-        match lock_info(lease) {
-            Some(info) => LockError::held(
-                Some(info),
-                format!("the state is already locked: the lease {name:?} has a holder."),
-            ),
-            None => LockError::held(
-                None,
-                format!(
-                    "the state is already locked: the lease {name:?} has the holder {:?}, and does not say who that is. To free it: \
-                     kubectl delete lease {name} --namespace {}",
-                    holder(lease).unwrap_or_default(),
-                    self.api.namespace
-                ),
-            ),
+/// The lease that locks a state: it has a holder as long as it does.
+struct LockLease<'c> {
+    client: &'c Client,
+    workspace: &'c str,
+    lease: String,
+}
+
+impl LockLease<'_> {
+    fn what(&self, doing: &str) -> String {
+        self.client.what(doing, "lease", &self.lease)
+    }
+
+    async fn get(&self, about: About<'_>) -> Result<Option<Json>> {
+        self.client.api.get(about, Kind::Lease, &self.lease).await
+    }
+
+    async fn update(&self, about: About<'_>, lease: &Json) -> Result<Written> {
+        self.client.api.update(about, Kind::Lease, &self.lease, lease).await
+    }
+}
+
+#[async_trait]
+impl LockRecord for LockLease<'_> {
+    fn name(&self) -> String {
+        format!(
+            "the lease {:?} in the namespace {:?}",
+            self.lease, self.client.api.namespace
+        )
+    }
+
+    /// The locks of Terraform have none here.
+    fn path(&self) -> String {
+        String::new()
+    }
+
+    async fn create(&self, info: &LockInfo) -> std::result::Result<Created, LockError> {
+        let what = self.what("Taking");
+        let about = About {
+            summary: LOCK,
+            what: &what,
+        };
+        let written = match self.get(about).await? {
+            None => {
+                let mut lease = Kind::Lease.object(json!({
+                    "name": self.lease,
+                    "labels": self.client.labels(self.workspace),
+                    "annotations": {LOCK_INFO: info.to_json()},
+                }));
+                lease["spec"] = json!({"holderIdentity": info.id});
+                self.client.api.create(about, Kind::Lease, &lease).await?
+            }
+            Some(lease) if holder(&lease).is_some() => return Ok(Created::Exists),
+            Some(mut lease) => {
+                if !lease["metadata"]["annotations"].is_object() {
+                    lease["metadata"]["annotations"] = Json::Object(Map::new());
+                }
+                lease["metadata"]["annotations"][LOCK_INFO] = info.to_json().into();
+                lease["spec"]["holderIdentity"] = info.id.as_str().into();
+                self.update(about, &lease).await?
+            }
+        };
+        Ok(match written {
+            Written::Done(_) => Created::Done(info.id.clone()),
+            Written::Conflict => Created::Exists,
+        })
+    }
+
+    async fn find(&self, summary: &str) -> Result<Option<Found>> {
+        let what = self.what("Reading");
+        let lease = self.get(About { summary, what: &what }).await?.unwrap_or_default();
+        let Some(id) = holder(&lease) else {
+            return Ok(None);
+        };
+        let info = lock_info(&lease);
+        let anonymous = info.is_none().then(|| {
+            format!(
+                "Its holder {id:?} does not say who that is. To free it: kubectl delete lease {} --namespace {}",
+                self.lease, self.client.api.namespace
+            )
+        });
+        Ok(Some(Found {
+            anonymous,
+            ..Found::new(LockInfo {
+                id: id.to_owned(),
+                ..info.unwrap_or_default()
+            })
+        }))
+    }
+
+    async fn remove(&self, found: &Found) -> Result<Removed> {
+        let what = self.what("Freeing");
+        let about = About {
+            summary: UNLOCK,
+            what: &what,
+        };
+        // An update is refused if the lease has changed since it was read.
+        let lease = self.get(about).await?;
+        let Some(mut lease) = lease.filter(|lease| holder(lease) == Some(&found.info.id)) else {
+            return Ok(Removed::Changed);
+        };
+        if let Some(spec) = lease["spec"].as_object_mut() {
+            spec.shift_remove("holderIdentity");
         }
+        if let Some(annotations) = lease["metadata"]["annotations"].as_object_mut() {
+            annotations.shift_remove(LOCK_INFO);
+        }
+        Ok(match self.update(about, &lease).await? {
+            Written::Done(_) => Removed::Done,
+            Written::Conflict => Removed::Changed,
+        })
     }
 }
 
@@ -269,18 +352,15 @@ impl LockedStore for Client {
         if all.is_empty() {
             return Ok(snapshot(None));
         }
-        let mut state = Vec::new();
-        GzDecoder::new(all.as_slice())
-            .read_to_end(&mut state)
+        let state = gzip::decompressed(&all)
             .map_err(|e| problem(READ, format!("{what} failed: the state cannot be decompressed: {e}.")))?;
         Ok(snapshot(Some(state).filter(|state| !state.is_empty())))
     }
 
     async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Outcome> {
         let base = self.secret(WRITE, workspace)?;
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        let compressed = encoder.write_all(state).and_then(|()| encoder.finish());
-        let compressed = compressed.map_err(|e| problem(WRITE, format!("The state cannot be compressed: {e}.")))?;
+        let compressed =
+            gzip::compressed(state).map_err(|e| problem(WRITE, format!("The state cannot be compressed: {e}.")))?;
         let what = self.what("Writing", "secret", &base);
         let about = About {
             summary: WRITE,
@@ -312,10 +392,6 @@ impl LockedStore for Client {
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
-        if workspace == DEFAULT || workspace.is_empty() {
-            let detail = "can't delete default state: the default workspace is always there.".to_owned();
-            return Err(problem("Cannot delete the workspace", detail));
-        }
         let base = self.secret(DELETE, workspace)?;
         let what = self.what("Deleting", "secret", &base);
         let about = About {
@@ -328,96 +404,12 @@ impl LockedStore for Client {
         self.delete_own(about, Kind::Lease, &format!("lock-{base}")).await
     }
 
-    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
-        let name = format!("lock-{}", self.secret(LOCK, workspace)?);
-        let what = self.what("Taking", "lease", &name);
-        let about = About {
-            summary: LOCK,
-            what: &what,
-        };
-        for _ in 0..ATTEMPTS {
-            let written = match self.api.get(about, Kind::Lease, &name).await? {
-                None => {
-                    let mut lease = Kind::Lease.object(json!({
-                        "name": name,
-                        "labels": self.labels(workspace),
-                        "annotations": {LOCK_INFO: info.to_json()},
-                    }));
-                    lease["spec"] = json!({"holderIdentity": info.id});
-                    self.api.create(about, Kind::Lease, &lease).await?
-                }
-                // The answer to a first attempt may have been lost on its way.
-                Some(lease) if holder(&lease) == Some(&info.id) => return Ok(info.id),
-                Some(lease) if holder(&lease).is_some() => return Err(self.held(&name, &lease)),
-                Some(mut lease) => {
-                    if !lease["metadata"]["annotations"].is_object() {
-                        lease["metadata"]["annotations"] = Json::Object(Map::new());
-                    }
-                    lease["metadata"]["annotations"][LOCK_INFO] = info.to_json().into();
-                    lease["spec"]["holderIdentity"] = info.id.as_str().into();
-                    self.api.update(about, Kind::Lease, &name, &lease).await?
-                }
-            };
-            if matches!(written, Written::Done(_)) {
-                return Ok(info.id);
-            }
-        }
-        let detail = format!("{what} failed: others take and free it at the same time, again and again. Try again.");
-        Err(LockError::Failed(problem(LOCK, detail)))
-    }
-
-    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
-        let name = format!("lock-{}", self.secret(UNLOCK, workspace)?);
-        let what = self.what("Freeing", "lease", &name);
-        let about = About {
-            summary: UNLOCK,
-            what: &what,
-        };
-        for _ in 0..ATTEMPTS {
-            let lease = self.api.get(about, Kind::Lease, &name).await?;
-            let Some((mut lease, current)) = lease.and_then(|l| holder(&l).map(str::to_owned).map(|h| (l, h))) else {
-                let detail = format!("state is already unlocked: the lease {name:?} has no holder.");
-                return Err(problem(UNLOCK, detail));
-            };
-            if current != id {
-                let who = lock_info(&lease).map(|info| format!(": {info}")).unwrap_or_default();
-                let detail = format!(
-                    "lock id {id:?} does not match existing lock: the lease {name:?} has the holder {current:?}{who}."
-                );
-                return Err(problem(UNLOCK, detail));
-            }
-            if let Some(spec) = lease["spec"].as_object_mut() {
-                spec.shift_remove("holderIdentity");
-            }
-            if let Some(annotations) = lease["metadata"]["annotations"].as_object_mut() {
-                annotations.shift_remove(LOCK_INFO);
-            }
-            if matches!(
-                self.api.update(about, Kind::Lease, &name, &lease).await?,
-                Written::Done(_)
-            ) {
-                return Ok(());
-            }
-        }
-        Err(problem(
-            UNLOCK,
-            format!("{what} failed: somebody else changes it at the same time, again and again."),
-        ))
-    }
-
-    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
-        let name = format!("lock-{}", self.secret(WRITE, workspace)?);
-        let what = self.what("Reading", "lease", &name);
-        let about = About {
-            summary: WRITE,
-            what: &what,
-        };
-        let lease = self.api.get(about, Kind::Lease, &name).await?.unwrap_or_default();
-        let found = holder(&lease).map(|id| LockInfo {
-            id: id.to_owned(),
-            ..lock_info(&lease).unwrap_or_default()
-        });
-        Ok(Holder::of(found, own))
+    fn lock_records<'s>(&'s self, workspace: &'s str) -> Result<Records<'s>> {
+        Ok(vec![Box::new(LockLease {
+            client: self,
+            workspace,
+            lease: format!("lock-{}", self.secret(LOCK, workspace)?),
+        })])
     }
 }
 

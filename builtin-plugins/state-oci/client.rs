@@ -1,26 +1,19 @@
 //! The objects of the bucket, and the locks among them.
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
+use monoform_sdk::{Result, async_trait};
 use serde_json::Value as Json;
-use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
+use store_client::about::{About, DELETE, LIST, LOCK, READ, UNLOCK, WRITE, problem};
+use store_client::guard::{LockedStore, Revision, Snapshot, Written};
+use store_client::listing::{self, Page};
+use store_client::lock::{Created, Found, LockRecord, Records, Removed};
 use store_client::name::joined;
 use store_client::sum::md5_base64;
 use store_client::{Answer, Method};
 
-use crate::cloud::{About, said};
+use crate::cloud::said;
 use crate::settings::{Encryption, Settings};
 use crate::upload;
-
-const READ: &str = "Error reading the state";
-pub(crate) const WRITE: &str = "Error writing the state";
-const DELETE: &str = "Error deleting the state";
-const LIST: &str = "Failed to list workspaces";
-const LOCK: &str = "Error acquiring the state lock";
-const UNLOCK: &str = "Cannot release the state lock";
-
-/// How often a lock is tried for that was held, and is free when it is asked who holds it.
-const ATTEMPTS: u32 = 10;
 
 /// The part of a bucket's address under which its objects are.
 pub(crate) const OBJECTS: &str = "o";
@@ -28,16 +21,9 @@ pub(crate) const OBJECTS: &str = "o";
 /// The header with the condition of a write.
 pub(crate) type Condition = Option<(&'static str, String)>;
 
-/// Where the next page of a list begins; `None` after the last.
-type Next = fn(&Answer, &Json) -> Option<String>;
-
 /// A bucket with states.
 pub(crate) struct Client {
     pub settings: Settings,
-}
-
-fn problem(summary: &str, detail: impl Into<String>) -> Diagnostics {
-    Diagnostic::error(summary, detail).into()
 }
 
 impl Client {
@@ -56,10 +42,6 @@ impl Client {
             DEFAULT => key.clone(),
             name => joined(&[prefix, name, key]),
         }
-    }
-
-    fn lock_object(&self, workspace: &str) -> String {
-        format!("{}.lock", self.object(workspace))
     }
 
     pub fn what(&self, doing: &str, object: &str) -> String {
@@ -122,51 +104,41 @@ impl Client {
         }
     }
 
-    /// Who holds a lock, and which version of the object says so; `None` if there is none.
-    async fn lock_in(&self, summary: &str, object: &str) -> Result<Option<(LockInfo, String)>> {
-        let what = self.what("Reading", object);
-        let about = About { summary, what: &what };
-        let answer = self.request(about, Method::GET, object, &[], None).await?;
-        match answer.status.as_u16() {
-            200 => {
-                let info = LockInfo::from_json(&answer.body);
-                let info = info
-                    .ok_or_else(|| problem(summary, format!("The object {object:?} has no lock information in it.")))?;
-                Ok(Some((info, answer.header("etag").unwrap_or_default().to_owned())))
-            }
-            404 if said(&answer).0 != "BucketNotFound" => Ok(None),
-            _ => Err(self.settings.cloud.problem(about, &answer)),
+    async fn list(&self, about: About<'_>, kind: &str, query: &[(&str, &str)]) -> Result<(Answer, Json)> {
+        let cloud = &self.settings.cloud;
+        let answer = cloud.send(about, Method::GET, ((kind, ""), query), &[], None).await?;
+        if !answer.status.is_success() {
+            return Err(cloud.problem(about, &answer));
         }
+        let json = serde_json::from_slice(&answer.body).unwrap_or_default();
+        Ok((answer, json))
     }
 
-    /// All pages of a list: the items in this member of the answers. Where the next page begins is said by `next`.
-    async fn pages(
-        &self,
-        about: About<'_>,
-        kind: &str,
-        query: &[(&str, &str)],
-        member: &str,
-        (parameter, next): (&str, Next),
-    ) -> Result<Vec<Json>> {
-        let cloud = &self.settings.cloud;
-        let mut items = Vec::new();
-        let mut page: Option<String> = None;
-        loop {
-            let mut query = query.to_vec();
-            query.extend(page.as_deref().map(|page| (parameter, page)));
-            let answer = cloud.send(about, Method::GET, ((kind, ""), &query), &[], None).await?;
-            if !answer.status.is_success() {
-                return Err(cloud.problem(about, &answer));
-            }
-            let mut json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-            page = next(&answer, &json);
-            if let Json::Array(more) = json[member].take() {
-                items.extend(more);
-            }
-            if page.is_none() {
-                return Ok(items);
-            }
-        }
+    async fn page(&self, about: About<'_>, place: Option<String>) -> Result<Page> {
+        let mut query = vec![("prefix", self.settings.prefix.as_str()), ("limit", "1000")];
+        query.extend(place.as_deref().map(|place| ("start", place)));
+        let (_, json) = self.list(about, OBJECTS, &query).await?;
+        let objects = json["objects"].as_array().into_iter().flatten();
+        Ok(Page {
+            names: objects.map(|object| name_of(object).to_owned()).collect(),
+            next: json["nextStartWith"].as_str().map(str::to_owned),
+        })
+    }
+
+    /// A page of the versions of an object, by their IDs.
+    async fn versions(&self, about: About<'_>, object: &str, place: Option<String>) -> Result<Page> {
+        let mut query = vec![("prefix", object)];
+        query.extend(place.as_deref().map(|place| ("page", place)));
+        let (answer, json) = self.list(about, "objectversions", &query).await?;
+        // The names of other objects may begin like this one's.
+        let items = json["items"].as_array().into_iter().flatten();
+        let own = items.filter(|version| name_of(version) == object);
+        Ok(Page {
+            names: own
+                .map(|version| version["versionId"].as_str().unwrap_or_default().to_owned())
+                .collect(),
+            next: answer.header("opc-next-page").map(str::to_owned),
+        })
     }
 }
 
@@ -187,24 +159,13 @@ impl LockedStore for Client {
             summary: LIST,
             what: &what,
         };
-        let query = [("prefix", prefix.as_str()), ("limit", "1000")];
-        let next = |_: &Answer, json: &Json| json["nextStartWith"].as_str().map(str::to_owned);
-        let objects = self.pages(about, OBJECTS, &query, "objects", ("start", next)).await?;
+        let names = listing::names(about, |place| self.page(about, place)).await?;
         let folder = match joined(&[prefix]) {
             text if text.is_empty() => text,
             text => format!("{text}/"),
         };
-        let end = format!("/{key}");
-        let mut names = std::collections::BTreeSet::new();
-        for object in &objects {
-            let name = name_of(object)
-                .strip_prefix(&folder)
-                .and_then(|rest| rest.strip_suffix(&end));
-            if let Some(name) = name.filter(|name| !name.is_empty() && !name.contains('/') && *name != DEFAULT) {
-                names.insert(name.to_owned());
-            }
-        }
-        Ok([DEFAULT.to_owned()].into_iter().chain(names).collect())
+        let names = names.iter().map(String::as_str);
+        Ok(listing::workspaces(names, &folder, &format!("/{key}")))
     }
 
     async fn read(&self, workspace: &str) -> Result<Snapshot> {
@@ -250,31 +211,19 @@ impl LockedStore for Client {
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
-        if workspace == DEFAULT || workspace.is_empty() {
-            let detail = "can't delete default state: the default workspace is always there.";
-            return Err(problem("Cannot delete the workspace", detail));
-        }
         let object = self.object(workspace);
         let what = self.what("Listing the versions of", &object);
         let about = About {
             summary: DELETE,
             what: &what,
         };
-        let query = [("prefix", object.as_str())];
-        let next = |answer: &Answer, _: &Json| {
-            let page = answer.header("opc-next-page").filter(|page| !page.is_empty());
-            page.map(str::to_owned)
-        };
-        let versions = self
-            .pages(about, "objectversions", &query, "items", ("page", next))
-            .await?;
+        let versions = listing::names(about, |place| self.versions(about, &object, place)).await?;
         let cloud = &self.settings.cloud;
         let what = self.what("Deleting", &object);
         let about = About { what: &what, ..about };
-        // The names of other objects may begin like this one's.
-        for version in versions.iter().filter(|version| name_of(version) == object) {
-            let id = version["versionId"].as_str().map(|id| ("versionId", id));
-            let query: Vec<(&str, &str)> = id.into_iter().collect();
+        for version in &versions {
+            let id = Some(version.as_str()).filter(|id| !id.is_empty());
+            let query: Vec<(&str, &str)> = id.map(|id| ("versionId", id)).into_iter().collect();
             let place = ((OBJECTS, object.as_str()), query.as_slice());
             let answer = cloud.send(about, Method::DELETE, place, &[], None).await?;
             if !answer.status.is_success() && answer.status.as_u16() != 404 {
@@ -284,10 +233,38 @@ impl LockedStore for Client {
         Ok(())
     }
 
-    async fn lock(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
-        let lock = self.lock_object(workspace);
-        info.path = self.object(workspace);
-        let what = self.what("Making", &lock);
+    fn lock_records<'s>(&'s self, workspace: &'s str) -> Result<Records<'s>> {
+        let state = self.object(workspace);
+        Ok(vec![Box::new(LockObject {
+            client: self,
+            object: format!("{state}.lock"),
+            state,
+        })])
+    }
+}
+
+/// The object that locks a state.
+struct LockObject<'c> {
+    client: &'c Client,
+    object: String,
+    state: String,
+}
+
+#[async_trait]
+impl LockRecord for LockObject<'_> {
+    fn name(&self) -> String {
+        format!(
+            "the lock {:?} in the bucket {:?}",
+            self.object, self.client.settings.cloud.bucket
+        )
+    }
+
+    fn path(&self) -> String {
+        self.state.clone()
+    }
+
+    async fn create(&self, info: &LockInfo) -> std::result::Result<Created, LockError> {
+        let what = self.client.what("Making", &self.object);
         let about = About {
             summary: LOCK,
             what: &what,
@@ -298,65 +275,54 @@ impl LockedStore for Client {
             ("content-md5", md5_base64(&content)),
             ("content-type", "application/json".to_owned()),
         ];
-        for _ in 0..ATTEMPTS {
-            let answer = self
-                .request(about, Method::PUT, &lock, &headers, Some(content.clone()))
-                .await?;
-            match answer.status.as_u16() {
-                200..=299 => return Ok(info.id),
-                409 | 412 => {}
-                _ => return Err(self.settings.cloud.problem(about, &answer).into()),
-            }
-            match self.lock_in(LOCK, &lock).await? {
-                // A request may have been done whose answer was lost.
-                Some((holder, _)) if holder.id == info.id => return Ok(info.id),
-                Some((holder, _)) => {
-                    return Err(LockError::held(
-                        Some(holder),
-                        format!("The object {lock:?} is there already."),
-                    ));
-                }
-                // It was released between the two questions.
-                None => {}
-            }
+        let answer = self
+            .client
+            .request(about, Method::PUT, &self.object, &headers, Some(content))
+            .await?;
+        match answer.status.as_u16() {
+            200..=299 => Ok(Created::Done(info.id.clone())),
+            409 | 412 => Ok(Created::Exists),
+            _ => Err(self.client.settings.cloud.problem(about, &answer).into()),
         }
-        Err(LockError::held(
-            None,
-            format!("Others take the lock {lock:?} again and again."),
-        ))
     }
 
-    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
-        let lock = self.lock_object(workspace);
-        let Some((holder, version)) = self.lock_in(UNLOCK, &lock).await? else {
-            return Err(problem(
-                UNLOCK,
-                format!("The state is not locked: there is no object {lock:?}."),
-            ));
-        };
-        if holder.id != id {
-            let detail = format!(
-                "lock ID '{id}' does not match the existing lock ID '{}' of the object {lock:?}: {holder}.",
-                holder.id
-            );
-            return Err(problem(UNLOCK, detail));
+    async fn find(&self, summary: &str) -> Result<Option<Found>> {
+        let what = self.client.what("Reading", &self.object);
+        let about = About { summary, what: &what };
+        let answer = self.client.request(about, Method::GET, &self.object, &[], None).await?;
+        match answer.status.as_u16() {
+            200 => match LockInfo::from_json(&answer.body) {
+                Some(info) => Ok(Some(Found {
+                    version: answer.header("etag").map(str::to_owned),
+                    ..Found::new(info)
+                })),
+                None => Err(problem(
+                    summary,
+                    format!("The object {:?} has no lock information in it.", self.object),
+                )),
+            },
+            404 if said(&answer).0 != "BucketNotFound" => Ok(None),
+            _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }
-        let what = self.what("Deleting", &lock);
+    }
+
+    async fn remove(&self, found: &Found) -> Result<Removed> {
+        let what = self.client.what("Deleting", &self.object);
         let about = About {
             summary: UNLOCK,
             what: &what,
         };
+        let condition: Vec<(&'static str, String)> =
+            found.version.iter().map(|tag| ("if-match", tag.clone())).collect();
         let answer = self
-            .request(about, Method::DELETE, &lock, &[("if-match", version)], None)
+            .client
+            .request(about, Method::DELETE, &self.object, &condition, None)
             .await?;
-        match answer.status.is_success() {
-            true => Ok(()),
-            false => Err(self.settings.cloud.problem(about, &answer)),
+        match answer.status.as_u16() {
+            200..=299 => Ok(Removed::Done),
+            412 => Ok(Removed::Changed),
+            404 if said(&answer).0 != "BucketNotFound" => Ok(Removed::Changed),
+            _ => Err(self.client.settings.cloud.problem(about, &answer)),
         }
-    }
-
-    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
-        let found = self.lock_in(WRITE, &self.lock_object(workspace)).await?;
-        Ok(Holder::of(found.map(|(info, _)| info), own))
     }
 }

@@ -4,6 +4,7 @@
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
+use store_client::about::About;
 use store_client::name::{encoded, query as query_text};
 use store_client::sum::{base64, sha256_base64};
 use store_client::{Answer, Bytes, Failure, HeaderMap, HeaderName, HttpClient, Method, Url, header_value};
@@ -22,13 +23,6 @@ pub(crate) struct Cloud {
     pub current: Mutex<Option<Identity>>,
     /// Whether requests are made for another user, whose token comes from the environment.
     pub for_another: bool,
-}
-
-/// What is being done: for messages.
-#[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
-    pub summary: &'a str,
-    pub what: &'a str,
 }
 
 /// The headers of a signed request: those that are given, and the signature of the ones that Oracle wants to be signed. A body is

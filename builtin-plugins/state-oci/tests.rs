@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use store_client::Url;
+use store_client::about::About;
 use store_client::guard::LockedStore as _;
 use store_client::testing::{Asked, Reply, Server};
 
 use crate::auth::{Identity, Place, Source};
 use crate::client::Client;
-use crate::cloud::{About, Cloud};
+use crate::cloud::Cloud;
 use crate::federation::Machine;
 use crate::settings::{Encryption, Settings, http};
 use crate::{key, upload};

@@ -7,7 +7,7 @@ use store_client::guard::Written;
 use store_client::sum::md5_base64;
 
 use crate::client::{Client, Condition};
-use crate::cloud::About;
+use store_client::about::About;
 
 /// The size of a part, and that from which on an object is written in parts.
 pub(crate) const PART: usize = 128 * 1024 * 1024;

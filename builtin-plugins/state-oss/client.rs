@@ -1,41 +1,26 @@
 //! The objects of the bucket, and the locks and checksums in the table.
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
-use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
+use monoform_sdk::{Result, async_trait};
+use store_client::about::{About, DELETE, LIST, READ, WRITE, details, problem};
+use store_client::guard::{LockedStore, Revision, Snapshot, Written};
+use store_client::listing::{self, Page};
+use store_client::lock::{Created, Found, LockRecord, Records, Removed};
 use store_client::name::joined;
 use store_client::sum::md5_hex;
-use store_client::xml::{self, Xml};
-use store_client::{Method, consistent};
+use store_client::{Method, consistent, xml};
 
-use crate::cloud::About;
+use crate::cloud::Cloud;
 use crate::settings::Settings;
 use crate::table::{IsThere, Table};
-
-const READ: &str = "Error reading the state";
-const WRITE: &str = "Error writing the state";
-const DELETE: &str = "Error deleting the state";
-const LIST: &str = "Failed to list workspaces";
-const UNLOCK: &str = "Cannot release the state lock";
 
 /// The columns of the table.
 const INFO: &str = "Info";
 const DIGEST: &str = "Digest";
 
-/// How often a lock is tried for that was held, and is free when it is asked who holds it.
-const ATTEMPTS: u32 = 10;
-
 /// A bucket with states.
 pub(crate) struct Client {
     settings: Settings,
-}
-
-fn problem(summary: &str, detail: String) -> Diagnostics {
-    Diagnostic::error(summary, detail).into()
-}
-
-fn details(problems: &Diagnostics) -> &str {
-    problems.0.first().map_or("", |problem| problem.detail.as_str())
 }
 
 impl Client {
@@ -101,33 +86,54 @@ impl Client {
         consistent::recorded(found.ok()?)
     }
 
-    async fn lock_in(&self, table: &Table, key: &str) -> Result<Option<LockInfo>> {
-        let info = table.get(&self.settings.cloud, key, INFO).await?;
-        Ok(info.and_then(|info| LockInfo::from_json(info.as_bytes())))
+    /// A page of the list of the objects with a prefix.
+    async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
+        let Settings { cloud, bucket, .. } = &self.settings;
+        let query = [
+            ("marker", place.as_deref().unwrap_or_default()),
+            ("max-keys", "1000"),
+            ("prefix", prefix),
+        ];
+        let answer = cloud.send(about, Method::GET, (bucket, "", &query), &[], None).await?;
+        if !answer.status.is_success() {
+            return Err(cloud.problem(about, bucket, &answer));
+        }
+        Page::of_bucket(about, &answer)
+    }
+}
+
+/// The row that locks a state.
+struct LockRow<'c> {
+    cloud: &'c Cloud,
+    table: &'c Table,
+    key: String,
+}
+
+#[async_trait]
+impl LockRecord for LockRow<'_> {
+    fn name(&self) -> String {
+        format!("the row {:?} of the table {:?}", self.key, self.table.name)
     }
 
-    /// Tries once to take the lock of a state.
-    async fn take(&self, table: &Table, key: &str, info: &LockInfo) -> std::result::Result<(), LockError> {
-        for _ in 0..ATTEMPTS {
-            let made = table.make(&self.settings.cloud, key, INFO, &info.to_json()).await?;
-            let Err(IsThere) = made else { return Ok(()) };
-            match self.lock_in(table, key).await? {
-                // A request may have been done whose answer was lost.
-                Some(holder) if holder.id == info.id => return Ok(()),
-                Some(holder) => {
-                    let message = format!("The row {key:?} is in the table {:?} already.", table.name);
-                    return Err(LockError::held(Some(holder), message));
-                }
-                // It was released between the two questions.
-                None => {}
-            }
-        }
-        let detail = format!(
-            "The row {key:?} of the table {:?} is there, but has no lock information in it. If nobody works on the state, delete the \
-             row.",
-            table.name
-        );
-        Err(LockError::held(None, detail))
+    fn path(&self) -> String {
+        self.key.clone()
+    }
+
+    async fn create(&self, info: &LockInfo) -> std::result::Result<Created, LockError> {
+        let made = self.table.make(self.cloud, &self.key, INFO, &info.to_json()).await?;
+        Ok(match made {
+            Ok(()) => Created::Done(info.id.clone()),
+            Err(IsThere) => Created::Exists,
+        })
+    }
+
+    async fn find(&self, _summary: &str) -> Result<Option<Found>> {
+        let info = self.table.get(self.cloud, &self.key, INFO).await?;
+        Ok(info.map(|info| Found::of_text(&info)))
+    }
+
+    async fn remove(&self, _found: &Found) -> Result<Removed> {
+        self.table.delete(self.cloud, &self.key).await.map(|()| Removed::Done)
     }
 }
 
@@ -138,9 +144,7 @@ impl LockedStore for Client {
     }
 
     async fn workspaces(&self) -> Result<Vec<String>> {
-        let Settings {
-            cloud, bucket, prefix, ..
-        } = &self.settings;
+        let Settings { bucket, prefix, .. } = &self.settings;
         let start = format!("{prefix}/");
         let what = format!("Listing the objects of the bucket {bucket:?} that begin with {start:?}");
         let about = About {
@@ -148,35 +152,11 @@ impl LockedStore for Client {
             what: &what,
         };
         let default = self.object(DEFAULT);
-        let mut names = std::collections::BTreeSet::new();
-        let mut marker = String::new();
-        loop {
-            let query = [
-                ("marker", marker.as_str()),
-                ("max-keys", "1000"),
-                ("prefix", start.as_str()),
-            ];
-            let answer = cloud.send(about, Method::GET, (bucket, "", &query), &[], None).await?;
-            if !answer.status.is_success() {
-                return Err(cloud.problem(about, bucket, &answer));
-            }
-            let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
-            let mut last = "";
-            for object in listed.texts("Key") {
-                // As Terraform does it, everything that is there is a workspace.
-                let name = object.strip_prefix(&start).and_then(|rest| rest.split('/').next());
-                if let Some(name) = name.filter(|name| !name.is_empty() && object != default) {
-                    names.insert(name.to_owned());
-                }
-                last = object;
-            }
-            if listed.text("IsTruncated") != Some("true") {
-                names.remove(DEFAULT);
-                return Ok([DEFAULT.to_owned()].into_iter().chain(names).collect());
-            }
-            let next = listed.text("NextMarker").filter(|next| !next.is_empty());
-            marker = next.unwrap_or(last).to_owned();
-        }
+        let names = listing::names(about, |place| self.page(about, &start, place)).await?;
+        // As Terraform does it, everything that is there is a workspace.
+        let others = names.iter().filter(|object| **object != default);
+        let folders = others.filter_map(|object| object.strip_prefix(&start)?.split('/').next());
+        Ok(listing::workspaces(folders, "", ""))
     }
 
     async fn read(&self, workspace: &str) -> Result<Snapshot> {
@@ -251,10 +231,6 @@ impl LockedStore for Client {
         let Settings {
             cloud, bucket, table, ..
         } = &self.settings;
-        if workspace == DEFAULT || workspace.is_empty() {
-            let detail = "can't delete default state: the default workspace is always there.".to_owned();
-            return Err(problem("Cannot delete the workspace", detail));
-        }
         let object = self.object(workspace);
         let what = self.what("Deleting", &object);
         let about = About {
@@ -275,40 +251,13 @@ impl LockedStore for Client {
         Ok(())
     }
 
-    async fn lock(&self, workspace: &str, mut info: LockInfo) -> std::result::Result<String, LockError> {
-        let Some(table) = &self.settings.table else {
-            // Nothing keeps others out.
-            return Ok(String::new());
-        };
+    fn lock_records<'s>(&'s self, workspace: &'s str) -> Result<Records<'s>> {
+        let Settings { cloud, table, .. } = &self.settings;
         let key = self.lock_key(workspace);
-        info.path.clone_from(&key);
-        self.take(table, &key, &info).await?;
-        Ok(info.id)
-    }
-
-    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
-        let Some(table) = &self.settings.table else {
-            return Ok(());
-        };
-        let key = self.lock_key(workspace);
-        let Some(holder) = self.lock_in(table, &key).await? else {
-            return Err(problem(UNLOCK, format!("The state {key:?} is not locked.")));
-        };
-        if holder.id != id {
-            let detail = format!(
-                "lock id {id:?} does not match existing lock: the lock of {key:?} has the ID {:?}: {holder}.",
-                holder.id
-            );
-            return Err(problem(UNLOCK, detail));
-        }
-        table.delete(&self.settings.cloud, &key).await
-    }
-
-    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
-        let Some(table) = &self.settings.table else {
-            return Ok(Holder::Unknown);
-        };
-        let found = self.lock_in(table, &self.lock_key(workspace)).await?;
-        Ok(Holder::of(found, own))
+        let row = table.as_ref().map(|table| LockRow { cloud, table, key });
+        Ok(row
+            .into_iter()
+            .map(|row| Box::new(row) as Box<dyn LockRecord>)
+            .collect())
     }
 }

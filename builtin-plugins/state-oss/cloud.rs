@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
+use store_client::about::About;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::name::{encoded, query as query_text};
 use store_client::sum::md5_base64;
@@ -30,13 +31,6 @@ pub(crate) struct Cloud {
     pub once: HttpClient,
     pub source: Source,
     pub current: CredentialCache,
-}
-
-/// What is being done: for messages.
-#[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
-    pub summary: &'a str,
-    pub what: &'a str,
 }
 
 /// Another service: where it is, the version of its interface, and what is to be done.

@@ -341,11 +341,6 @@ impl LockedStore for Client {
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
-        if workspace == DEFAULT || workspace.is_empty() {
-            return Err(
-                Diagnostic::error("Cannot delete the workspace", "The default workspace is always there.").into(),
-            );
-        }
         let text = format!("DELETE FROM {} WHERE name = $1", self.table);
         self.query(WRITE, &text, &[&workspace]).await.map(drop)
     }

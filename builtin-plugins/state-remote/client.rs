@@ -136,8 +136,8 @@ impl Client {
         if let Some(known) = self.of(&name) {
             return Ok(known);
         }
-        let ensured = self.connection.ensure(&name).await.map_err(|why| {
-            let mut why = why;
+        let ensured = self.connection.ensure(&name).await.map_err(|error| {
+            let mut why = error.to_string();
             if let Some(first) = why.get(..1).map(str::to_uppercase) {
                 why.replace_range(..1, &first);
             }
@@ -190,7 +190,7 @@ impl StateClient for Client {
                 &e,
             )
         })?;
-        let snapshot = state.as_deref().and_then(Snapshot::of);
+        let snapshot = state.as_deref().and_then(Snapshot::read);
         self.change(name, |known| known.snapshot = snapshot);
         Ok(state)
     }
@@ -202,7 +202,7 @@ impl StateClient for Client {
             return Ok(());
         }
         let name = &known.workspace.name.clone();
-        let snapshot = Snapshot::of(&state);
+        let snapshot = Snapshot::read(&state);
         // What is not newer than the state that was read is written only if somebody has asked for exactly that.
         let force = match (&known.snapshot, &snapshot) {
             (Some(before), Some(after)) => before.lineage != after.lineage || before.serial >= after.serial,

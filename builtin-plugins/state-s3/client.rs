@@ -1,9 +1,12 @@
 //! The objects of the bucket.
 
-use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
+use monoform_sdk::state_store::{DEFAULT, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Result, async_trait};
+use store_client::about::{About, LIST, READ, WRITE};
 use store_client::consistent;
-use store_client::guard::{Holder, LockedStore, Revision, Snapshot, Written};
+use store_client::guard::{LockedStore, Revision, Snapshot, Written};
+use store_client::listing::{self, Page};
+use store_client::lock::Records;
 use store_client::name::{encoded, encoded_path, joined};
 use store_client::sum::{md5_hex, sha256_base64};
 use store_client::xml::Xml;
@@ -12,10 +15,6 @@ use store_client::{Answer, Method, Url};
 use crate::aws::{self, Place, Request, code};
 use crate::credentials::{Credentials, account_id};
 use crate::settings::{Encryption, Settings, url};
-
-const READ: &str = "Error reading the state";
-const WRITE: &str = "Error writing the state";
-const LIST: &str = "Failed to list workspaces";
 
 /// A bucket with states.
 pub(crate) struct Client {
@@ -192,6 +191,35 @@ impl Client {
             _ => Err(aws::problem(READ, &what, &self.place(), &answer)),
         }
     }
+
+    /// A page of the list of all objects with a prefix.
+    async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
+        let mut query = match &place {
+            Some(place) => format!("continuation-token={}&", encoded(place)),
+            None => String::new(),
+        };
+        query.push_str(&format!("list-type=2&max-keys=1000&prefix={}", encoded(prefix)));
+        let answer = self
+            .object(Method::GET, None, &query, Vec::new(), Vec::new(), about.what)
+            .await?;
+        if !answer.status.is_success() {
+            // Who may only read one state has one workspace.
+            if self.settings.prefix == "env:" && code(&answer) == "AccessDenied" {
+                tracing::warn!("workspaces cannot be listed: access is denied");
+                return Ok(Page::default());
+            }
+            return Err(aws::problem(about.summary, about.what, &self.place(), &answer));
+        }
+        let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
+        let is_more = listed.text("IsTruncated") == Some("true");
+        Ok(Page {
+            names: listed.texts("Key").map(str::to_owned).collect(),
+            next: listed
+                .text("NextContinuationToken")
+                .filter(|_| is_more)
+                .map(str::to_owned),
+        })
+    }
 }
 
 #[async_trait]
@@ -209,42 +237,13 @@ impl LockedStore for Client {
             "Listing the objects of the bucket {:?} with the prefix {prefix:?}",
             self.settings.bucket
         );
-        let mut names = vec![DEFAULT.to_owned()];
-        let mut token: Option<String> = None;
-        loop {
-            let mut query = match &token {
-                Some(token) => format!("continuation-token={}&", encoded(token)),
-                None => String::new(),
-            };
-            query.push_str(&format!("list-type=2&max-keys=1000&prefix={}", encoded(&prefix)));
-            let answer = self
-                .object(Method::GET, None, &query, Vec::new(), Vec::new(), &what)
-                .await?;
-            if !answer.status.is_success() {
-                // Who may only read one state has one workspace.
-                if self.settings.prefix == "env:" && code(&answer) == "AccessDenied" {
-                    tracing::warn!("workspaces cannot be listed: access is denied");
-                    return Ok(names);
-                }
-                return Err(aws::problem(LIST, &what, &self.place(), &answer));
-            }
-            let listed = Xml::of(&answer).map_err(|failure| failure.diagnostic(LIST, &what))?;
-            for key in listed.texts("Key") {
-                let Some((name, rest)) = key.strip_prefix(&prefix).and_then(|rest| rest.split_once('/')) else {
-                    continue;
-                };
-                if rest == self.settings.key && !name.is_empty() {
-                    names.push(name.to_owned());
-                }
-            }
-            token = listed
-                .text("NextContinuationToken")
-                .filter(|_| listed.text("IsTruncated") == Some("true"))
-                .map(str::to_owned);
-            if token.is_none() {
-                return Ok(names);
-            }
-        }
+        let about = About {
+            summary: LIST,
+            what: &what,
+        };
+        let names = listing::names(about, |place| self.page(about, &prefix, place)).await?;
+        let end = format!("/{}", self.settings.key);
+        Ok(listing::workspaces(names.iter().map(String::as_str), &prefix, &end))
     }
 
     async fn read(&self, workspace: &str) -> Result<Snapshot> {
@@ -304,11 +303,6 @@ impl LockedStore for Client {
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
-        if workspace == DEFAULT || workspace.is_empty() {
-            return Err(
-                Diagnostic::error("Cannot delete the workspace", "The default workspace is always there.").into(),
-            );
-        }
         let key = self.key(workspace);
         let what = format!("Deleting the object {key:?} of the bucket {:?}", self.settings.bucket);
         let answer = self
@@ -321,15 +315,7 @@ impl LockedStore for Client {
         Ok(())
     }
 
-    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
-        self.take(&self.key(workspace), info).await
-    }
-
-    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
-        self.release(&self.key(workspace), id).await
-    }
-
-    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
-        self.holder_of(&self.key(workspace), own).await
+    fn lock_records<'s>(&'s self, workspace: &'s str) -> Result<Records<'s>> {
+        Ok(self.records(&self.key(workspace)))
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use http::retry::{Backoff, asked_pause, may_change};
 use http::rules::LARGEST_STATE;
-use http::{Bytes, Error, HeaderMap, HeaderValue, Method, Phase, StatusCode, Transport, Url, patient, shown};
+use http::{
+    Bytes, Error, HeaderMap, HeaderValue, Method, Phase, Redirects, StatusCode, Transport, Url, patient, shown,
+};
 use monoform_sdk::Diagnostic;
 use monoform_sdk::state_store::report_waiting;
 use proxies::Proxies;
@@ -14,9 +16,6 @@ use crate::tls::Tls;
 
 /// What the program calls itself.
 const USER_AGENT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
-
-/// How long it may take until there is a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many redirects are followed.
 const REDIRECTS: usize = 10;
@@ -195,9 +194,10 @@ impl HttpClient {
         let transport = Transport::new(http::Settings {
             tls: Some(settings.tls.configuration()?),
             proxy: proxy(&settings.proxy),
-            connect_timeout: settings.connect_timeout.unwrap_or(CONNECT_TIMEOUT),
+            connect_timeout: settings.connect_timeout.unwrap_or(http::rules::CONNECT_TIMEOUT),
             user_agent: settings.user_agent.clone().unwrap_or_else(|| USER_AGENT.to_owned()),
             unix_socket: settings.unix_socket.clone(),
+            ..http::Settings::default()
         });
         Ok(HttpClient { settings, transport })
     }
@@ -276,7 +276,7 @@ impl HttpClient {
                 url: &url,
                 headers,
                 body,
-                redirects: if self.settings.follow_redirects { REDIRECTS } else { 0 },
+                redirects: Redirects::within(if self.settings.follow_redirects { REDIRECTS } else { 0 }),
                 login: None,
                 waiting: &report_waiting,
             };
@@ -393,6 +393,7 @@ mod tests {
         let distrust = failure(&Error::Tls {
             url: "https://a.example/".to_owned(),
             reason: "the certificate of a.example has expired".to_owned(),
+            problem: http::TlsProblem::Certificate,
         });
         let expected = "the request to https://a.example/ failed: the certificate of a.example has expired.";
         assert_eq!((&*distrust.message, distrust.passing), (expected, false));

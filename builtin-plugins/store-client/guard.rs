@@ -9,10 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use monoform_sdk::state_store::{LockError, LockInfo, StateClient, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
+use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, StateClient, WorkspaceSupport};
+use monoform_sdk::{Diagnostics, Result, async_trait};
 use serde_json::Value as Json;
 
+use crate::about::{WRITE, problem};
+use crate::lock::{self, Records};
 use crate::sum::md5_hex;
 
 /// How often a write is tried whose condition failed though the content of the state is the one that was expected: something
@@ -107,17 +109,29 @@ pub trait LockedStore: Send + Sync + 'static {
     /// Deletes a workspace with its state.
     async fn delete(&self, workspace: &str) -> Result<()>;
 
+    /// The records that lock a workspace, if there are any. A store whose locks are of another kind has the following three functions
+    /// of its own instead.
+    fn lock_records<'s>(&'s self, _workspace: &'s str) -> Result<Records<'s>> {
+        Ok(Vec::new())
+    }
+
     /// Tries once to lock a workspace.
-    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError>;
+    async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
+        lock::acquire(&self.lock_records(workspace)?, info).await
+    }
 
     /// Unlocks a workspace.
-    async fn unlock(&self, workspace: &str, id: &str) -> Result<()>;
+    async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
+        lock::release(&self.lock_records(workspace)?, id).await
+    }
 
     /// Forgets a lost lock instead of releasing it: the lock that is there now belongs to another program.
     async fn forget_lock(&self, _workspace: &str, _id: &str) {}
 
     /// The holder of the lock of a workspace; `own` is the ID of the lock that this program took.
-    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder>;
+    async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
+        lock::holder(&self.lock_records(workspace)?, WRITE, own).await
+    }
 }
 
 /// A store whose writes are guarded.
@@ -193,7 +207,7 @@ fn shown(holder: &LockInfo) -> String {
 
 /// The error of a write that is refused.
 fn refusal(detail: &str) -> Diagnostics {
-    Diagnostic::error("Error writing the state", detail).into()
+    problem(WRITE, detail)
 }
 
 impl<S: LockedStore> Guarded<S> {
@@ -338,6 +352,11 @@ impl<S: LockedStore> StateClient for Guarded<S> {
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
+        let is_default = workspace == DEFAULT || workspace.is_empty();
+        if is_default && self.store.support() != WorkspaceSupport::Single {
+            let detail = "can't delete default state: the default workspace is always there.";
+            return Err(problem("Cannot delete the workspace", detail));
+        }
         self.store.delete(workspace).await?;
         if let Some(entry) = self.entries().get_mut(workspace) {
             entry.known = None;

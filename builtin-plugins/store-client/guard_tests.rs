@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use monoform_sdk::Diagnostic;
+
 use super::*;
 
 /// What the service has.
@@ -17,6 +19,8 @@ struct Service {
     /// Whether the next write is done and fails all the same.
     breaks: bool,
     writes: u32,
+    /// Whether there are other workspaces than the default one.
+    has_workspaces: bool,
 }
 
 #[derive(Clone)]
@@ -49,7 +53,10 @@ impl Memory {
 #[async_trait]
 impl LockedStore for Memory {
     fn support(&self) -> WorkspaceSupport {
-        WorkspaceSupport::Single
+        match self.service().has_workspaces {
+            true => WorkspaceSupport::NamedAndDefault,
+            false => WorkspaceSupport::Single,
+        }
     }
 
     async fn workspaces(&self) -> Result<Vec<String>> {
@@ -241,4 +248,16 @@ async fn without_a_lock_a_changed_state_is_refused_but_not_remembered() {
     client.delete(W).await.unwrap();
     client.write(W, state(1).into()).await.unwrap();
     assert_eq!(memory.text(), state(1));
+}
+
+#[tokio::test]
+async fn default_workspace_is_deleted_only_where_it_is_the_only_one() {
+    for has_workspaces in [false, true] {
+        let memory = Memory::new();
+        memory.service().has_workspaces = has_workspaces;
+        memory.changed(&state(1));
+        let deleted = Guarded::new(memory.clone()).delete(W).await;
+        assert_eq!(deleted.is_err(), has_workspaces);
+        assert_eq!(memory.service().state.is_some(), has_workspaces);
+    }
 }

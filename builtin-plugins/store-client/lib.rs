@@ -9,7 +9,12 @@
 //! Nothing is prepared before a request needs it: the machine's root certificates are read when a server presents a certificate
 //! that they must vouch for.
 //!
-//! - [`guard`]: writes that a lost lock refuses. [`lock`]: trying for a lock again while its holder is not known. [`consistent`]: states whose sum is kept elsewhere.
+//! A store is its requests: it implements [`guard::LockedStore`] and, for its locks, [`lock::LockRecord`]. What follows from the
+//! answers is here:
+//!
+//! - [`guard`]: writes that a lost lock refuses. [`lock`]: acquisition and release of locks. [`consistent`]: states whose sum is kept
+//!   elsewhere. [`listing`]: workspaces from lists of names, page by page.
+//! - [`about`]: texts of problems. [`gzip`]: compressed states.
 //! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`credential`]: keys that end. [`machine`]: those of a
 //!   machine's role.
 //! - [`name`] and [`sum`]: the names of objects in addresses, and sums in headers. [`xml`]: the little that is read of it.
@@ -18,6 +23,9 @@
 //!
 //! Begin with [`client`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
+pub mod about;
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod bounds_tests;
@@ -25,6 +33,8 @@ pub mod client;
 pub mod consistent;
 pub mod credential;
 pub mod guard;
+pub mod gzip;
+pub mod listing;
 pub mod lock;
 pub mod machine;
 pub mod name;

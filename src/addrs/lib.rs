@@ -8,6 +8,8 @@
 //! Where to begin: [`module`] and [`resource`]; [`provider`] for source addresses and configurations; [`mod@reference`]
 //! for what expressions can name.
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 pub mod action;
 pub mod module;
 pub mod parse;

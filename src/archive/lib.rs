@@ -8,6 +8,8 @@
 //!
 //! Sizes that an archive declares are enough to reject it, not to accept it: the bytes are counted while they are read.
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 mod error;
 mod format;
 mod limits;

@@ -29,8 +29,8 @@ pub enum Location<'s> {
 pub enum StoreError {
     #[error(transparent)]
     Helper(#[from] net::Error),
-    #[error("{0}")]
-    File(String),
+    #[error(transparent)]
+    File(#[from] credentials_file::CredentialsFileError),
     #[error("there is no home directory for the file credentials.tfrc.json: HOME is not set")]
     NoHome,
 }
@@ -136,7 +136,7 @@ impl<'s> Stored<'s> {
             return Ok(net.change_in_helper(helper, &self.host, token).await?);
         }
         match &self.file {
-            Some(path) => credentials_file::update(path, &self.host, token).map_err(StoreError::File),
+            Some(path) => credentials_file::update(path, &self.host, token).map_err(StoreError::from),
             None => Err(StoreError::NoHome),
         }
     }

@@ -13,7 +13,7 @@ use cty::{Type, Value};
 use files::mounts::Mounts;
 use lang::eval::{Context, evaluate, evaluate_as, with_expression};
 use lang::functions::CallError;
-use lang::functions::provider::{Parameter, Signature};
+use lang::provider_function::{Parameter, Signature};
 use lang::scope::{FunctionSettings, Reference, Scope};
 use syntax::ast::Expr;
 use syntax::content::{Near, hint, near};

@@ -236,12 +236,12 @@ pub fn has_configuration(files: &dyn FileSource, dir: &str) -> std::io::Result<b
     Ok(files
         .list(dir)?
         .iter()
-        .any(|name| FileKind::of(name).is_some_and(|kind| !kind.query)))
+        .any(|name| FileKind::from_name(name).is_some_and(|kind| !kind.query)))
 }
 
 /// Whether a directory has query files.
 pub fn has_queries(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
-    let is_query = |name: &String| FileKind::of(name).is_some_and(|kind| kind.query);
+    let is_query = |name: &String| FileKind::from_name(name).is_some_and(|kind| kind.query);
     Ok(files.list(dir)?.iter().any(is_query))
 }
 
@@ -469,7 +469,7 @@ impl Loader<'_> {
             .files
             .list(dir)?
             .into_iter()
-            .filter_map(|n| FileKind::of(&n).map(|k| (k, n)))
+            .filter_map(|n| FileKind::from_name(&n).map(|k| (k, n)))
             .filter(|(kind, _)| !kind.query || self.queries.as_deref() == Some(dir))
             .collect();
         names.sort_by(|(_, a), (_, b)| a.cmp(b));
@@ -616,7 +616,7 @@ struct FileKind {
 
 impl FileKind {
     /// `None` for files that are not read.
-    fn of(name: &str) -> Option<FileKind> {
+    fn from_name(name: &str) -> Option<FileKind> {
         if is_ignored(name) {
             return None;
         }
@@ -704,7 +704,7 @@ mod tests {
 
     #[test]
     fn some_files_are_not_read() {
-        let kind = |name| FileKind::of(name).map(|k| (k.json, k.overriding));
+        let kind = |name| FileKind::from_name(name).map(|k| (k.json, k.overriding));
         assert_eq!(kind("main.tf"), Some((false, false)));
         assert_eq!(kind("override.tf"), Some((false, true)));
         assert_eq!(kind("x_override.tf.json"), Some((true, true)));

@@ -43,6 +43,18 @@ struct Entry {
     dir: String,
 }
 
+/// An invalid module manifest. The text is a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// The content is not JSON of the expected form.
+    #[error("The module manifest is not valid: {0}.")]
+    Json(String),
+    /// A module has two entries.
+    #[error("The module manifest has two entries for \"{0}\".")]
+    TwoEntries(String),
+}
+
 impl Manifest {
     /// Where the file stands inside the data directory.
     pub const PATH: &'static str = "modules/modules.json";
@@ -65,13 +77,15 @@ impl Manifest {
         }
     }
 
-    /// Reads the file's content. The error is a sentence.
-    pub fn parse(bytes: &[u8]) -> Result<Manifest, String> {
+    /// Reads the file's content.
+    ///
+    /// # Errors
+    /// It is not JSON of the expected form, or names a module twice.
+    pub fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Manifest::default());
         }
-        let file: File = serde_json::from_slice(bytes)
-            .map_err(|e| format!("The module manifest is not valid: {}.", files::json_reason(e)))?;
+        let file: File = serde_json::from_slice(bytes).map_err(|e| ManifestError::Json(files::json_reason(e)))?;
         let mut manifest = Manifest::default();
         for Entry {
             key,
@@ -86,7 +100,7 @@ impl Manifest {
                 .insert(key.clone(), ManifestEntry { source, version, dir })
                 .is_some()
             {
-                return Err(format!("The module manifest has two entries for \"{key}\"."));
+                return Err(ManifestError::TwoEntries(key));
             }
         }
         Ok(manifest)
@@ -157,7 +171,10 @@ mod tests {
         let manifest = Manifest::parse(text.as_bytes()).unwrap();
         assert_eq!(manifest.modules["a"].version.as_deref(), Some("1.0.0"));
         assert_eq!(manifest.to_json(), text);
-        assert!(Manifest::parse(b"{").is_err());
-        assert!(Manifest::parse(br#"{"Modules":[{"Key":"","Dir":"."},{"Key":"","Dir":"."}]}"#).is_err());
+        assert!(matches!(Manifest::parse(b"{"), Err(ManifestError::Json(_))));
+        assert_eq!(
+            Manifest::parse(br#"{"Modules":[{"Key":"a","Dir":"."},{"Key":"a","Dir":"."}]}"#),
+            Err(ManifestError::TwoEntries("a".to_owned()))
+        );
     }
 }

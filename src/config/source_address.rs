@@ -1,4 +1,4 @@
-//! Where modules come from: the `source` argument of a module call.
+//! Source addresses of modules: the `source` argument of a module call.
 
 use std::fmt;
 
@@ -39,10 +39,55 @@ pub struct RemoteSource {
     pub subdir: Option<String>,
 }
 
+/// An invalid source address. The text is one or more sentences.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceAddressError {
+    /// Only addresses of registries have versions.
+    #[error(
+        "\"{0}\" is not the address of a module in a registry, and only such a module has versions. Remove the \"version\" argument."
+    )]
+    VersionWithoutRegistry(String),
+    /// There is no text.
+    #[error("The source address must not be empty.")]
+    Empty,
+    /// The part after `//` leads out of the package.
+    #[error("The subdirectory \"{0}\" leads out of the module package it should be in.")]
+    SubdirectoryOutsidePackage(String),
+    /// The address has a scheme, but cannot be a URL because of its port.
+    #[error(
+        "\"{0}\" is neither a registry address nor any other known kind of module source. The port in it is not a number; if it is \
+         meant as the scp-like form of a git address, leave out \"ssh://\"."
+    )]
+    Port(String),
+    /// The address is of no known kind.
+    #[error(
+        "\"{0}\" is neither a registry address nor any other known kind of module source. If it is a local directory, it must begin \
+         with \"./\" or \"../\", like \"./{0}\"."
+    )]
+    UnknownKind(String),
+    /// An address at a host of git repositories does not name a repository.
+    #[error("A {service} address needs a user and a repository: {host}/USER/REPOSITORY.")]
+    Repository {
+        /// The service's name.
+        service: &'static str,
+        /// Its host name.
+        host: &'static str,
+    },
+    /// An address at Google does not name an object.
+    #[error("An address in Google Cloud Storage has the form www.googleapis.com/storage/v1/BUCKET/OBJECT.")]
+    GoogleObject,
+    /// An address at Amazon does not name an object.
+    #[error("An address in Amazon S3 has the form s3.amazonaws.com/BUCKET/OBJECT or BUCKET.s3.amazonaws.com/OBJECT.")]
+    AmazonObject,
+}
+
 impl ModuleSource {
-    /// Reads a source address. `has_version` is whether the call has a `version` argument, which only registry modules
-    /// may have. The error is a sentence.
-    pub fn parse(text: &str, has_version: bool) -> Result<ModuleSource, String> {
+    /// Reads a source address. Only registry modules may have a `version` argument, which `has_version` stands for.
+    ///
+    /// # Errors
+    /// The text is no source address, or one that cannot have a version.
+    pub fn parse(text: &str, has_version: bool) -> Result<ModuleSource, SourceAddressError> {
         if ["./", "../", ".\\", "..\\"]
             .iter()
             .any(|prefix| text.starts_with(prefix))
@@ -53,13 +98,10 @@ impl ModuleSource {
             return Ok(ModuleSource::Registry(source));
         }
         if has_version {
-            return Err(format!(
-                "\"{text}\" is not the address of a module in a registry, and only such a module has versions. Remove the \
-                 \"version\" argument."
-            ));
+            return Err(SourceAddressError::VersionWithoutRegistry(text.to_owned()));
         }
         if text.is_empty() {
-            return Err("The source address must not be empty.".into());
+            return Err(SourceAddressError::Empty);
         }
         RemoteSource::parse(text).map(ModuleSource::Remote)
     }
@@ -84,7 +126,7 @@ fn clean_local(text: &str) -> String {
 
 impl RegistrySource {
     /// `None` if the text is something else; an error if it can be nothing else, but is wrong.
-    fn parse(text: &str) -> Result<Option<RegistrySource>, String> {
+    fn parse(text: &str) -> Result<Option<RegistrySource>, SourceAddressError> {
         let (package, subdir) = match text.split_once("//") {
             Some((package, subdir)) => (package, Some(subdir)),
             None => (text, None),
@@ -124,16 +166,14 @@ impl RegistrySource {
 }
 
 /// A directory inside a package, cleaned; `None` for the package itself.
-fn subdir_inside(subdir: &str) -> Result<Option<String>, String> {
+fn subdir_inside(subdir: &str) -> Result<Option<String>, SourceAddressError> {
     if subdir.is_empty() {
         return Ok(None);
     }
     let cleaned = clean(subdir);
     let cleaned = cleaned.trim_start_matches('/');
     if cleaned == ".." || cleaned.starts_with("../") {
-        return Err(format!(
-            "The subdirectory \"{cleaned}\" leads out of the module package it should be in."
-        ));
+        return Err(SourceAddressError::SubdirectoryOutsidePackage(cleaned.to_owned()));
     }
     Ok(Some(cleaned.to_owned()).filter(|s| !s.is_empty() && s != "."))
 }
@@ -161,8 +201,11 @@ fn word(text: &str) -> bool {
 }
 
 impl RemoteSource {
-    /// Reads an address of a package. The error is a sentence.
-    pub fn parse(text: &str) -> Result<RemoteSource, String> {
+    /// Reads the address of a package, and writes out its shorthand.
+    ///
+    /// # Errors
+    /// The text is of no known kind, or its subdirectory leads out of the package.
+    pub fn parse(text: &str) -> Result<RemoteSource, SourceAddressError> {
         let (package, subdir) = split_subdir(text);
         let subdir = subdir_inside(subdir)?;
         let (package, found) = split_subdir_owned(&normalise(&package)?);
@@ -210,8 +253,8 @@ fn split_subdir_owned(text: &str) -> (String, String) {
     (package, subdir.to_owned())
 }
 
-/// An address with its shorthand written out. The error is a sentence.
-fn normalise(text: &str) -> Result<String, String> {
+/// Writes out the shorthand of an address.
+fn normalise(text: &str) -> Result<String, SourceAddressError> {
     let (force, address) = forced(text);
     if is_url(address) {
         return Ok(text.to_owned());
@@ -230,15 +273,10 @@ fn normalise(text: &str) -> Result<String, String> {
     } else if path.starts_with('/') {
         format!("file://{path}")
     } else {
-        let hint = if address.contains("://") {
-            "The port in it is not a number; if it is meant as the scp-like form of a git address, leave out \"ssh://\"."
-                .to_owned()
-        } else {
-            format!("If it is a local directory, it must begin with \"./\" or \"../\", like \"./{address}\".")
-        };
-        return Err(format!(
-            "\"{address}\" is neither a registry address nor any other known kind of module source. {hint}"
-        ));
+        return Err(match address.contains("://") {
+            true => SourceAddressError::Port(address.to_owned()),
+            false => SourceAddressError::UnknownKind(address.to_owned()),
+        });
     };
     let (implied, found) = forced(&found);
     Ok(match force.or(implied) {
@@ -268,12 +306,10 @@ fn is_url(text: &str) -> bool {
 }
 
 /// `USER/REPOSITORY[/SUBDIR]` of a host of git repositories.
-fn hosted(host: &str, name: &str, rest: &str) -> Result<String, String> {
+fn hosted(host: &'static str, service: &'static str, rest: &str) -> Result<String, SourceAddressError> {
     let mut parts = rest.splitn(3, '/');
     let (Some(user), Some(repository)) = (parts.next(), parts.next()) else {
-        return Err(format!(
-            "A {name} address needs a user and a repository: {host}/USER/REPOSITORY."
-        ));
+        return Err(SourceAddressError::Repository { service, host });
     };
     let ending = if repository.ends_with(".git") { "" } else { ".git" };
     let subdir = parts.next().map(|s| format!("//{s}")).unwrap_or_default();
@@ -290,29 +326,24 @@ fn scp_like(path: &str) -> Option<String> {
     Some(format!("git::ssh://git@{host}/{path}"))
 }
 
-fn google(path: &str) -> Result<String, String> {
+fn google(path: &str) -> Result<String, SourceAddressError> {
     let parts: Vec<&str> = path.splitn(5, '/').collect();
     match parts.as_slice() {
         [_, _, version, bucket, object] => Ok(format!(
             "gcs::https://www.googleapis.com/storage/{version}/{bucket}/{object}"
         )),
-        _ => Err(
-            "An address in Google Cloud Storage has the form www.googleapis.com/storage/v1/BUCKET/OBJECT.".to_owned(),
-        ),
+        _ => Err(SourceAddressError::GoogleObject),
     }
 }
 
-fn amazon(path: &str) -> Result<String, String> {
+fn amazon(path: &str) -> Result<String, SourceAddressError> {
     let (host, object) = path.split_once('/').unwrap_or((path, ""));
     let labels: Vec<&str> = host.split('.').collect();
     match labels.as_slice() {
         [region, _, _] => Ok(format!("s3::https://{region}.amazonaws.com/{object}")),
         [bucket, region, _, _] => Ok(format!("s3::https://{region}.amazonaws.com/{bucket}/{object}")),
         [bucket, "s3", region, _, _] => Ok(format!("s3::https://s3.{region}.amazonaws.com/{bucket}/{object}")),
-        _ => Err(
-            "An address in Amazon S3 has the form s3.amazonaws.com/BUCKET/OBJECT or BUCKET.s3.amazonaws.com/OBJECT."
-                .to_owned(),
-        ),
+        _ => Err(SourceAddressError::AmazonObject),
     }
 }
 
@@ -454,10 +485,9 @@ mod tests {
     #[test]
     fn versions_are_for_registries() {
         assert!(ModuleSource::parse("a/b/c", true).is_ok());
-        assert!(
-            ModuleSource::parse("github.com/a/b", true)
-                .unwrap_err()
-                .contains("version")
+        assert_eq!(
+            ModuleSource::parse("github.com/a/b", true),
+            Err(SourceAddressError::VersionWithoutRegistry("github.com/a/b".to_owned()))
         );
     }
 

@@ -9,6 +9,8 @@
 //! writers over the parts: [`matches`] finds what repeats, [`blocks`] makes bits of it, with the prefix codes of
 //! [`codes`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 mod blocks;
 mod codes;
 mod matches;

@@ -12,7 +12,7 @@ use addrs::Provider;
 use config::ModuleNode;
 use cty::{Type, Value};
 use lang::functions::CallError;
-use lang::functions::provider::{Parameter, Signature};
+use lang::provider_function::{Parameter, Signature};
 use provider::{FunctionSchema, ParameterSchema, ProviderSchema};
 use sha2::{Digest, Sha256};
 use syntax::content::{did_you_mean, suggest};

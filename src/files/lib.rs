@@ -14,6 +14,8 @@
 //! [`io_reason`] is the operating system's reason for an error, as part of a sentence; [`json_reason`] that of JSON that cannot be
 //! read.
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 mod environment;
 pub mod mounts;
 mod output;

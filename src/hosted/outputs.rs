@@ -43,7 +43,7 @@ pub fn current(context: &Context<'_>, config: &Config) -> Result<Option<BTreeMap
                 output.name
             ))
         };
-        let ty = cty::json::type_from_json(&output.ty).map_err(wrong)?;
+        let ty = cty::json::type_from_json(&output.ty).map_err(|e| wrong(e.to_string()))?;
         let value = cty::json::from_json(&output.value, &ty).map_err(|e| wrong(e.to_string()))?;
         let sensitive = output.sensitive;
         out.insert(Arc::from(&*output.name), OutputValue { value, sensitive });

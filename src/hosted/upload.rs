@@ -21,7 +21,7 @@ impl Remote<'_> {
         let configuration = self.ask("Failed to create configuration version", created).await?;
         let root = root(self.context.working_dir, &workspace.working_directory);
         self.announce(&root);
-        let packed = tokio::task::spawn_blocking(move || Slug::of(&root));
+        let packed = tokio::task::spawn_blocking(move || Slug::create(&root));
         let slug = self.unless_stopped(packed).await?;
         let slug = slug.map_err(|e| Ended::said(format!("Failed to upload configuration files: {e}")))?;
         let slug = slug.map_err(|e| {

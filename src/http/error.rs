@@ -28,6 +28,8 @@ pub enum Error {
         url: String,
         /// Why.
         reason: String,
+        /// What both sides do not agree on.
+        problem: TlsProblem,
     },
     /// A connection broke.
     #[error("the request to {url} failed: {reason}")]
@@ -68,6 +70,8 @@ pub enum Error {
     BadRedirect {
         /// Who redirects.
         url: String,
+        /// The scheme of the address, if that is the problem.
+        scheme: Option<String>,
     },
     /// A response larger than the limit.
     #[error("the answer of {url} is larger than the {limit} bytes that are accepted")]
@@ -99,6 +103,17 @@ pub enum Error {
     /// There are no credentials for the request.
     #[error("{0}")]
     Credentials(String),
+}
+
+/// What client and server do not agree on in TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsProblem {
+    /// The server's certificate is signed by an authority that is not trusted.
+    UnknownIssuer,
+    /// The server's certificate cannot be used: it has expired, or is for other names.
+    Certificate,
+    /// The protocol, or the certificate of the client.
+    Protocol,
 }
 
 /// What a request waited for when its time was over.
@@ -197,7 +212,11 @@ pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>,
     };
     match connection_reason(url, cause, proxy) {
         Broken::Unreachable(reason) => Error::Unreachable { url: shown, reason },
-        Broken::Refused(reason) => Error::Tls { url: shown, reason },
+        Broken::Refused(reason, problem) => Error::Tls {
+            url: shown,
+            reason,
+            problem,
+        },
         Broken::Failed(reason) => Error::Connection {
             url: shown,
             reason: plain(&reason),

@@ -27,10 +27,12 @@ pub mod rules;
 mod transport;
 
 pub use bytes::Bytes;
-pub use error::{Error, Phase, shown};
+pub use error::{Error, Phase, TlsProblem, shown};
 pub use files::{io_reason, json_reason};
 pub use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Method, StatusCode};
 pub use response::Response;
-pub use transport::{Login, Proxy, Request, Settings, Transport, patient, redirect, remove_secrets};
+pub use transport::{
+    Login, Proxy, Redirects, Request, Secrets, Settings, Silence, Transport, patient, redirect, remove_secrets,
+};
 pub use url::Url;

@@ -9,6 +9,8 @@ use std::io::{self, ErrorKind};
 use rustls::CertificateError;
 use url::Url;
 
+use crate::error::TlsProblem;
+
 /// What became of a connection.
 pub(crate) enum Broken {
     /// None was made: the host is not there, or does not want one.
@@ -16,7 +18,7 @@ pub(crate) enum Broken {
     /// It was made, and failed.
     Failed(String),
     /// Both sides do not agree on TLS: trying again leads to the same.
-    Refused(String),
+    Refused(String, TlsProblem),
 }
 
 /// Why a connection to the host of an address failed. `proxy` is the proxy that was to make it, if one was.
@@ -25,7 +27,7 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
     let peer = proxy.map_or_else(|| host.to_owned(), |proxy| format!("the proxy {proxy}"));
     let texts: Vec<String> = layers(error).map(ToString::to_string).collect();
     if let Some(tls) = find::<rustls::Error>(error) {
-        return Broken::Refused(tls_reason(url, tls));
+        return Broken::Refused(tls_reason(url, tls), tls_problem(tls));
     }
     if texts
         .iter()
@@ -69,6 +71,14 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
             Broken::Failed(format!("{peer} closed the connection before its answer was complete"))
         }
         _ => Broken::Failed(files::plain(&chain(error))),
+    }
+}
+
+fn tls_problem(error: &rustls::Error) -> TlsProblem {
+    match error {
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => TlsProblem::UnknownIssuer,
+        rustls::Error::InvalidCertificate(_) => TlsProblem::Certificate,
+        _ => TlsProblem::Protocol,
     }
 }
 

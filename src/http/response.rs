@@ -10,6 +10,7 @@ use url::Url;
 use crate::error::{Error, Phase, connection, shown};
 use crate::retry;
 use crate::rules::SILENCE;
+use crate::transport::Silence;
 
 #[derive(Debug)]
 pub struct Response {
@@ -18,6 +19,7 @@ pub struct Response {
     /// The proxy on the way to it.
     pub(crate) proxy: Option<String>,
     pub(crate) connect_timeout: Duration,
+    pub(crate) silence: Silence,
     pub(crate) inner: reqwest::Response,
 }
 
@@ -81,9 +83,9 @@ impl Response {
     /// # Errors
     /// The connection broke, or the server is silent for too long.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
-        match tokio::time::timeout(SILENCE, self.inner.chunk()).await {
-            Ok(part) => part.map_err(|e| connection(&self.url, &e, self.proxy.as_deref(), self.connect_timeout)),
-            Err(_) => Err(Error::Timeout {
+        match self.silence.within(SILENCE, self.inner.chunk()).await {
+            Some(part) => part.map_err(|e| connection(&self.url, &e, self.proxy.as_deref(), self.connect_timeout)),
+            None => Err(Error::Timeout {
                 url: shown(&self.url),
                 seconds: SILENCE.as_secs(),
                 phase: Phase::Body,

@@ -31,18 +31,24 @@ impl Backoff {
     }
 }
 
-/// The pause that a server asks for by `Retry-After`, in seconds or up to a time, as far as it is acceptable.
+/// The pause that a server asks for by `Retry-After`, as far as it is acceptable.
 #[must_use]
 pub fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
+    whole_asked_pause(headers).map(|asked| asked.min(LONGEST_PAUSE))
+}
+
+/// The pause that a server asks for by `Retry-After`, in seconds or up to a time, however long it is. For requests that a user wants to
+/// be repeated, as in a configuration.
+#[must_use]
+pub fn whole_asked_pause(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let asked = match text.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => httpdate::parse_http_date(text)
-            .ok()?
-            .duration_since(SystemTime::now())
-            .unwrap_or_default(),
-    };
-    Some(asked.min(LONGEST_PAUSE))
+    match text.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => {
+            let until = httpdate::parse_http_date(text).ok()?;
+            Some(until.duration_since(SystemTime::now()).unwrap_or_default())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -85,6 +91,8 @@ mod tests {
         let asked = |text: &str| asked_pause(&HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]));
         assert_eq!(asked("2"), Some(Duration::from_secs(2)));
         assert_eq!(asked("3600"), Some(LONGEST_PAUSE));
+        let an_hour = HeaderMap::from_iter([(RETRY_AFTER, "3600".parse().unwrap())]);
+        assert_eq!(whole_asked_pause(&an_hour), Some(Duration::from_secs(3600)));
         assert_eq!(asked("Fri, 31 Dec 9999 23:59:59 GMT"), Some(LONGEST_PAUSE));
         assert_eq!(asked("Thu, 01 Jan 1970 00:00:00 GMT"), Some(Duration::ZERO));
         assert_eq!(

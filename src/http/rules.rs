@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// How long it may take until there is a connection, unless a caller has a limit of its own.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How long a server may take to begin its answer, once it has the request.
 pub const FIRST_BYTE: Duration = Duration::from_secs(30);
 

@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use proxies::{Proxies, Way};
-use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, REFERER,
+};
 use reqwest::{Method, StatusCode};
 use rustls::ClientConfig;
-use url::Url;
+use url::{Host, Url};
 
 use crate::error::{Error, Phase, connection, shown};
 use crate::reason::chain;
 use crate::response::Response;
-use crate::rules::{PATIENCE, first_byte_after, stays_behind};
+use crate::rules::{CONNECT_TIMEOUT, PATIENCE, first_byte_after, stays_behind};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -22,9 +24,80 @@ pub struct Settings {
     pub tls: Option<ClientConfig>,
     pub proxy: Proxy,
     pub connect_timeout: Duration,
+    /// Empty if requests name it themselves, or none is named.
     pub user_agent: String,
     /// A socket of this machine that all requests go to, whatever their addresses.
     pub unix_socket: Option<PathBuf>,
+    pub silence: Silence,
+    /// Writes names of headers as `Content-Type`, as far as HTTP/1 is spoken. Some servers know no other form.
+    pub title_case_headers: bool,
+    /// Does not offer HTTP/2. There the host to ask for is part of the address, so a request with a header `Host` needs HTTP/1.
+    pub http1_only: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            tls: None,
+            proxy: Proxy::None,
+            connect_timeout: CONNECT_TIMEOUT,
+            user_agent: String::new(),
+            unix_socket: None,
+            silence: Silence::Limited,
+            title_case_headers: false,
+            http1_only: false,
+        }
+    }
+}
+
+/// How long a server may be silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// As long as `rules` says.
+    Limited,
+    /// Without end: the caller has a limit of its own, or its user wants none.
+    Unlimited,
+}
+
+impl Silence {
+    /// Waits for a server, unless it is silent for too long.
+    pub(crate) async fn within<T>(self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        match self {
+            Silence::Limited => tokio::time::timeout(limit, work).await.ok(),
+            Silence::Unlimited => Some(work.await),
+        }
+    }
+}
+
+/// The rules for redirects.
+#[derive(Clone, Copy, Debug)]
+pub struct Redirects {
+    /// How many are followed. With none, a redirect is the response.
+    pub limit: usize,
+    pub secrets: Secrets,
+    /// Names in `Referer` the address that a redirect came from, unless the request has that header.
+    pub referer: bool,
+}
+
+/// The servers that see the headers with secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrets {
+    /// Those of the first origin: scheme, host and port.
+    Origin,
+    /// Those of the first host and of hosts below it, as in Go's client.
+    HostAndBelow,
+}
+
+impl Redirects {
+    /// Follows redirects up to this number, with secrets for the first origin.
+    #[must_use]
+    pub const fn within(limit: usize) -> Redirects {
+        Redirects {
+            limit,
+            secrets: Secrets::Origin,
+            referer: false,
+        }
+    }
 }
 
 /// The proxies on the way to servers.
@@ -50,8 +123,7 @@ pub struct Request<'r> {
     pub url: &'r Url,
     pub headers: HeaderMap,
     pub body: Option<Bytes>,
-    /// The number of redirects that are followed. With none, a redirect is the response.
-    pub redirects: usize,
+    pub redirects: Redirects,
     /// The login for a host, asked for as long as redirects stay with the first origin.
     pub login: Option<&'r Logins<'r>>,
     /// Called with a host that has not answered for a while.
@@ -95,11 +167,19 @@ impl Transport {
                 .with_no_client_auth(),
         };
         let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(with_protocols(tls))
+            .tls_backend_preconfigured(with_protocols(tls, self.settings.http1_only))
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
-            .connect_timeout(self.settings.connect_timeout)
-            .user_agent(&self.settings.user_agent);
+            .connect_timeout(self.settings.connect_timeout);
+        if !self.settings.user_agent.is_empty() {
+            builder = builder.user_agent(&self.settings.user_agent);
+        }
+        if self.settings.title_case_headers {
+            builder = builder.http1_title_case_headers();
+        }
+        if self.settings.http1_only {
+            builder = builder.http1_only();
+        }
         if let Some(socket) = &self.settings.unix_socket {
             builder = builder.unix_socket(socket.as_path());
         }
@@ -153,7 +233,8 @@ impl Transport {
         let client = self.client()?;
         let mut url = first.clone();
         let mut at_home = true;
-        for _ in 0..=redirects {
+        let has_referer = headers.contains_key(REFERER);
+        for _ in 0..=redirects.limit {
             tracing::debug!(%method, url = %shown(&url), "request");
             let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
             let own = at_home && url.username().is_empty() && !headers.contains_key(AUTHORIZATION);
@@ -171,13 +252,30 @@ impl Transport {
                 request = request.body(body.clone());
             }
             let response = self.head(&url, request, length, waiting).await?;
-            let location = redirect(response.status(), response.header_map()).filter(|_| redirects > 0);
-            let Some(next) = location.map(|location| target(&url, location)).transpose()? else {
+            let location = redirect(response.status(), response.header_map()).filter(|_| redirects.limit > 0);
+            let Some(Target { url: next, is_whole }) = location.map(|location| target(&url, location)).transpose()?
+            else {
                 return Ok(response);
             };
             if next.origin() != url.origin() {
                 at_home = false;
+            }
+            let is_trusted = match redirects.secrets {
+                Secrets::Origin => next.origin() == url.origin(),
+                Secrets::HostAndBelow => is_at_or_below(&next, first),
+            };
+            if !is_trusted {
                 remove_secrets(&mut headers);
+            }
+            if is_whole {
+                // The host to ask for was that of the address before.
+                headers.remove(HOST);
+            }
+            if redirects.referer && !has_referer {
+                match referer(&url, &next) {
+                    Some(from) => headers.insert(REFERER, from),
+                    None => headers.remove(REFERER),
+                };
             }
             if response.status().as_u16() < 307 && !matches!(method, Method::GET | Method::HEAD) {
                 method = Method::GET;
@@ -189,7 +287,7 @@ impl Transport {
         }
         Err(Error::TooManyRedirects {
             url: shown(first),
-            limit: redirects,
+            limit: redirects.limit,
         })
     }
 
@@ -205,7 +303,8 @@ impl Transport {
         let began = Instant::now();
         let limit = first_byte_after(length);
         let notify = || waiting(url.host_str().unwrap_or_default());
-        let Ok(sent) = tokio::time::timeout(limit, patient(notify, request.send())).await else {
+        let silence = self.settings.silence;
+        let Some(sent) = silence.within(limit, patient(notify, request.send())).await else {
             return Err(Error::Timeout {
                 url: shown(url),
                 seconds: limit.as_secs(),
@@ -224,6 +323,7 @@ impl Transport {
             url: url.clone(),
             proxy,
             connect_timeout,
+            silence,
             inner,
         })
     }
@@ -241,8 +341,13 @@ pub async fn patient<T>(notify: impl FnOnce(), work: impl Future<Output = T>) ->
     }
 }
 
-fn with_protocols(mut tls: ClientConfig) -> ClientConfig {
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+fn with_protocols(mut tls: ClientConfig, http1_only: bool) -> ClientConfig {
+    let offered: &[&[u8]] = if http1_only {
+        &[b"http/1.1"]
+    } else {
+        &[b"h2", b"http/1.1"]
+    };
+    tls.alpn_protocols = offered.iter().map(|name| name.to_vec()).collect();
     tls
 }
 
@@ -266,14 +371,50 @@ pub fn remove_secrets(headers: &mut HeaderMap) {
 }
 
 /// The address that a redirect leads to.
-fn target(url: &Url, location: &HeaderValue) -> Result<Url, Error> {
-    let bad = || Error::BadRedirect { url: shown(url) };
-    let text = std::str::from_utf8(location.as_bytes()).map_err(|_| bad())?;
-    let next = url.join(text).map_err(|_| bad())?;
+#[derive(Debug)]
+struct Target {
+    url: Url,
+    /// Whether the redirect says all of the address, and not only how it differs.
+    is_whole: bool,
+}
+
+fn target(url: &Url, location: &HeaderValue) -> Result<Target, Error> {
+    let bad = |scheme: Option<&str>| Error::BadRedirect {
+        url: shown(url),
+        scheme: scheme.map(str::to_owned),
+    };
+    let text = std::str::from_utf8(location.as_bytes()).map_err(|_| bad(None))?;
+    let next = url.join(text).map_err(|_| bad(None))?;
     if !matches!(next.scheme(), "http" | "https") {
-        return Err(bad());
+        return Err(bad(Some(next.scheme())));
     }
-    Ok(next)
+    Ok(Target {
+        url: next,
+        is_whole: Url::parse(text).is_ok(),
+    })
+}
+
+/// Whether an address is on the host of another, or on one whose name is below that.
+fn is_at_or_below(url: &Url, home: &Url) -> bool {
+    let (Some(host), Some(home)) = (url.host_str(), home.host()) else {
+        return false;
+    };
+    let name = home.to_string();
+    host == name
+        || (matches!(home, Host::Domain(_)) && host.strip_suffix(&name).is_some_and(|below| below.ends_with('.')))
+}
+
+/// The address that a redirect came from, as the next server may see it.
+fn referer(from: &Url, to: &Url) -> Option<HeaderValue> {
+    if from.scheme() == "https" && to.scheme() == "http" {
+        return None;
+    }
+    let mut from = from.clone();
+    // Of an address that cannot have these parts, there is nothing to remove.
+    let _ = from.set_username("");
+    let _ = from.set_password(None);
+    from.set_fragment(None);
+    HeaderValue::from_str(from.as_str()).ok()
 }
 
 #[cfg(test)]
@@ -285,16 +426,43 @@ mod tests {
     #[test]
     fn redirects_lead_to_web_servers_only() {
         let url = Url::parse("https://example.com/a/b?x=1").unwrap();
-        let to = |text: &str| target(&url, &HeaderValue::from_str(text).unwrap()).map(String::from);
+        let to =
+            |text: &str| target(&url, &HeaderValue::from_str(text).unwrap()).map(|target| String::from(target.url));
         assert_eq!(to("c").unwrap(), "https://example.com/a/c");
         assert_eq!(to("//other.example/").unwrap(), "https://other.example/");
         for bad in ["file:///etc/passwd", "http://[", "ftp://example.com/"] {
             let error = to(bad).unwrap_err();
             assert!(
-                matches!(&error, Error::BadRedirect { url } if url == "https://example.com/a/b"),
+                matches!(&error, Error::BadRedirect { url, .. } if url == "https://example.com/a/b"),
                 "{bad}: {error}"
             );
         }
+    }
+
+    #[test]
+    fn secrets_may_follow_to_a_host_and_below_it() {
+        let home: Url = "https://example.com:8443/".parse().unwrap();
+        for (url, expected) in [
+            ("https://example.com/x", true),
+            ("http://a.example.com/", true),
+            ("https://badexample.com/", false),
+            ("https://com/", false),
+        ] {
+            assert_eq!(is_at_or_below(&url.parse().unwrap(), &home), expected, "{url}");
+        }
+        let number: Url = "http://127.0.0.1/".parse().unwrap();
+        assert!(!is_at_or_below(
+            &"http://1.127.0.0.1.example/".parse().unwrap(),
+            &number
+        ));
+    }
+
+    #[test]
+    fn referer_has_no_password_and_does_not_leave_https() {
+        let number: Url = "http://127.0.0.1/".parse().unwrap();
+        let from: Url = "http://me:secret@host/x#part".parse().unwrap();
+        assert_eq!(referer(&from, &number).unwrap(), "http://host/x");
+        assert_eq!(referer(&"https://host/".parse().unwrap(), &number), None);
     }
 
     #[test]

@@ -11,11 +11,16 @@
 //! The behaviour of expressions is specified by the recordings of `tests/conformance`: values and error summaries of the
 //! console of Terraform, and the intended deviations with their reasons.
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 pub mod body;
+mod call_error;
 pub mod checks;
 pub mod eval;
 pub mod functions;
+pub mod provider_function;
 pub mod refs;
 pub mod render;
+pub mod resolve;
 pub mod scope;
 pub mod typeexpr;

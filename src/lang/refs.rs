@@ -7,6 +7,7 @@ use cty::Value;
 use syntax::ast::{Body, Expr, ObjectKey, TemplatePart, Traversal, TraversalStep};
 use syntax::{Diagnostic, Diagnostics, Edit, Range};
 
+use crate::resolve::resolve;
 pub use crate::scope::Reference;
 use schema::BlockSchema;
 
@@ -405,7 +406,7 @@ fn collect(expr: &Expr, iterators: &[Arc<str>], out: &mut Vec<Reference>, diagno
 fn in_body(body: &Body, schema: &BlockSchema, iterators: &[Arc<str>], in_content: bool, out: &mut BodyReferences) {
     let nothing = BlockSchema::default();
     // Decoding reports what is wrong with it.
-    let body = &*crate::body::resolve(body, schema, &mut Diagnostics::new());
+    let body = &*resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         if in_content {
             // What is no reference is reported where it is evaluated.

@@ -10,8 +10,8 @@ use files::mounts::Mounts;
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics, Range};
 
-use crate::functions::CallError;
-use crate::functions::provider::Signature;
+use crate::call_error::CallError;
+use crate::provider_function::Signature;
 
 /// A reference: what is named, where, and the steps from there.
 #[derive(Clone, Debug, PartialEq)]

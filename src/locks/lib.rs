@@ -6,6 +6,7 @@
 //!
 //! Begin with [`LockInfo`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 #![expect(clippy::disallowed_methods, reason = "a lock record names the user and the time")]
 
 use std::fmt;

@@ -121,7 +121,7 @@ async fn remote_source(client: &Client, source: &str, written: &str) -> Result<R
             "Invalid module source address",
             format!("\"{source}\" is not a directory."),
         ),
-        Err(problem) => fail("Invalid module source address", problem),
+        Err(error) => fail("Invalid module source address", error.to_string()),
     }
 }
 

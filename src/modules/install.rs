@@ -178,8 +178,7 @@ impl Install<'_> {
         } else {
             manifest
         };
-        let calls =
-            !loaded.config.root.module.module_calls.is_empty() || crate::test_run_modules::name_modules(self.tests);
+        let calls = !loaded.config.root.module.module_calls.is_empty() || name_modules(self.tests);
         if let Some(path) = &walk.written.path
             && (calls || path.exists())
             && let Err(problem) = write(path, &last)
@@ -644,4 +643,10 @@ fn below(prefix: &addrs::Module, inner: &addrs::Module) -> addrs::Module {
         path = path.child(name.clone());
     }
     path
+}
+
+/// Returns true if a run of these files names a module.
+#[must_use]
+pub fn name_modules(tests: &[Arc<TestFile>]) -> bool {
+    tests.iter().flat_map(|file| &file.runs).any(|run| run.module.is_some())
 }

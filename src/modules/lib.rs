@@ -16,6 +16,8 @@
 //!
 //! Where to begin: [`install`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 mod available;
 mod carried;
 pub mod fetch;
@@ -31,6 +33,5 @@ mod tree;
 mod written;
 
 pub use fetch::Fetcher;
-pub use install::{Event, Install, Outcome};
+pub use install::{Event, Install, Outcome, name_modules};
 pub use mirror::Mirror;
-pub use test_run_modules::name_modules;

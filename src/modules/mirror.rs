@@ -43,11 +43,11 @@ const REGISTRY: &str = "registry::";
 
 /// A mirror that can be installed from.
 #[derive(Clone, Debug)]
-pub struct Mirror(Place);
+pub struct Mirror(Storage);
 
 /// Where a mirror's packages are.
 #[derive(Clone, Debug)]
-enum Place {
+enum Storage {
     /// In a directory.
     Directory { dir: PathBuf, index: Index },
     /// In a pack; by address, their places in its index.
@@ -137,7 +137,7 @@ impl Mirror {
             Err(e) if e.kind() == io::ErrorKind::NotFound && dir.parent().is_some_and(Path::is_dir) => Index::new(),
             Err(source) => return Err(MirrorError::Read { path, source }),
         };
-        Ok(Mirror(Place::Directory { dir, index }))
+        Ok(Mirror(Storage::Directory { dir, index }))
     }
 
     /// The modules of a pack.
@@ -145,12 +145,12 @@ impl Mirror {
     pub fn in_pack(pack: Arc<Pack>) -> Mirror {
         let modules = pack.index().modules.iter().enumerate();
         let modules = modules.map(|(at, module)| (module.address.clone(), at)).collect();
-        Mirror(Place::Pack { pack, modules })
+        Mirror(Storage::Pack { pack, modules })
     }
 
     /// Whether it is a pack.
     pub(crate) fn is_pack(&self) -> bool {
-        matches!(self.0, Place::Pack { .. })
+        matches!(self.0, Storage::Pack { .. })
     }
 
     /// The versions of a registry module that it has.
@@ -165,8 +165,8 @@ impl Mirror {
             })
         };
         match &self.0 {
-            Place::Directory { index, .. } => index.modules.keys().filter_map(available).collect(),
-            Place::Pack { modules, .. } => modules.keys().filter_map(available).collect(),
+            Storage::Directory { index, .. } => index.modules.keys().filter_map(available).collect(),
+            Storage::Pack { modules, .. } => modules.keys().filter_map(available).collect(),
         }
     }
 
@@ -174,8 +174,8 @@ impl Mirror {
     pub(crate) fn location(&self, module: &RegistrySource, version: &str) -> Option<RemoteSource> {
         let package = key(module, version);
         let subdir = match &self.0 {
-            Place::Directory { index, .. } => index.modules.get(&package)?.subdir.clone(),
-            Place::Pack { pack, modules } => {
+            Storage::Directory { index, .. } => index.modules.get(&package)?.subdir.clone(),
+            Storage::Pack { pack, modules } => {
                 let at = *modules.get(&package)?;
                 pack.index().modules.get(at)?.subdir.clone()
             }
@@ -187,8 +187,8 @@ impl Mirror {
     pub(crate) fn has(&self, package: &str) -> bool {
         let address = public(package);
         match &self.0 {
-            Place::Directory { index, .. } => index.modules.contains_key(&address),
-            Place::Pack { modules, .. } => modules.contains_key(&address),
+            Storage::Directory { index, .. } => index.modules.contains_key(&address),
+            Storage::Pack { modules, .. } => modules.contains_key(&address),
         }
     }
 
@@ -222,7 +222,7 @@ impl Mirror {
 
     /// Reads a package of a pack into memory.
     pub(crate) fn in_memory(&self, package: &str) -> Result<Directory, FetchError> {
-        let Place::Pack { pack, modules } = &self.0 else {
+        let Storage::Pack { pack, modules } = &self.0 else {
             return Err(FetchError::NotCarried);
         };
         let module = modules.get(&public(package));
@@ -248,13 +248,13 @@ impl Mirror {
     pub(crate) fn copy(&self, package: &str, to: &Path) -> Result<(), FetchError> {
         let address = public(package);
         match &self.0 {
-            Place::Directory { dir, index } => {
+            Storage::Directory { dir, index } => {
                 let entry = index.modules.get(&address);
                 let entry = entry.ok_or_else(|| FetchError::NotInMirror(dir.clone()))?;
                 let from = dir.join(&entry.dir);
                 tree::copy(&from, to).map_err(file_error("copying", &from))
             }
-            Place::Pack { pack, modules } => {
+            Storage::Pack { pack, modules } => {
                 let module = modules.get(&address).and_then(|at| pack.index().modules.get(*at));
                 let module = module.ok_or(FetchError::NotCarried)?;
                 std::fs::create_dir(to).map_err(file_error("creating the directory", to))?;

@@ -25,12 +25,6 @@ fn calls(tests: &[Arc<TestFile>]) -> Vec<(addrs::Module, &RunModule)> {
     tests.iter().flat_map(|file| of_file(file)).collect()
 }
 
-/// Whether a run of these files names a module.
-#[must_use]
-pub fn name_modules(tests: &[Arc<TestFile>]) -> bool {
-    tests.iter().flat_map(|file| &file.runs).any(|run| run.module.is_some())
-}
-
 impl Walk<'_> {
     /// Installs the modules of runs, with those that they call.
     pub(crate) async fn runs(&self, tests: &[Arc<TestFile>], events: UnboundedSender<Event>) {

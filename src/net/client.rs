@@ -74,7 +74,7 @@ pub enum Notice<'n> {
 
 /// A token that can be sent in a header. One that cannot would be left out, and the request be refused for a reason that nobody sees.
 fn sendable(token: &Token, host: &Host, source: &str) -> Result<Token, Error> {
-    match crate::request::unsendable(token.expose()) {
+    match credentials::unsendable_character(token.expose()) {
         None => Ok(token.clone()),
         Some(character) => Err(Error::Header {
             what: format!("the token for {host} in the {source}"),
@@ -275,12 +275,11 @@ fn transport(settings: &NetSettings) -> Settings {
         agent.push_str(more);
     }
     Settings {
-        tls: None,
         proxy: Proxy::Rules(Box::new(Proxies::from_variables(|name| {
             environment.get(name).map(str::to_owned)
         }))),
         connect_timeout: CONNECT_TIMEOUT,
         user_agent: agent.trim().to_owned(),
-        unix_socket: None,
+        ..Settings::default()
     }
 }

@@ -42,6 +42,15 @@ impl Token {
     }
 }
 
+/// Names the character of a value that a header cannot have.
+pub(crate) fn unsendable_character(value: &str) -> Option<&'static str> {
+    let found = value.chars().find(|c| c.is_control() && *c != '\t')?;
+    Some(match found {
+        '\n' | '\r' => "a line end",
+        _ => "a control character",
+    })
+}
+
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")

@@ -12,7 +12,46 @@ use crate::credentials::Token;
 use crate::hosts::Host;
 use files::{Environment, Policy, io_reason};
 
-/// Where the file is: in the directory of the CLI configuration of the user.
+/// Reason why the file cannot be read or changed. The text is a clause, which shows nothing of the file.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", reason.text(path))]
+pub struct CredentialsFileError {
+    path: PathBuf,
+    reason: Reason,
+}
+
+#[derive(Debug)]
+enum Reason {
+    Read(io::Error),
+    /// The text is not a JSON object from here on.
+    NotJson {
+        line: usize,
+        column: usize,
+    },
+    /// The member that has the tokens is not an object.
+    Entry,
+    Encode(serde_json::Error),
+    NoDirectory,
+    Write(io::Error),
+}
+
+impl Reason {
+    fn text(&self, path: &Path) -> String {
+        let path = path.display();
+        match self {
+            Reason::Read(error) => format!("{path} cannot be read: {}", io_reason(error)),
+            Reason::NotJson { line, column } => {
+                format!("{path} cannot be read: it is not a JSON object (line {line}, column {column})")
+            }
+            Reason::Entry => format!("\"credentials\" in the file {path} is not a JSON object"),
+            Reason::Encode(error) => format!("{path} cannot be written: {error}"),
+            Reason::NoDirectory => format!("{path} cannot be written: its directory does not exist"),
+            Reason::Write(error) => format!("{path} cannot be written: {}", io_reason(error)),
+        }
+    }
+}
+
+/// Path of the file: in the directory of the user's CLI configuration.
 #[must_use]
 pub fn path(environment: &Environment) -> Option<PathBuf> {
     environment
@@ -20,7 +59,7 @@ pub fn path(environment: &Environment) -> Option<PathBuf> {
         .map(|home| home.join(".terraform.d/credentials.tfrc.json"))
 }
 
-/// Whether the file has a token for a host. One that cannot be read has none.
+/// Returns true if the file has a token for a host. A file that cannot be read has none.
 #[must_use]
 pub fn has(path: &Path, host: &Host) -> bool {
     read(path).is_ok_and(|document| {
@@ -32,43 +71,48 @@ pub fn has(path: &Path, host: &Host) -> bool {
 /// Puts the token of a host in the place of the one that is there; with none, removes that.
 ///
 /// # Errors
-/// The file, which stays as it was, cannot be read or written. The text is a clause without its full stop.
-pub fn update(path: &Path, host: &Host, token: Option<&Token>) -> Result<(), String> {
-    let shown = path.display();
+/// The file cannot be read or written; it stays as it was.
+pub fn update(path: &Path, host: &Host, token: Option<&Token>) -> Result<(), CredentialsFileError> {
+    let error = |reason| CredentialsFileError {
+        path: path.to_owned(),
+        reason,
+    };
     let mut document = read(path)?;
     let entry = document.entry("credentials").or_insert_with(|| json!({}));
     let Some(hosts) = entry.as_object_mut() else {
-        return Err(format!("\"credentials\" in the file {shown} is not a JSON object"));
+        return Err(error(Reason::Entry));
     };
     hosts.retain(|name, _| Host::parse(name).as_ref() != Some(host));
     if let Some(token) = token {
         hosts.insert(host.display(), json!({ "token": token.expose() }));
     }
-    let text = serde_json::to_string_pretty(&document).map_err(|e| format!("{shown} cannot be written: {e}"))?;
+    let text = serde_json::to_string_pretty(&document).map_err(|e| error(Reason::Encode(e)))?;
     // Programs that wrote it before have left it readable for others at times; what is written from here on is not.
     files::replace(path, text.as_bytes(), Policy::SECRET).map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => format!("{shown} cannot be written: its directory does not exist"),
-        _ => format!("{shown} cannot be written: {}", io_reason(&e)),
+        io::ErrorKind::NotFound => error(Reason::NoDirectory),
+        _ => error(Reason::Write(e)),
     })
 }
 
-fn read(path: &Path) -> Result<Map<String, Json>, String> {
+fn read(path: &Path) -> Result<Map<String, Json>, CredentialsFileError> {
+    let error = |reason| CredentialsFileError {
+        path: path.to_owned(),
+        reason,
+    };
     let text = match std::fs::read(path) {
         Ok(text) => text,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
-        Err(e) => return Err(format!("{} cannot be read: {}", path.display(), io_reason(&e))),
+        Err(e) => return Err(error(Reason::Read(e))),
     };
     if text.is_empty() {
         return Ok(Map::new());
     }
     // What the parser says would quote the file, which has secrets in it.
     serde_json::from_slice(&text).map_err(|e| {
-        format!(
-            "{} cannot be read: it is not a JSON object (line {}, column {})",
-            path.display(),
-            e.line(),
-            e.column()
-        )
+        error(Reason::NotJson {
+            line: e.line(),
+            column: e.column(),
+        })
     })
 }
 
@@ -115,10 +159,10 @@ mod tests {
         for text in ["{\"secret", "[]", "{\"credentials\": 1}"] {
             std::fs::write(&path, text).unwrap();
             let error = update(&path, &host, Some(&Token::new("1"))).unwrap_err();
-            assert!(!error.contains("secret"), "{error}");
+            assert!(!error.to_string().contains("secret"), "{error}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
         let error = update(&dir.path().join("no/c"), &host, None).unwrap_err();
-        assert!(error.contains("directory does not exist"), "{error}");
+        assert!(error.to_string().contains("directory does not exist"), "{error}");
     }
 }

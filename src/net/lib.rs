@@ -18,6 +18,8 @@
 //!
 //! Where to begin: [`client`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 pub mod absent;
 pub mod client;
 pub mod credentials;

@@ -54,7 +54,55 @@ pub struct OauthClient {
     scopes: Vec<String>,
 }
 
-/// Whether a host has the service.
+/// A description of the login service that cannot be understood. The text is a clause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MalformedService {
+    /// The description is not an object.
+    #[error("its service {LOGIN} is not described by an object")]
+    NotObject,
+    /// A property is missing or not as expected, which the second part says.
+    #[error("\"{0}\" of its service {LOGIN} {1}")]
+    Property(&'static str, &'static str),
+    /// A property is not an address.
+    #[error("\"{0}\" of its service {LOGIN} is not an address ({1})")]
+    Address(&'static str, url::ParseError),
+}
+
+/// Reason why a host gives no token. The text is a clause.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoginError {
+    /// The port to which the browser returns accepts no connections.
+    #[error("the browser cannot be waited for: {}", files::io_reason(.0))]
+    Callback(std::io::Error),
+    /// The request for a token failed.
+    #[error(transparent)]
+    Request(#[from] crate::Error),
+    /// The host refuses, with an error as RFC 6749 has it and perhaps a description.
+    #[error("{host} answered \"{error}\"{}", description.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
+    Refused {
+        /// The address of the host.
+        host: String,
+        /// The code of the error.
+        error: String,
+        /// The description.
+        description: Option<String>,
+    },
+    /// The host answers with an error status and no explanation.
+    #[error("{host} answered with status {status}")]
+    Status {
+        /// The address of the host.
+        host: String,
+        /// The status.
+        status: http::StatusCode,
+    },
+    /// The answer has no token in it.
+    #[error("the answer of {0} has no token in it")]
+    NoToken(String),
+}
+
+/// The login service of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoginService {
     /// It has.
@@ -63,8 +111,8 @@ pub enum LoginService {
     NotOffered,
     /// It has it in other versions only.
     OtherVersion,
-    /// It says something that cannot be understood: a clause without its full stop.
-    Malformed(String),
+    /// Its description cannot be understood.
+    Malformed(MalformedService),
 }
 
 impl Services {
@@ -83,14 +131,12 @@ impl Services {
         }
     }
 
-    fn oauth(&self, entry: &Json) -> Result<OauthClient, String> {
-        let entry = entry
-            .as_object()
-            .ok_or_else(|| format!("its service {LOGIN} is not described by an object"))?;
-        let bad = |name: &str, why: &str| format!("\"{name}\" of its service {LOGIN} {why}");
+    fn oauth(&self, entry: &Json) -> Result<OauthClient, MalformedService> {
+        let entry = entry.as_object().ok_or(MalformedService::NotObject)?;
+        let bad = MalformedService::Property;
         let id = entry.get("client").and_then(Json::as_str);
         let id = id.ok_or_else(|| bad("client", "is missing or not text"))?;
-        let texts = |name: &str| -> Result<Option<Vec<String>>, String> {
+        let texts = |name: &'static str| -> Result<Option<Vec<String>>, MalformedService> {
             let Some(value) = entry.get(name) else { return Ok(None) };
             let list = value.as_array().ok_or_else(|| bad(name, "is not a list"))?;
             let text = |item: &Json| item.as_str().map(str::to_owned);
@@ -102,14 +148,14 @@ impl Services {
             None => vec![Grant::Code],
             Some(names) => names.iter().filter_map(|name| grant(name)).collect(),
         };
-        let address = |name: &str| -> Result<Option<Url>, String> {
+        let address = |name: &'static str| -> Result<Option<Url>, MalformedService> {
             let Some(value) = entry.get(name) else { return Ok(None) };
             let text = value.as_str().ok_or_else(|| bad(name, "is not text"))?;
             let url = match &self.base {
                 Some(base) => base.join(text),
                 None => Url::parse(text),
             };
-            let url = url.map_err(|e| bad(name, &format!("is not an address ({e})")))?;
+            let url = url.map_err(|error| MalformedService::Address(name, error))?;
             if !matches!(url.scheme(), "https" | "http") || !url.username().is_empty() || url.password().is_some() {
                 return Err(bad(name, "is an address that cannot be used"));
             }
@@ -196,8 +242,8 @@ impl Attempt {
     /// Waits until the browser brings the code, and exchanges it for a token.
     ///
     /// # Errors
-    /// The host gives none: a clause without its full stop.
-    pub async fn finish(mut self, net: &Client, client: &OauthClient) -> Result<Token, String> {
+    /// The host gives none.
+    pub async fn finish(mut self, net: &Client, client: &OauthClient) -> Result<Token, LoginError> {
         let code = self.callback.code(&self.state).await?;
         let redirect = self.callback.redirect();
         let parameters = [
@@ -214,8 +260,8 @@ impl Attempt {
 /// Exchanges the name and the password of a user for a token.
 ///
 /// # Errors
-/// The host gives none: a clause without its full stop.
-pub async fn by_password(net: &Client, client: &OauthClient, user: &str, password: &str) -> Result<Token, String> {
+/// The host gives none.
+pub async fn by_password(net: &Client, client: &OauthClient, user: &str, password: &str) -> Result<Token, LoginError> {
     let scopes = client.scopes.join(" ");
     let mut parameters = vec![
         ("client_id", &*client.id),
@@ -229,25 +275,28 @@ pub async fn by_password(net: &Client, client: &OauthClient, user: &str, passwor
     token(net, client, &parameters).await
 }
 
-async fn token(net: &Client, client: &OauthClient, parameters: &[(&str, &str)]) -> Result<Token, String> {
+async fn token(net: &Client, client: &OauthClient, parameters: &[(&str, &str)]) -> Result<Token, LoginError> {
     let body = form(parameters.iter().copied());
     let request = net.post(client.token.clone(), "application/x-www-form-urlencoded", body);
     // A code is good for one request.
     let request = request.header("accept", "application/json").retries(0).redirects(0);
-    let mut response = request.send().await.map_err(|e| e.to_string())?;
-    let (status, place) = (response.status(), shown(&response.url));
-    let body = response.bytes(LIMIT).await.map_err(|e| e.to_string())?;
+    let mut response = request.send().await?;
+    let (status, host) = (response.status(), shown(&response.url));
+    let body = response.bytes(LIMIT).await?;
     let answer: Json = serde_json::from_slice(&body).unwrap_or_default();
     let text = |name: &str| answer.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
     if let (true, Some(token)) = (status.is_success(), text("access_token")) {
         return Ok(Token::new(token));
     }
     // What RFC 6749 has for errors; nothing else of the answer is shown.
-    Err(match (text("error"), text("error_description")) {
-        (Some(error), Some(description)) => format!("{place} answered \"{error}\": {description}"),
-        (Some(error), None) => format!("{place} answered \"{error}\""),
-        _ if status.is_success() => format!("the answer of {place} has no token in it"),
-        _ => format!("{place} answered with status {status}"),
+    Err(match text("error") {
+        Some(error) => LoginError::Refused {
+            host,
+            error: error.to_owned(),
+            description: text("error_description").map(str::to_owned),
+        },
+        None if status.is_success() => LoginError::NoToken(host),
+        None => LoginError::Status { host, status },
     })
 }
 
@@ -277,13 +326,13 @@ impl Callback {
     }
 
     /// Waits for a request with this state and a code. Others are refused: they may come from anybody.
-    async fn code(&mut self, state: &str) -> Result<String, String> {
+    async fn code(&mut self, state: &str) -> Result<String, LoginError> {
         let (sender, mut codes) = mpsc::channel(1);
         loop {
             tokio::select! {
                 Some(code) = codes.recv() => return Ok(code),
                 accepted = self.listener.accept() => {
-                    let (stream, _) = accepted.map_err(|e| format!("the browser cannot be waited for: {}", files::io_reason(&e)))?;
+                    let (stream, _) = accepted.map_err(LoginError::Callback)?;
                     let (sender, state) = (sender.clone(), state.to_owned());
                     // Browsers open connections ahead, and say nothing on them.
                     tokio::spawn(tokio::time::timeout(REQUEST_TIMEOUT, async move {
@@ -393,7 +442,7 @@ mod tests {
             let LoginService::Malformed(reason) = service(entry) else {
                 panic!("{name} is wrong");
             };
-            assert!(reason.contains(expected), "{reason}");
+            assert!(reason.to_string().contains(expected), "{reason}");
         }
         assert!(matches!(service(json!("/x")), LoginService::Malformed(_)));
         assert_eq!(service(Json::Null), LoginService::OtherVersion);
@@ -456,7 +505,7 @@ mod tests {
             let (result, ()) = tokio::join!(attempt.finish(&net, &client), browser);
             match result {
                 Ok(token) => assert!(fine && token.expose() == verifier),
-                Err(error) => assert!(!fine && error.contains("\"invalid_grant\": no"), "{error}"),
+                Err(error) => assert!(!fine && error.to_string().contains("\"invalid_grant\": no"), "{error}"),
             }
         }
     }
@@ -474,7 +523,7 @@ mod tests {
         let net = Client::trusting(NetSettings::default(), server.trusted());
         assert_eq!(by_password(&net, &client, "me", "p&").await.unwrap().expose(), "t");
         let error = by_password(&net, &client, "me", "x").await.unwrap_err();
-        assert!(error.contains("500"), "{error}");
+        assert!(error.to_string().contains("500"), "{error}");
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = taken.local_addr().unwrap().port();
         client.ports = port..=port;

@@ -8,7 +8,7 @@ use http::rules::LONGEST_PAUSE;
 use http::{Bytes, Error, HeaderMap, HeaderName, HeaderValue, Method, Phase, Response, Url, shown};
 
 use crate::client::{Client, Retry};
-use crate::credentials::Token;
+use crate::credentials::{Token, unsendable_character};
 
 /// How many redirects are followed where nothing else is said.
 const REDIRECTS: usize = 10;
@@ -114,7 +114,7 @@ impl<'c> Request<'c> {
     }
 
     fn refuse(&mut self, what: String, value: &str) {
-        let character = unsendable(value).unwrap_or("a character that is not allowed there");
+        let character = unsendable_character(value).unwrap_or("a character that is not allowed there");
         self.invalid.get_or_insert(Error::Header { what, character });
     }
 
@@ -235,21 +235,12 @@ impl<'c> Request<'c> {
             url: &self.url,
             headers: self.headers.clone(),
             body: self.body.clone(),
-            redirects: self.redirects,
+            redirects: http::Redirects::within(self.redirects),
             login: if self.netrc { Some(&login) } else { None },
             waiting: &waiting,
         };
         self.client.transport().send(request).await
     }
-}
-
-/// The character of a value that a header cannot have, in words.
-pub(crate) fn unsendable(value: &str) -> Option<&'static str> {
-    let found = value.chars().find(|c| c.is_control() && *c != '\t')?;
-    Some(match found {
-        '\n' | '\r' => "a line end",
-        _ => "a control character",
-    })
 }
 
 /// The pause before another try: the one that the server asks for, else one that doubles.

@@ -9,8 +9,8 @@ use files::{Environment, io_reason};
 use net::Token;
 use serde::Deserialize;
 
+use crate::credentials::Credentials;
 use crate::error::OciError;
-use crate::login::Credentials;
 
 /// The credentials of one file.
 #[derive(Debug, Default, Deserialize)]
@@ -74,16 +74,19 @@ impl DockerFile {
         }
     }
 
-    /// What it has for a repository, with the specificity of each entry: 0 for all hosts, 1 for the host, more for a part of it.
+    /// Returns the entries for a repository, each with its specificity: 0 for all hosts, 1 for the host, more for a part of it.
     ///
     /// # Errors
     ///
-    /// An entry that fits is not valid. The text is a clause.
-    pub fn entries(&self, host: &str, name: &str) -> Result<Vec<(usize, Entry)>, String> {
+    /// An entry that fits is not valid.
+    pub fn entries(&self, host: &str, name: &str) -> Result<Vec<(usize, Entry)>, EntryError> {
         let mut found = Vec::new();
         for (key, auth) in &self.auths {
             if let Some(specificity) = specificity(&normalised(key), host, name)
-                && let Some(credentials) = auth.credentials().map_err(|what| format!("\"{key}\" {what}"))?
+                && let Some(credentials) = auth.credentials().map_err(|mistake| EntryError {
+                    key: key.clone(),
+                    mistake,
+                })?
             {
                 found.push((specificity, Entry::Here(credentials)));
             }
@@ -93,6 +96,14 @@ impl DockerFile {
         found.extend(self.store.iter().map(|helper| (0, Entry::Helper(helper.clone()))));
         Ok(found)
     }
+}
+
+/// An entry of a credentials file that cannot be used. The text is a clause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{key}\" {mistake}")]
+pub struct EntryError {
+    key: String,
+    mistake: &'static str,
 }
 
 impl Auth {
@@ -214,7 +225,7 @@ mod tests {
         assert_eq!(file.entries("docker.io", "x").unwrap().len(), 2);
         assert_eq!(file.entries("example.com:5000", "x").unwrap(), [all()]);
         let bad: DockerFile = serde_json::from_str(r#"{"auths": {"h": {"auth": "!"}}}"#).unwrap();
-        assert_eq!(bad.entries("h", "x").unwrap_err(), "\"h\" is not in base64");
+        assert_eq!(bad.entries("h", "x").unwrap_err().to_string(), "\"h\" is not in base64");
         assert_eq!(bad.entries("g", "x").unwrap(), []);
     }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use files::io_reason;
 
+use crate::unfit::UnfitManifest;
+
 /// Why an OCI registry does not give what is asked for. The text is a clause without a full stop.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -57,7 +59,7 @@ pub enum OciError {
         /// The repository with its tag or digest.
         artifact: String,
         /// The reason.
-        reason: String,
+        reason: UnfitManifest,
     },
     /// Bytes do not have the digest or the size that names them.
     #[error("{artifact} is not what its digest says: it was damaged on its way, or was exchanged")]

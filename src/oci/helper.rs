@@ -11,8 +11,8 @@ use net::Token;
 use serde::Deserialize;
 use tokio::io::AsyncWriteExt as _;
 
+use crate::credentials::Credentials;
 use crate::error::OciError;
-use crate::login::Credentials;
 
 /// A helper may ask a person or a service; one that never ends is stopped.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -12,19 +12,25 @@
 //!
 //! Where to begin: [`provider_package`] and [`fetch_module`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 pub mod address;
 mod challenge;
+mod credentials;
 mod docker;
 mod error;
 mod helper;
 mod login;
 mod manifest;
+mod media_type;
 mod module;
 mod provider;
 mod registry;
+mod unfit;
 
 pub use address::{Digest, ModuleAddress, Reference, Repository};
 pub use error::OciError;
 pub use module::fetch as fetch_module;
 pub use provider::{ProviderPackage, package as provider_package, versions as provider_versions};
 pub use registry::{Authorization, Registry};
+pub use unfit::UnfitManifest;

@@ -3,23 +3,13 @@
 //! What names most of the address wins; of two that name as much, the CLI configuration. A helper that knows nothing of the
 //! host lets the next one be asked.
 
-use net::{Client, OciLogin, Token};
+use net::{Client, OciLogin};
 
 use crate::address::Repository;
+use crate::credentials::Credentials;
 use crate::docker::{DockerFile, Entry, specificity, usual_files};
 use crate::error::OciError;
 use crate::helper;
-
-/// How a login is made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Credentials {
-    /// With a name and a password.
-    Password { username: String, password: Token },
-    /// With a token that is sent as it is, and perhaps one to get others with.
-    Access { access: Token, refresh: Option<Token> },
-    /// With a token to get others with.
-    Refresh(Token),
-}
 
 /// The credentials, and where they are from, for messages.
 #[derive(Clone, Debug)]
@@ -66,9 +56,9 @@ pub async fn find(client: &Client, repository: &Repository) -> Result<Option<Log
             let Some(file) = DockerFile::read(&path)? else {
                 continue;
             };
-            let entries = file.entries(host, name).map_err(|reason| OciError::CredentialsFile {
+            let entries = file.entries(host, name).map_err(|error| OciError::CredentialsFile {
                 path: path.clone(),
-                reason,
+                reason: error.to_string(),
             })?;
             for (specificity, entry) in entries {
                 let from = path.display().to_string();
@@ -109,6 +99,7 @@ pub async fn find(client: &Client, repository: &Repository) -> Result<Option<Log
 mod tests {
     use super::*;
     use files::Environment;
+    use net::Token;
     use net::{HostSettings, NetSettings, OciSettings};
 
     fn password(username: &str) -> OciLogin {

@@ -3,13 +3,8 @@
 use serde::Deserialize;
 
 use crate::address::Digest;
-
-/// The media type of a manifest of one artifact.
-pub const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
-/// The media type of a manifest that lists manifests, one a platform.
-pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-/// The media type of a layer that is a ZIP archive.
-pub const ZIP: &str = "archive/zip";
+pub use crate::media_type::{IMAGE, INDEX, ZIP};
+use crate::unfit::UnfitManifest;
 
 /// A manifest of either kind.
 #[derive(Debug, Deserialize)]
@@ -50,22 +45,24 @@ pub struct PlatformOf {
 }
 
 impl Manifest {
-    /// The one layer that is a ZIP archive. The error is a clause.
-    pub fn zip_layer(&self) -> Result<(&Descriptor, Digest), String> {
+    /// Returns the one layer that is a ZIP archive.
+    pub fn zip_layer(&self) -> Result<(&Descriptor, Digest), UnfitManifest> {
         let mut fitting = self.layers.iter().filter(|layer| layer.media_type == ZIP);
         let (first, second) = (fitting.next(), fitting.next());
         let layer = match (first, second) {
             (Some(layer), None) => layer,
-            (Some(_), Some(_)) => return Err(format!("it has more than one layer of the type {ZIP}")),
+            (Some(_), Some(_)) => return Err(UnfitManifest::SeveralLayers),
             (None, _) => {
                 let types: Vec<&str> = self.layers.iter().map(|layer| &*layer.media_type).collect();
                 return Err(match types.as_slice() {
-                    [] => "it has no layer".to_owned(),
-                    types => format!("it has no layer of the type {ZIP}, only {}", types.join(", ")),
+                    [] => UnfitManifest::NoLayer,
+                    types => UnfitManifest::OtherLayers(types.join(", ")),
                 });
             }
         };
-        let digest = layer.digest().ok_or_else(|| unknown_digest(&layer.digest))?;
+        let digest = layer
+            .digest()
+            .ok_or_else(|| UnfitManifest::UnknownDigest(layer.digest.clone()))?;
         Ok((layer, digest))
     }
 }
@@ -75,11 +72,6 @@ impl Descriptor {
     pub fn digest(&self) -> Option<Digest> {
         Digest::parse(&self.digest)
     }
-}
-
-/// A digest that cannot be verified, as a clause.
-pub fn unknown_digest(text: &str) -> String {
-    format!("the digest \"{text}\" is neither a SHA-256 nor a SHA-512")
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use net::Client;
 use crate::address::ModuleAddress;
 use crate::error::OciError;
 use crate::manifest::{IMAGE, INDEX};
-use crate::provider::{MODULE, is_of_type};
+use crate::provider::{MODULE, check_artifact_type};
 use crate::registry::Registry;
+use crate::unfit::UnfitManifest;
 
 /// Downloads the ZIP archive of a module package to a new file of at most `limit` bytes, and verifies its digest.
 ///
@@ -17,23 +18,19 @@ use crate::registry::Registry;
 /// The registry does not have it, it is not a module package, or a request failed.
 pub async fn fetch(client: &Client, address: &ModuleAddress, to: &Path, limit: u64) -> Result<(), OciError> {
     let registry = Registry::new(client, address.repository.clone());
-    let unfit = |reason: String| OciError::Artifact {
+    let unfit = |reason| OciError::Artifact {
         artifact: format!("{} ({})", address.repository, address.reference),
         reason,
     };
     let (manifest, kind) = registry.manifest(&address.reference).await?;
-    is_of_type(&manifest, MODULE).map_err(unfit)?;
+    check_artifact_type(&manifest, MODULE).map_err(unfit)?;
     match &*kind {
         IMAGE => {}
         INDEX => {
-            return Err(unfit(
-                "it is an index of several manifests; a module package has one".to_owned(),
-            ));
+            return Err(unfit(UnfitManifest::Index));
         }
         other => {
-            return Err(unfit(format!(
-                "its manifest is of the media type \"{other}\", and not of {IMAGE}"
-            )));
+            return Err(unfit(UnfitManifest::MediaType(other.to_owned())));
         }
     }
     let (layer, digest) = manifest.zip_layer().map_err(unfit)?;

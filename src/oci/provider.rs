@@ -7,8 +7,9 @@ use net::{Client, Url};
 
 use crate::address::{Reference, Repository};
 use crate::error::OciError;
-use crate::manifest::{Descriptor, IMAGE, INDEX, Manifest, unknown_digest};
+use crate::manifest::{Descriptor, IMAGE, INDEX, Manifest};
 use crate::registry::{Authorization, Registry};
+use crate::unfit::UnfitManifest;
 
 /// The artifact type of an index of provider packages.
 const PROVIDER: &str = "application/vnd.opentofu.provider";
@@ -51,12 +52,12 @@ pub async fn package(
 ) -> Result<ProviderPackage, OciError> {
     let registry = Registry::new(client, repository.clone());
     let tag = version.replacen('+', "_", 1);
-    let unfit = |reason: String| OciError::Artifact {
+    let unfit = |reason| OciError::Artifact {
         artifact: format!("{repository}:{tag}"),
         reason,
     };
     let (index, kind) = registry.manifest(&Reference::Tag(tag.clone())).await?;
-    is_index(&index, &kind).map_err(unfit)?;
+    check_index(&index, &kind).map_err(unfit)?;
     let fits = |entry: &&Descriptor| {
         let platform = entry.platform.as_ref();
         entry.artifact_type.as_deref() == Some(TARGET)
@@ -65,7 +66,7 @@ pub async fn package(
     let mut entries = index.manifests.iter().filter(fits);
     let entry = match (entries.next(), entries.next()) {
         (Some(entry), None) => entry,
-        (Some(_), Some(_)) => return Err(unfit(format!("it has more than one package for {os}_{architecture}"))),
+        (Some(_), Some(_)) => return Err(unfit(UnfitManifest::SeveralPackages(format!("{os}_{architecture}")))),
         (None, _) => {
             return Err(registry.not_found(format!(
                 "has no package of the version {version} for {os}_{architecture}, only for {}",
@@ -74,24 +75,22 @@ pub async fn package(
         }
     };
     if entry.media_type != IMAGE {
-        return Err(unfit(format!(
-            "its package for {os}_{architecture} is of the media type {}, and not of {IMAGE}",
-            entry.media_type
-        )));
+        return Err(unfit(UnfitManifest::PackageMediaType {
+            platform: format!("{os}_{architecture}"),
+            found: entry.media_type.clone(),
+        }));
     }
-    let digest = entry.digest().ok_or_else(|| unfit(unknown_digest(&entry.digest)))?;
+    let digest = entry
+        .digest()
+        .ok_or_else(|| unfit(UnfitManifest::UnknownDigest(entry.digest.clone())))?;
     let (image, _) = registry.manifest(&Reference::Digest(digest.clone())).await?;
-    let unfit = |reason: String| OciError::Artifact {
+    let unfit = |reason| OciError::Artifact {
         artifact: registry.artifact(&digest),
         reason,
     };
-    is_of_type(&image, TARGET).map_err(unfit)?;
+    check_artifact_type(&image, TARGET).map_err(unfit)?;
     let (_, layer) = image.zip_layer().map_err(unfit)?;
-    let not_sha256 = || {
-        unfit(format!(
-            "the digest of its archive is {layer}, and checksums of provider packages are SHA-256"
-        ))
-    };
+    let not_sha256 = || unfit(UnfitManifest::NotSha256(layer.to_string()));
     let sha256 = layer.sha256().map(str::to_owned).ok_or_else(not_sha256)?;
     Ok(ProviderPackage {
         url: registry.blob_url(&layer)?,
@@ -100,26 +99,27 @@ pub async fn package(
     })
 }
 
-/// Whether a manifest is an index of the packages of a provider. The error is a clause.
-fn is_index(manifest: &Manifest, kind: &str) -> Result<(), String> {
+/// Checks that a manifest is an index of the packages of a provider.
+fn check_index(manifest: &Manifest, kind: &str) -> Result<(), UnfitManifest> {
     if manifest.artifact_type.as_deref() == Some(MODULE) {
-        return Err("it is a module package, and not a provider".to_owned());
+        return Err(UnfitManifest::Module);
     }
     if kind != INDEX {
-        return Err(format!(
-            "its manifest is of the media type \"{kind}\", and the one of a provider is {INDEX}, with one entry a platform"
-        ));
+        return Err(UnfitManifest::NotIndex(kind.to_owned()));
     }
-    is_of_type(manifest, PROVIDER)
+    check_artifact_type(manifest, PROVIDER)
 }
 
-/// Whether a manifest has this artifact type. The error is a clause.
-pub(crate) fn is_of_type(manifest: &Manifest, expected: &str) -> Result<(), String> {
+/// Checks the artifact type of a manifest.
+pub(crate) fn check_artifact_type(manifest: &Manifest, expected: &'static str) -> Result<(), UnfitManifest> {
     match manifest.artifact_type.as_deref() {
         Some(found) if found == expected => Ok(()),
-        Some(PROVIDER | TARGET) => Err("it is a provider, and not a module package".to_owned()),
-        Some(found) => Err(format!("its artifact type is {found}, and not {expected}")),
-        None => Err(format!("it has no artifact type, and {expected} is expected")),
+        Some(PROVIDER | TARGET) => Err(UnfitManifest::Provider),
+        Some(found) => Err(UnfitManifest::ArtifactType {
+            found: found.to_owned(),
+            expected,
+        }),
+        None => Err(UnfitManifest::NoArtifactType(expected)),
     }
 }
 

@@ -12,8 +12,9 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::address::{Digest, Reference, Repository};
 use crate::challenge::{Challenge, challenge};
+use crate::credentials::Credentials;
 use crate::error::OciError;
-use crate::login::{self, Credentials, Login};
+use crate::login::{self, Login};
 use crate::manifest::{IMAGE, INDEX, Manifest};
 
 /// The largest manifest that is read, as the specification recommends.

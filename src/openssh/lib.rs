@@ -4,6 +4,8 @@
 //! with them. Begin with [`PrivateKey`]. The usual crate for this format refuses one in 256 keys of P-256: those whose secret
 //! number begins with a zero byte, which OpenSSH leaves out.
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 mod read;
 mod wire;
 

@@ -92,8 +92,8 @@ pub enum Source<'p> {
 impl<'p> Contents<'p> {
     /// The contents of another pack.
     #[must_use]
-    pub fn of(pack: &'p Pack) -> Contents<'p> {
-        let taken = |files: &[PackedFile]| files.iter().map(|file| Entry::of(pack, file)).collect();
+    pub fn from_pack(pack: &'p Pack) -> Contents<'p> {
+        let taken = |files: &[PackedFile]| files.iter().map(|file| Entry::new(pack, file)).collect();
         let index = pack.index();
         Contents {
             providers: (index.providers.iter())
@@ -132,7 +132,7 @@ impl<'p> Contents<'p> {
 
 impl<'p> Entry<'p> {
     /// A file of another pack.
-    fn of(pack: &'p Pack, file: &PackedFile) -> Entry<'p> {
+    fn new(pack: &'p Pack, file: &PackedFile) -> Entry<'p> {
         Entry {
             path: file.path.clone(),
             executable: file.executable,

@@ -20,14 +20,12 @@ use sha2::{Digest, Sha256};
 
 use crate::counted::{Counted, copy, digest};
 use crate::error::{PackError, damaged, read_error, write_error};
-use crate::format::{TRAILER, Trailer};
+use crate::format::{DIFFERENCE_MAGIC as MAGIC, TRAILER, Trailer};
 use crate::index::Blob;
 use crate::read::Pack;
 
 /// The only format there is.
 const FORMAT: u32 = 1;
-/// What a difference ends with, behind a trailer.
-pub(crate) const MAGIC: [u8; 8] = *b"MONODIFF";
 /// How long a plan may be.
 const LONGEST_PLAN: u64 = 1 << 28;
 /// The level at which an executable is compressed with the older one for reference.

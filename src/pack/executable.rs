@@ -11,6 +11,7 @@ use addrs::platform::Platform;
 use memchr::memmem;
 
 use crate::counted::digest;
+use crate::elf::{SEAL, SEAL_PREFIX, head_of, number, own_length};
 use crate::error::{PackError, read_error};
 use crate::read::Pack;
 use crate::trust::Conditions;
@@ -21,12 +22,6 @@ static MARK: &[u8] = concat!("monoform-executable ", env!("CARGO_PKG_VERSION"), 
 
 /// How long the fixed part of the mark is.
 const FIXED: usize = "monoform-executable ".len();
-
-/// The beginning of the line with an executable's checksum.
-const SEAL_PREFIX: &[u8] = b"\nmonoform-sha256 ";
-
-/// The length of that line: the prefix, 64 hexadecimal digits, and the end of the line.
-const SEAL: u64 = SEAL_PREFIX.len() as u64 + 64 + 1;
 
 /// The result of comparing an executable with its own checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +130,7 @@ impl Linking {
     ///
     /// # Errors
     /// The file cannot be read, or ends before its table of segments does.
-    pub fn of(path: &Path) -> io::Result<Linking> {
+    pub fn detect(path: &Path) -> io::Result<Linking> {
         let mut file = File::open(path)?;
         let mut head = [0; 64];
         let head = head_of(&mut file, &mut head)?;
@@ -181,12 +176,6 @@ fn is_in_seal(file: &mut File, own: u64, size: u64) -> bool {
         .and_then(|_| file.read_to_end(&mut rest));
     let common = rest.len().min(SEAL_PREFIX.len());
     read.is_ok() && rest.get(..common) == SEAL_PREFIX.get(..common)
-}
-
-/// A number of some bytes, the smallest first.
-fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
-    let bytes = bytes.get(at..at + len).unwrap_or_default();
-    bytes.iter().rev().fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
 }
 
 /// The platform of an executable, by its first bytes: ELF, Mach-O or PE.
@@ -235,18 +224,6 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
     Ok(None)
 }
 
-fn head_of<'b>(file: &mut File, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
-    file.seek(SeekFrom::Start(0))?;
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read(rest)? {
-            0 => break,
-            n => filled += n,
-        }
-    }
-    Ok(buffer.get(..filled).unwrap_or_default())
-}
-
 /// The version that stands behind the mark; `None` without a mark.
 fn version(file: &mut File) -> io::Result<Option<String>> {
     /// More than a mark with its version has.
@@ -269,27 +246,4 @@ fn version(file: &mut File) -> io::Result<Option<String>> {
             }
         }
     }
-}
-
-/// The length of an ELF executable with its own checksum, if it has one; `None` for other files. Bytes behind that are those of a
-/// pack.
-pub(crate) fn sealed_length(file: &mut File) -> io::Result<Option<u64>> {
-    let Some(own) = own_length(file)? else { return Ok(None) };
-    let mut seal = Vec::new();
-    file.seek(SeekFrom::Start(own))?;
-    file.take(SEAL).read_to_end(&mut seal)?;
-    let sealed = seal.len() as u64 == SEAL && seal.starts_with(SEAL_PREFIX);
-    Ok(Some(if sealed { own + SEAL } else { own }))
-}
-
-/// The length of an ELF executable by its header; `None` for other files.
-fn own_length(file: &mut File) -> io::Result<Option<u64>> {
-    let mut head = [0; 64];
-    let head = head_of(file, &mut head)?;
-    if !head.starts_with(b"\x7fELF\x02\x01") || head.len() < 64 {
-        return Ok(None);
-    }
-    // Of a 64-bit ELF header: where the table of sections begins, and the size and number of its entries. Linkers write it last.
-    let table = number(head, 40, 8);
-    Ok((table != 0).then(|| table.saturating_add(number(head, 58, 2).saturating_mul(number(head, 60, 2)))))
 }

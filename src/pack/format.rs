@@ -8,6 +8,9 @@ pub(crate) const TRAILER: u64 = 64;
 /// What the trailer of a pack ends with.
 pub(crate) const MAGIC: [u8; 8] = *b"MONOPACK";
 
+/// The last bytes of a difference, behind a trailer.
+pub(crate) const DIFFERENCE_MAGIC: [u8; 8] = *b"MONODIFF";
+
 /// The trailer: three numbers in little-endian order, the SHA-256 of the index, and eight fixed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trailer {

@@ -21,10 +21,13 @@
 //!
 //! Where to begin: [`index`], then [`read`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 mod contents;
 mod counted;
 pub mod difference;
 mod directory;
+mod elf;
 mod error;
 pub mod executable;
 mod format;

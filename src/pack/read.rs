@@ -14,8 +14,8 @@ use crate::error::{PackError, damaged, read_error, write_error};
 use crate::format::{TRAILER, Trailer};
 use crate::index::{Blob, FORMAT, FORMAT_WITH_MODULES, Index, PackedFile, PackedLink};
 use crate::signature::{self, PublicKey, Signature};
-use crate::trust::Conditions;
-use crate::{difference, executable, format};
+use crate::trust::{Conditions, Trust};
+use crate::{elf, format};
 
 /// The maximum length of an index in bytes: about 200,000 files. Every command reads it, so a longer one would slow them all.
 const LONGEST_INDEX: u64 = 1 << 26;
@@ -88,7 +88,7 @@ impl Pack {
         };
         let Some(trailer) = trailer else {
             // Of a pack that was cut off, the executable is left, and more than the executable says that it has.
-            let own = executable::sealed_length(&mut file).map_err(failed)?;
+            let own = elf::sealed_length(&mut file).map_err(failed)?;
             return match own.filter(|own| looks_packed(&file, *own, length)) {
                 Some(_) => Err(wrong("its end is missing".to_owned())),
                 None => Ok(None),
@@ -107,8 +107,8 @@ impl Pack {
             return Err(wrong("its index has another checksum".to_owned()));
         }
         let signature = read_signature(&file, &trailer, &index).map_err(|e| match e {
-            Ok(error) => failed(error),
-            Err(text) => wrong(text),
+            SignatureError::Io(error) => failed(error),
+            other => wrong(other.to_string()),
         })?;
         if let Some(trusted) = &trusted {
             check(path, signature.as_ref().map(|signature| &signature.key), trusted)
@@ -397,7 +397,7 @@ pub fn is_made_by_pack(path: &Path) -> bool {
         file.read_exact_at(&mut last, at.ok_or(io::ErrorKind::UnexpectedEof)?)?;
         Ok(last)
     };
-    last().is_ok_and(|last| last == format::MAGIC || last == difference::MAGIC)
+    last().is_ok_and(|last| last == format::MAGIC || last == format::DIFFERENCE_MAGIC)
 }
 
 /// Of an index of any format, its number.
@@ -413,23 +413,43 @@ fn looks_packed(file: &File, own: u64, length: u64) -> bool {
     own < length && file.read_exact_at(&mut first, own).is_ok() && first == FRAME
 }
 
-/// The signature behind an index; the error is one of reading, or a clause about what is wrong.
-fn read_signature(
-    file: &File,
-    trailer: &Trailer,
-    index: &[u8],
-) -> Result<Option<Signature>, Result<io::Error, String>> {
+impl Trust {
+    /// Checks that a pack that was opened to be inspected is trusted.
+    ///
+    /// # Errors
+    /// It is not, or the key cannot be read.
+    pub fn check(&self, pack: &Pack) -> Result<(), PackError> {
+        match self.key()? {
+            Some(key) => pack.trusts(&key).map_err(|error| self.explain(error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A signature that cannot be read or that does not belong to its index.
+#[derive(Debug, thiserror::Error)]
+enum SignatureError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("its signature has a length that no signature has")]
+    Length,
+    #[error("its signature is not the signature of its index")]
+    OtherIndex,
+}
+
+/// Reads the signature behind an index.
+fn read_signature(file: &File, trailer: &Trailer, index: &[u8]) -> Result<Option<Signature>, SignatureError> {
     if trailer.signature_length == 0 {
         return Ok(None);
     }
     let mut bytes = [0; signature::LENGTH];
     if trailer.signature_length != bytes.len() as u64 {
-        return Err(Err("its signature has a length that no signature has".to_owned()));
+        return Err(SignatureError::Length);
     }
-    file.read_exact_at(&mut bytes, trailer.signature_offset()).map_err(Ok)?;
+    file.read_exact_at(&mut bytes, trailer.signature_offset())?;
     match Signature::read(&bytes).filter(|signature| signature.fits(index)) {
         Some(signature) => Ok(Some(signature)),
-        None => Err(Err("its signature is not the signature of its index".to_owned())),
+        None => Err(SignatureError::OtherIndex),
     }
 }
 

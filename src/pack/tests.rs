@@ -146,7 +146,7 @@ fn the_same_contents_give_the_same_bytes() {
     let site = Site::new();
     let first = site.full("one", None);
     site.full("two", None);
-    let again = site.pack("three", Contents::of(&first), None);
+    let again = site.pack("three", Contents::from_pack(&first), None);
     let bytes = |name: &str| std::fs::read(site.path(name)).unwrap();
     assert!(bytes("one") == bytes("two"));
     assert!(
@@ -280,7 +280,7 @@ fn a_difference_makes_the_new_pack() {
     site.write("executable", "the executable's other bytes");
     site.write("provider-1.1.0/terraform-provider-demo_v1.1.0", "new".repeat(500));
     let key = SigningKey::read(&site.path("private.pem")).unwrap();
-    let mut contents = Contents::of(&old);
+    let mut contents = Contents::from_pack(&old);
     contents.providers.push(site.provider("1.1.0"));
     let new = site.pack("new", contents, Some(&key));
     let path = site.path("difference");
@@ -385,7 +385,7 @@ impl Site {
         let mut outside = outside;
         outside.sort();
         assert_eq!(outside, ["parts/broken", "parts/outside"]);
-        let mut contents = Contents::of(&first);
+        let mut contents = Contents::from_pack(&first);
         contents.modules.push(ModuleContents {
             address: "https://example.com/m.zip".to_owned(),
             subdir: Some("parts/a".to_owned()),
@@ -422,7 +422,7 @@ fn modules_and_configurations_are_unpacked_the_same_with_their_links() {
         ("site", &module.files)
     );
     // What is taken over is the same, byte for byte.
-    let again = site.pack("again", Contents::of(&pack), None);
+    let again = site.pack("again", Contents::from_pack(&pack), None);
     assert_eq!(again.identity(), pack.identity());
     // Packs of providers alone are those that earlier releases read.
     assert_eq!(site.full("first", None).index().format, index::FORMAT);

@@ -6,7 +6,6 @@ use archive::{InvalidLimit, Limits};
 use files::Environment;
 
 use crate::error::PackError;
-use crate::read::Pack;
 use crate::signature::PublicKey;
 
 /// The environment variable with a key file: packs are opened only if they are signed with this key.
@@ -76,17 +75,6 @@ impl Trust {
             Trust::Environment(file) | Trust::Option(file) => {
                 PublicKey::read(file).map(Some).map_err(|error| self.explain(error))
             }
-        }
-    }
-
-    /// Checks that a pack that was opened to be inspected is trusted.
-    ///
-    /// # Errors
-    /// It is not, or the key cannot be read.
-    pub fn check(&self, pack: &Pack) -> Result<(), PackError> {
-        match self.key()? {
-            Some(key) => pack.trusts(&key).map_err(|error| self.explain(error)),
-            None => Ok(()),
         }
     }
 

@@ -17,6 +17,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::hcl1::{self, Item, Node};
 use crate::packed::Carried;
+use crate::provider_pattern::{Pattern, PatternError};
 use crate::repository_template::{RepositoryTemplate, TemplateError};
 
 /// All settings, of all files together.
@@ -60,29 +61,6 @@ pub enum Source {
     OciMirror(RepositoryTemplate),
     /// Each provider's own registry.
     Direct,
-}
-
-/// Provider addresses with `*` for some parts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    pub(crate) host: Option<String>,
-    pub(crate) namespace: Option<String>,
-    pub(crate) ty: Option<String>,
-}
-
-/// Why a provider address pattern is invalid. The text is a clause without a full stop.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PatternError {
-    /// It does not have two or three parts.
-    #[error("it must have two or three parts, like example.com/namespace/type")]
-    Parts,
-    /// A wildcard is followed by a fixed part.
-    #[error("a part before a fixed one must not be \"*\"")]
-    Wildcard,
-    /// A fixed part is not valid in a provider address.
-    #[error("{0}")]
-    Address(String),
 }
 
 /// Why a setting is invalid. The text is a clause without a full stop.
@@ -137,46 +115,6 @@ impl Method {
     pub fn applies_to(&self, provider: &Provider) -> bool {
         let any = |list: &[Pattern]| list.iter().any(|p| p.matches(provider));
         (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
-    }
-}
-
-impl Pattern {
-    /// Reads a pattern of two or three parts.
-    pub fn parse(text: &str) -> Result<Pattern, PatternError> {
-        let parts: Vec<&str> = text.split('/').collect();
-        let (host, namespace, ty) = match parts.as_slice() {
-            [namespace, ty] => (addrs::provider::DEFAULT_HOST, *namespace, *ty),
-            [host, namespace, ty] => (*host, *namespace, *ty),
-            _ => return Err(PatternError::Parts),
-        };
-        let part = |p: &str| (p != "*").then(|| p.to_ascii_lowercase());
-        let pattern = Pattern {
-            host: part(host),
-            namespace: part(namespace),
-            ty: part(ty),
-        };
-        // Only parts from the right may be open. Checking the rest is the address's own business.
-        if (pattern.namespace.is_none() && pattern.ty.is_some())
-            || (pattern.host.is_none() && pattern.namespace.is_some())
-        {
-            return Err(PatternError::Wildcard);
-        }
-        let concrete = |p: &Option<String>, filler: &str| p.clone().unwrap_or_else(|| filler.to_owned());
-        let sample = format!(
-            "{}/{}/{}",
-            concrete(&pattern.host, "example.com"),
-            concrete(&pattern.namespace, "n"),
-            concrete(&pattern.ty, "t")
-        );
-        Provider::parse(&sample).map_err(|error| PatternError::Address(error.detail))?;
-        Ok(pattern)
-    }
-
-    /// Whether this address fits.
-    #[must_use]
-    pub fn matches(&self, provider: &Provider) -> bool {
-        let fits = |pattern: &Option<String>, part: &str| pattern.as_deref().is_none_or(|p| p == part);
-        fits(&self.host, &provider.host) && fits(&self.namespace, &provider.namespace) && fits(&self.ty, &provider.ty)
     }
 }
 
@@ -287,6 +225,19 @@ struct Loader<'e> {
     place: String,
 }
 
+/// A CLI configuration without settings that could be read.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error("cannot be read: {}", files::io_reason(.0))]
+    Io(std::io::Error),
+    #[error("it is not valid Unicode text")]
+    NotUtf8,
+    #[error(transparent)]
+    Pack(pack::PackError),
+    #[error(transparent)]
+    Syntax(#[from] hcl1::ParseError),
+}
+
 impl Loader<'_> {
     /// Reports an error in a setting; what else is set counts nevertheless.
     fn report(&mut self, error: SettingError) {
@@ -306,8 +257,8 @@ impl Loader<'_> {
 
     fn file(&mut self, path: &Path) {
         let parsed = match std::fs::read_to_string(path) {
-            Ok(text) => hcl1::parse(&text).map_err(|error| error.to_string()),
-            Err(error) => Err(format!("cannot be read: {}", files::io_reason(&error))),
+            Ok(text) => hcl1::parse(&text).map_err(ReadError::from),
+            Err(error) => Err(ReadError::Io(error)),
         };
         self.items(&path.display().to_string(), parsed, path.parent());
     }
@@ -316,10 +267,10 @@ impl Loader<'_> {
     fn pack(&mut self, pack: &Pack) {
         let text = match pack.cli_config() {
             Ok(None) => return,
-            Ok(Some(bytes)) => String::from_utf8(bytes).map_err(|_| "it is not valid Unicode text".to_owned()),
-            Err(error) => Err(error.to_string()),
+            Ok(Some(bytes)) => String::from_utf8(bytes).map_err(|_| ReadError::NotUtf8),
+            Err(error) => Err(ReadError::Pack(error)),
         };
-        let parsed = text.and_then(|text| hcl1::parse(&text).map_err(|error| error.to_string()));
+        let parsed = text.and_then(|text| Ok(hcl1::parse(&text)?));
         self.items(
             &format!("The CLI configuration of the pack {}", pack.path().display()),
             parsed,
@@ -328,7 +279,7 @@ impl Loader<'_> {
     }
 
     /// Takes the settings of a file, in which relative paths begin at `dir`.
-    fn items(&mut self, name: &str, parsed: Result<Vec<Item>, String>, dir: Option<&Path>) {
+    fn items(&mut self, name: &str, parsed: Result<Vec<Item>, ReadError>, dir: Option<&Path>) {
         let items = match parsed {
             Ok(items) => items,
             Err(error) => {

@@ -21,10 +21,12 @@ use crate::download::{Overall, Progress, watching};
 use crate::fetch::{self, Wanted, blocking};
 use crate::hash;
 use crate::lock_file::{LockFile, Locked};
+use crate::metadata::{Authentication, Location};
+use crate::mirror_archives;
 use crate::network_mirror::{Archive, Archives, Index};
 use crate::newest::newest;
 use crate::selection::Origins;
-use crate::sources::{self, Authentication, Location, PackageSource};
+use crate::sources::PackageSource;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
@@ -272,7 +274,7 @@ impl Request<'_> {
         let mut found: BTreeMap<&Provider, Vec<(&Platform, BTreeSet<String>)>> = BTreeMap::new();
         for (provider, version, platform) in &jobs {
             tell(Step::Fetching(provider, version, platform));
-            let got = watching(gets.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+            let got = watching(gets.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
             let Some(got) = got else { break };
             let before = file.providers.get(*provider).map(|locked| &locked.hashes);
             match got.and_then(|got| got.recorded(before)) {
@@ -339,7 +341,7 @@ impl Request<'_> {
             let mut gets = futures::stream::iter(gets).buffered(AT_ONCE);
             for platform in self.platforms {
                 tell(Step::Fetching(provider, &version, platform));
-                let got = watching(gets.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+                let got = watching(gets.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
                 let Some(got) = got else { break };
                 match got {
                     Ok(got) => tell(Step::Retrieved(provider, &version, platform, &got.authentication)),
@@ -405,7 +407,7 @@ fn documents(base: &Path, provider: &Provider, version: &Version, limits: &Limit
     let dir = discovery::provider_dir(base, provider);
     let failed = write_error(&dir);
     let mut archives = Archives::default();
-    for archive in sources::packed(base, provider) {
+    for archive in mirror_archives::packed(base, provider) {
         if archive.version != *version {
             continue;
         }

@@ -66,7 +66,7 @@ pub struct Overall<'p> {
 
 impl<'p> Overall<'p> {
     /// The progress of these.
-    pub(crate) fn of(all: impl IntoIterator<Item = &'p Progress>) -> Overall<'p> {
+    pub(crate) fn sum(all: impl IntoIterator<Item = &'p Progress>) -> Overall<'p> {
         let mut out = Overall {
             expected: Some(0),
             ..Overall::default()
@@ -259,7 +259,7 @@ mod tests {
             expected: AtomicU64::new(expected),
         };
         let (waiting, going, done, unknown) = (one(0, 0), one(5, 10), one(7, 7), one(3, 0));
-        let known = Overall::of([&waiting, &going, &done]);
+        let known = Overall::sum([&waiting, &going, &done]);
         let running = Running {
             name: "of 10",
             received: 5,
@@ -269,8 +269,8 @@ mod tests {
             (&*known.running, known.received, known.expected),
             (&[running][..], 5, Some(10))
         );
-        let all = Overall::of([&going, &unknown]);
+        let all = Overall::sum([&going, &unknown]);
         assert_eq!((all.running.len(), all.received, all.expected), (2, 8, None));
-        assert_eq!(Overall::of([&done]).running, []);
+        assert_eq!(Overall::sum([&done]).running, []);
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use archive::{InvalidLimit, Limits};
 use files::io_reason;
 
-use crate::sources::Location;
+use crate::metadata::Location;
 
 /// Why a package is not usable or cannot be stored. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]

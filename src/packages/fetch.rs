@@ -16,9 +16,10 @@ use crate::discovery::{self, Package};
 use crate::download::{Progress, download};
 use crate::error::{PackageError, read_error, write_error};
 use crate::hash;
+use crate::metadata::{Authentication, Location, PackageMetadata, SourceError};
 use crate::place::place;
 use crate::settings::Settings;
-use crate::sources::{Authentication, Location, PackageMetadata, PackageSource, SourceError};
+use crate::sources::PackageSource;
 use addrs::platform::Platform;
 use versions::Version;
 

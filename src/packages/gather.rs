@@ -99,7 +99,7 @@ impl Catalog {
         let mut out = Vec::new();
         for (provider, version, platform) in &jobs {
             tell(Step::Fetching(provider, version, platform));
-            let package = watching(packages.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+            let package = watching(packages.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
             match package {
                 Some(Ok(package)) => out.push(package),
                 Some(Err(why)) => errors.push(could_not(provider, version, platform, &why)),

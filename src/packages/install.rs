@@ -22,12 +22,13 @@ use crate::download::{Overall, Progress, watching};
 pub use crate::fetch::Provenance;
 use crate::fetch::{self, FetchError, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
+use crate::metadata::SourceError;
 use crate::newest::{Newest, newest};
 use crate::not_available::{incompatible, mismatch, pack_command};
 use crate::place::place;
 pub use crate::selection::Origins;
 use crate::selection::{Chooser, Selection};
-use crate::sources::{self, PackageSource, SourceError};
+use crate::sources::{self, PackageSource};
 use addrs::platform::Platform;
 use record::{record, unmanaged};
 use versions::{Constraints, Version};
@@ -523,7 +524,7 @@ impl Work<'_> {
             .buffered(AT_ONCE);
         for (provider, version) in &order {
             tell(Step::Installing(provider, version));
-            let fetched = watching(fetches.next(), || tell(Step::Downloading(Overall::of(&progress)))).await;
+            let fetched = watching(fetches.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
             let Some((one, found, wanted, fetched)) = fetched else {
                 break;
             };

@@ -14,6 +14,8 @@
 //!
 //! Where to begin: [`catalog`], then [`selection`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 pub mod builtin;
 mod catalog;
 pub mod cli_config;
@@ -27,6 +29,8 @@ mod hash;
 mod hcl1;
 pub mod install;
 pub mod lock_file;
+pub mod metadata;
+mod mirror_archives;
 mod network_mirror;
 mod newest;
 mod not_available;
@@ -34,6 +38,7 @@ mod oci_mirror;
 mod openpgp;
 pub mod packed;
 mod place;
+mod provider_pattern;
 mod registry;
 pub mod repository_template;
 pub mod selection;

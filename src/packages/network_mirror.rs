@@ -6,7 +6,7 @@ use addrs::Provider;
 use net::{Client, Host, Url};
 use serde::{Deserialize, Serialize};
 
-use crate::sources::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
+use crate::metadata::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 use addrs::platform::Platform;
 use versions::Version;
 
@@ -107,7 +107,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
 ) -> Result<(Url, T), SourceError> {
     let explained = |e: String| format!("the network mirror {} is of no use: {e}", net::shown(base));
     let failed = |e: String| SourceError::Failed(explained(e));
-    let request_failed = |e: net::Error| SourceError::of(&e, explained);
+    let request_failed = |e: net::Error| SourceError::from_net(&e, explained);
     let mut url = base.clone();
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty()

@@ -8,9 +8,10 @@ use net::Client;
 use syntax::Diagnostic;
 
 use crate::discovery;
+use crate::metadata::{AvailableVersion, SourceError};
 use crate::not_available::required_by;
 use crate::selection::Origins;
-use crate::sources::{AvailableVersion, PackageSource, SourceError};
+use crate::sources::PackageSource;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 

@@ -1,7 +1,7 @@
 //! Why there is no choice for a provider: what requires it, every directory that was searched, what is there instead, a near
 //! name, and the command that packs it for a machine without a network.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use syntax::Diagnostic;
 use syntax::content::suggest;
 
 use crate::discovery::{self, Found};
+use crate::mirror_archives::{listed, mirrored};
 use crate::packed::{Carried, Packed};
 use crate::selection::Origins;
 use crate::selection::{Chooser, LOCAL_PLUGIN_ADVICE, Selection};
 use crate::settings::{DISABLE_BUILTINS, EXACT_BUILTINS};
-use crate::sources;
 use addrs::platform::Platform;
 use versions::{Constraints, Version};
 
@@ -369,19 +369,6 @@ pub(crate) fn pack_command(
         program.command,
         provider.for_display()
     )
-}
-
-/// The packages that a directory in mirror layout has of a provider, unpacked or as archives.
-pub(crate) fn mirrored(base: &Path, provider: &Provider) -> BTreeMap<Version, BTreeSet<Platform>> {
-    let mut all = discovery::platforms_below(base, provider);
-    for archive in sources::packed(base, provider) {
-        all.entry(archive.version).or_default().insert(archive.platform);
-    }
-    all
-}
-
-pub(crate) fn listed(platforms: &BTreeSet<Platform>) -> String {
-    platforms.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The version that constraints and sources lead to has no package for this platform. `sources` says what each source has;

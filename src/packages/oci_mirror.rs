@@ -8,8 +8,8 @@ use net::Client;
 use oci::OciError;
 use versions::Version;
 
+use crate::metadata::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 use crate::repository_template::RepositoryTemplate;
-use crate::sources::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 
 /// The mirror's versions of a provider: the tags that are versions.
 pub async fn versions(

@@ -59,7 +59,7 @@ impl Carried {
 
     /// The packages of a provider for a platform, the newest first.
     #[must_use]
-    pub fn of(&self, provider: &Provider, platform: &Platform) -> Vec<Packed> {
+    pub fn packages_for(&self, provider: &Provider, platform: &Platform) -> Vec<Packed> {
         let Some(pack) = self.pack() else { return Vec::new() };
         let all = pack.index().providers.iter().enumerate();
         let mut out: Vec<Packed> = all

@@ -7,8 +7,8 @@ use net::discovery::PROVIDERS;
 use net::{Client, Host, Token, Url};
 use serde::Deserialize;
 
+use crate::metadata::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 use crate::signature::{self, Named};
-use crate::sources::{Authentication, AvailableVersion, Location, PackageMetadata, SourceError};
 use addrs::platform::Platform;
 use versions::Version;
 
@@ -138,7 +138,7 @@ pub async fn metadata(
     let read = async |url: Url, what: &str| {
         let got = client.get(url).to_registry().read(DOCUMENT_LIMIT).await;
         got.map(|(_, body)| body)
-            .map_err(|e| SourceError::of(&e, |e| format!("the {what} of the package cannot be had: {e}")))
+            .map_err(|e| SourceError::from_net(&e, |e| format!("the {what} of the package cannot be had: {e}")))
     };
     let document = read(sums, "list of checksums").await?;
     let known = sums_of(&document);
@@ -241,7 +241,7 @@ fn refusal(provider: &Provider, error: &net::Error, missing: impl Fn() -> String
             provider.host,
             provider.host.replace('-', "__").replace('.', "_")
         )),
-        _ => SourceError::of(error, |text| text),
+        _ => SourceError::from_net(error, |text| text),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use addrs::Provider;
 use oci::{OciError, Repository};
 
-use crate::cli_config::Pattern;
+use crate::provider_pattern::Pattern;
 
 /// A text with `${hostname}`, `${namespace}` and `${type}` in it, which gives `HOST/REPOSITORY` for every provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Symbol {
         }
     }
 
-    fn of(self, provider: &Provider) -> &str {
+    fn value_in(self, provider: &Provider) -> &str {
         match self {
             Symbol::Hostname => &provider.host,
             Symbol::Namespace => &provider.namespace,
@@ -185,7 +185,7 @@ impl RepositoryTemplate {
     ///
     /// The parts of its address make no valid name of a repository.
     pub fn repository(&self, provider: &Provider) -> Result<Repository, OciError> {
-        self.fill(|symbol| symbol.of(provider))
+        self.fill(|symbol| symbol.value_in(provider))
     }
 
     fn fill<'v>(&self, value: impl Fn(Symbol) -> &'v str) -> Result<Repository, OciError> {

@@ -199,7 +199,7 @@ impl<'r> Chooser<'r> {
 
     /// The newest package that our own executable carries.
     fn packed(&self, provider: &Provider, constraints: &Constraints, locked: Option<&Locked>) -> Option<Packed> {
-        let carried = self.settings.builtins.carried.of(provider, &self.platform);
+        let carried = self.settings.builtins.carried.packages_for(provider, &self.platform);
         carried.into_iter().find(|packed| {
             constraints.allows(&packed.version) && locked.is_none_or(|locked| locked.version == packed.version)
         })

@@ -86,7 +86,7 @@ impl PluginConnection {
             _ if silent => {
                 let what = match &self.process {
                     Some(process) => {
-                        let mut text = process.obituary().await;
+                        let mut text = process.exit_report().await;
                         if process.exit().is_none() {
                             text = format!("{text}\n\nThe connection says: {}.", chain(status));
                         }

@@ -286,7 +286,7 @@ pub(crate) fn ty(json: &[u8]) -> Result<Type, MessageError> {
         reason,
     };
     let parsed = serde_json::from_slice(json).map_err(|error| invalid(files::json_reason(error)))?;
-    cty::json::type_from_json(&parsed).map_err(invalid)
+    cty::json::type_from_json(&parsed).map_err(|error| invalid(error.to_string()))
 }
 
 fn description(text: String, kind: i32) -> Description {

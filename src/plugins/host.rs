@@ -15,7 +15,8 @@ use crate::grpc::Methods;
 use crate::grpc_provider::{GrpcProvider, SharedSchema};
 use crate::grpc_provisioner::GrpcProvisioner;
 use crate::grpc_state_store::GrpcStateStore;
-use crate::launch::{self, Launch, ReportWaiting};
+use crate::launch::{self, Launch};
+use crate::process::ReportWaiting;
 use crate::reattach::{self, Reattach};
 
 /// How many seconds a plugin may take to say where it can be reached: `5`, `0.5`. Anything that is not a positive number

@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
 use files::temporary::PrivateDirectory;
@@ -22,7 +21,7 @@ use tonic::transport::Channel;
 use crate::channel;
 use crate::handshake::{Address, COOKIE_NAME, COOKIE_VALUE, Handshake};
 use crate::logs;
-use crate::process::{AT_LIMIT, Process};
+use crate::process::{AT_LIMIT, Process, ReportWaiting};
 use crate::spawner;
 use crate::tls::Identity;
 
@@ -49,16 +48,6 @@ pub struct Launch {
     pub environment: BTreeMap<String, OsString>,
     /// Called when it says that it waits for a server; of use for plugins of ours only.
     pub waiting: Option<ReportWaiting>,
-}
-
-/// Tells a user which host a plugin waits for.
-#[derive(Clone)]
-pub struct ReportWaiting(pub Arc<dyn Fn(&str) + Send + Sync>);
-
-impl std::fmt::Debug for ReportWaiting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ReportWaiting")
-    }
 }
 
 /// A plugin that is ready.
@@ -96,20 +85,20 @@ impl Launch {
         let line = match line {
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => {
-                let obituary = process.obituary().await;
+                let report = process.exit_report().await;
                 // Plugins of ours need no file.
                 let hint = if homeless && !self.own { NO_PLACE } else { "" };
                 return Err(self.failure(&format!(
-                    "It ended, or closed its standard output, before saying where it can be reached. {obituary}{hint}"
+                    "It ended, or closed its standard output, before saying where it can be reached. {report}{hint}"
                 )));
             }
             Ok(Err(error)) => return Err(self.failure(&format!("Its standard output cannot be read: {error}."))),
             Err(_) => {
                 process.kill().await;
-                let last_words = process.last_words().await;
+                let lines = process.final_log_lines().await;
                 return Err(self.failure(&format!(
                     "It did not say within {} seconds where it can be reached, and was killed. It may not be a plugin, \
-                     or the machine may be overloaded.{last_words}",
+                     or the machine may be overloaded.{lines}",
                     self.timeout.as_secs_f64()
                 )));
             }

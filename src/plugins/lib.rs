@@ -7,8 +7,8 @@
 //! - [`launch`]: environment, handshake line ([`handshake`]), certificates ([`tls`]), connection ([`channel`]). [`process`]
 //!   watches the plugin, so that its death is explained. [`reattach`]: providers that run already.
 //! - [`grpc`]: one client for both protocols ([`grpc_provider`]), one for provisioners ([`grpc_provisioner`]), and one for state
-//!   stores ([`grpc_state_store`]). [`connection`]:
-//!   from a gRPC status to a diagnostic.
+//!   stores ([`grpc_state_store`]). [`batches`]: calls of our own providers share messages. [`connection`]: from a gRPC status to
+//!   a diagnostic.
 //!
 //! [`private_tmp`]: a directory for sockets where there is none.
 //!
@@ -16,6 +16,8 @@
 //! `spawner` sees to it that none outlives a core that is killed.
 //!
 //! Where to begin: [`host`], then [`launch`] and [`grpc_provider`].
+
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
 /// Entries for the fuzz targets.
 #[doc(hidden)]
@@ -26,6 +28,7 @@ pub mod fuzzing {
     }
 }
 
+mod batches;
 mod channel;
 mod connection;
 mod convert;
@@ -50,4 +53,4 @@ mod tls;
 mod tests;
 
 pub use host::{Host, HostSettings, Program};
-pub use launch::ReportWaiting;
+pub use process::ReportWaiting;

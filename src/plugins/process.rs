@@ -10,11 +10,20 @@ use tokio::io::{AsyncRead, BufReader};
 use tokio::process::Child;
 use tokio::sync::watch;
 
-use crate::launch::ReportWaiting;
 use crate::logs::{self, Tail};
 
-/// How long to wait for the last words of a process that seems to be gone.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Tells a user which host a plugin waits for.
+#[derive(Clone)]
+pub struct ReportWaiting(pub Arc<dyn Fn(&str) + Send + Sync>);
+
+impl std::fmt::Debug for ReportWaiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ReportWaiting")
+    }
+}
+
+/// Time to wait for the exit status and the rest of the output of a process that seems to have ended.
+const EXIT_GRACE: Duration = Duration::from_millis(500);
 
 /// A running plugin. Dropping it kills the process.
 pub struct Process {
@@ -129,12 +138,12 @@ impl Process {
     /// Kills it and waits until it is gone.
     pub async fn kill(&self) {
         self.kill.send_replace(true);
-        self.wait(LAST_WORDS).await;
+        self.wait(EXIT_GRACE).await;
     }
 
-    /// What is to be said about its end: exit status and last messages. Waits a moment for both.
-    pub async fn obituary(&self) -> String {
-        let end = match self.wait(LAST_WORDS).await {
+    /// Describes how the process ended: exit status and final log lines. Waits up to [`EXIT_GRACE`] for both.
+    pub async fn exit_report(&self) -> String {
+        let end = match self.wait(EXIT_GRACE).await {
             Some(exit) => describe(&exit),
             None => "is still running".to_owned(),
         };
@@ -142,15 +151,15 @@ impl Process {
             true => format!("\n\n{AT_LIMIT}"),
             false => String::new(),
         };
-        format!("Its process {end}.{}{limit}", self.last_words().await)
+        format!("Its process {end}.{}{limit}", self.final_log_lines().await)
     }
 
-    /// The last it wrote, as paragraphs of their own; empty if it wrote nothing.
-    pub async fn last_words(&self) -> String {
+    /// Returns the final lines of standard error as a paragraph of their own; empty if there are none.
+    pub async fn final_log_lines(&self) -> String {
         if self.exit().is_some() {
             // What it wrote may still be on its way.
             let mut open = self.stderr_open.clone();
-            let _ = tokio::time::timeout(LAST_WORDS, open.wait_for(|open| !open)).await;
+            let _ = tokio::time::timeout(EXIT_GRACE, open.wait_for(|open| !open)).await;
         }
         let lines = self.tail.lines();
         if lines.is_empty() {

@@ -6,6 +6,8 @@
 //!
 //! Where to begin: [`contract`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 pub mod action;
 pub mod contract;
 mod schemas;

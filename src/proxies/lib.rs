@@ -10,6 +10,8 @@
 //! - with `:PORT` behind a host or an address: this port only;
 //! - `*`: everything.
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 use std::net::IpAddr;
 
 use url::{Host, Url};

@@ -7,6 +7,8 @@
 //!
 //! Where to begin: [`Schema`] and [`BlockSchema`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 mod computed;
 pub mod deprecation;
 mod derived;

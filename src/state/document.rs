@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::syntax::{parse, position};
 use crate::{FormatError, State, StateError, upgrade, v4};
 
 /// Reads the text of a state; `None` if the text is empty: the state was never written.
@@ -80,28 +81,6 @@ fn unsupported(text: &str, version: String) -> FormatError {
         version,
         terraform_version,
     }
-}
-
-/// Reads JSON; an error has the position and what is wrong there.
-pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FormatError> {
-    serde_json::from_str(text).map_err(|e| {
-        let message = e.to_string();
-        let message = match e.classify() {
-            serde_json::error::Category::Eof => "the text ends too early, as if the file were cut off".to_owned(),
-            _ => files::json_mistake(message.rsplit_once(" at line ").map_or(message.as_str(), |(m, _)| m)),
-        };
-        FormatError::Syntax {
-            line: e.line().max(1),
-            column: e.column().max(1),
-            message,
-        }
-    })
-}
-
-fn position(before: &[u8]) -> (usize, usize) {
-    let line = before.iter().filter(|b| **b == b'\n').count() + 1;
-    let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
-    (line, column)
 }
 
 #[cfg(test)]

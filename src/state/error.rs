@@ -94,13 +94,98 @@ pub enum FormatError {
         terraform_version: Option<String>,
     },
     /// Its form is right, but something in it makes no sense.
-    #[error("{place}: {message}")]
+    #[error("{place}: {error}")]
     Content {
-        /// Where, as an address.
+        /// The address of what is wrong.
         place: String,
         /// What is wrong there.
-        message: String,
+        error: ContentError,
     },
+}
+
+/// Content of a state that makes no sense, or that no state has. The text is a clause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContentError {
+    /// The text of an object in a journal is not JSON of the expected form.
+    #[error("{0}")]
+    Json(String),
+    /// An output has no type.
+    #[error("it has no type")]
+    NoType,
+    /// The type of an output is not a type.
+    #[error("its type is not valid: {0}")]
+    Type(String),
+    /// The value of an output is not JSON.
+    #[error("its value is not valid: {0}")]
+    Value(String),
+    /// The value of an output is not of its type.
+    #[error("its value does not have its type: {0}")]
+    TypeMismatch(String),
+    /// The value of an output of an old state has no type.
+    #[error("{0}")]
+    OldValue(String),
+    /// A module has no valid address.
+    #[error("{0}")]
+    Module(String),
+    /// A resource is neither managed nor a data source.
+    #[error("\"{0}\" is not a mode of resources")]
+    Mode(String),
+    /// A type or a name of a resource is not an identifier.
+    #[error("\"{0}\" is not a valid name")]
+    Name(String),
+    /// A provider configuration has no valid address.
+    #[error(transparent)]
+    Provider(#[from] addrs::parse::ParseError),
+    /// A provider configuration of an old state has no valid address.
+    #[error("\"{address}\" of type {ty} is not the address of a provider configuration")]
+    OldProvider {
+        /// The address.
+        address: String,
+        /// The type of the resource.
+        ty: String,
+    },
+    /// A key of a deposed object does not have the form of one.
+    #[error("\"{0}\" is not a key of a deposed object")]
+    DeposedKey(String),
+    /// Two objects have the same address and key.
+    #[error("it appears more than once")]
+    Duplicate,
+    /// A number is not an instance key.
+    #[error("the instance key {0} is not a whole number")]
+    FractionalKey(String),
+    /// A value is not an instance key.
+    #[error("the instance key {0} is neither a number nor a string")]
+    InstanceKey(String),
+    /// Attributes are nested deeper than is accepted.
+    #[error("its attributes are nested too deeply")]
+    TooDeep,
+    /// The status of an object is unknown.
+    #[error("it has the status \"{0}\", which does not exist")]
+    Status(String),
+    /// The private data of an object are not base64.
+    #[error("its private data is not valid base64: {0}")]
+    Private(#[from] base64::DecodeError),
+    /// A dependency is not the address of a resource.
+    #[error("its dependency \"{address}\" is not the address of a resource: {reason}")]
+    Dependency {
+        /// The text of the dependency.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A step of the path to a sensitive attribute is not valid.
+    #[error("a path to a sensitive attribute is not valid: {0}")]
+    SensitivePath(String),
+    /// The path of a module in an old state does not begin at the root.
+    #[error("the path {0:?} does not begin at the root")]
+    ModulePath(Vec<String>),
+    /// The key of a resource in an old state is not an address.
+    #[error("this is not a resource type, a dot and a resource name")]
+    ResourceKey,
+    /// The schema version of an object in an old state is not a whole number.
+    #[error("its schema version {0} is not a whole number")]
+    SchemaVersion(String),
 }
 
 impl StateError {

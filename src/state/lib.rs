@@ -13,6 +13,8 @@
 //! Where to begin: [`model`], then [`store`]. Reading never changes a file, and a file that cannot be read is left
 //! as it is.
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 pub mod attributes;
 mod beside;
 pub mod document;
@@ -25,11 +27,12 @@ pub mod pending;
 pub mod snapshots;
 mod state_file;
 pub mod store;
+mod syntax;
 pub mod upgrade;
 mod v4;
 
 pub use attributes::{Attributes, RawJson};
-pub use error::{FormatError, StateError};
+pub use error::{ContentError, FormatError, StateError};
 pub use lock::{FileLock, LockHeld};
 pub use locks::LockInfo;
 pub use model::{

@@ -26,7 +26,7 @@ use crate::LockInfo;
 use crate::beside::{beside, replace_file};
 use crate::document::encode;
 use crate::journal::recovery::Found;
-use crate::journal::{Base, JournalReport, Keeper, Place, Writer};
+use crate::journal::{Base, JournalLocation, JournalReport, Keeper, Writer};
 use crate::lock::FileLock;
 use crate::pending::{self, Recovery, RecoveryAction, Verdict, stamped_backup};
 use crate::state_file::{FoundFile, read_file, remove_pending, version_of, write_in_place};
@@ -142,7 +142,7 @@ impl LocalStore {
             let journal = match is_replaceable(&self.read_path) {
                 true => self
                     .keeper
-                    .find(&Place::Beside(self.read_path.clone()), state.as_ref())?,
+                    .find(&JournalLocation::Beside(self.read_path.clone()), state.as_ref())?,
                 false => None,
             };
             // Without the lock, a run may have written the state between the two.
@@ -225,8 +225,8 @@ impl LocalStore {
             }
         }
         self.keeper.forget(true)?;
-        let base = Base::of(self.known.as_ref().and_then(Option::as_ref))?;
-        let place = Place::Beside(self.path.clone());
+        let base = Base::from_state(self.known.as_ref().and_then(Option::as_ref))?;
+        let place = JournalLocation::Beside(self.path.clone());
         self.keeper.begin(&place, base, operation, terraform_version).map(Some)
     }
 
@@ -315,7 +315,7 @@ impl LocalStore {
         let text = encode(&snapshot)?;
         self.back_up(&snapshot)?;
         if self.keeper.is_writing() {
-            self.keeper.announce(Base::of_text(&snapshot, &text));
+            self.keeper.announce(Base::from_state_text(&snapshot, &text));
         }
         write_in_place(&self.path, &text)?;
         let serial = snapshot.serial;
@@ -411,12 +411,12 @@ impl SnapshotStore for LocalStore {
     }
 
     fn announce_copy(&self, snapshot: &State) -> Result<(), StateError> {
-        self.keeper.announce(Base::of(Some(snapshot))?);
+        self.keeper.announce(Base::from_state(Some(snapshot))?);
         Ok(())
     }
 
     fn expect_snapshot(&mut self, snapshot: &State) -> Result<(), StateError> {
-        self.keeper.expect(Base::of(Some(snapshot))?);
+        self.keeper.expect(Base::from_state(Some(snapshot))?);
         Ok(())
     }
 }

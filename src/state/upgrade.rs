@@ -1,6 +1,6 @@
 //! States from before version 4 of the format (Terraform before 0.12), turned into what we work on.
 //!
-//! What is lost is what has no counterpart: outputs of modules other than the root, and dependencies, which named whole
+//! Lost is only what has no counterpart: outputs of modules other than the root, and dependencies, which named whole
 //! blocks then and resources now; the next apply records them anew. Attributes stay in the flat form until the provider
 //! upgrades them. Nothing is written: the file has its old version until the first change is saved.
 
@@ -11,9 +11,10 @@ use addrs::{AbsProviderConfig, AbsResource, InstanceKey, ModuleInstance, Provide
 use cty::{Type, Value};
 use serde::Deserialize;
 
-use crate::document::parse;
+use crate::syntax::parse;
 use crate::{
-    Attributes, DeposedKey, FormatError, InstanceState, Object, ObjectStatus, OutputValue, ResourceState, State,
+    Attributes, ContentError, DeposedKey, FormatError, InstanceState, Object, ObjectStatus, OutputValue, ResourceState,
+    State,
 };
 
 #[derive(Deserialize)]
@@ -85,9 +86,9 @@ pub(crate) fn from_v3(text: &str) -> Result<State, FormatError> {
     upgrade(parse::<FileV3<OutputV3>>(text)?, output)
 }
 
-fn output(output: OutputV3) -> Result<OutputValue, String> {
-    let value = cty::json::from_simple_json(&output.value).map_err(|e| e.to_string())?;
-    let value = cty::convert(&value, &collected(value.ty())).map_err(|e| e.to_string())?;
+fn output(output: OutputV3) -> Result<OutputValue, ContentError> {
+    let value = cty::json::from_simple_json(&output.value).map_err(|e| ContentError::OldValue(e.to_string()))?;
+    let value = cty::convert(&value, &collected(value.ty())).map_err(|e| ContentError::OldValue(e.to_string()))?;
     Ok(OutputValue {
         value,
         sensitive: output.sensitive,
@@ -110,8 +111,8 @@ fn collected(ty: &Type) -> Type {
     }
 }
 
-fn upgrade<O>(file: FileV3<O>, output: impl Fn(O) -> Result<OutputValue, String>) -> Result<State, FormatError> {
-    let content = |place: String, message: String| FormatError::Content { place, message };
+fn upgrade<O>(file: FileV3<O>, output: impl Fn(O) -> Result<OutputValue, ContentError>) -> Result<State, FormatError> {
+    let content = |place: String, error| FormatError::Content { place, error };
     let mut state = State {
         terraform_version: file.terraform_version.unwrap_or_default(),
         serial: file.serial.unwrap_or_default(),
@@ -122,10 +123,7 @@ fn upgrade<O>(file: FileV3<O>, output: impl Fn(O) -> Result<OutputValue, String>
         let names = match old.path.split_first() {
             Some((root, names)) if root == "root" => names,
             _ => {
-                return Err(content(
-                    "modules".into(),
-                    format!("the path {:?} does not begin at the root", old.path),
-                ));
+                return Err(content("modules".into(), ContentError::ModulePath(old.path)));
             }
         };
         let module = names
@@ -133,21 +131,21 @@ fn upgrade<O>(file: FileV3<O>, output: impl Fn(O) -> Result<OutputValue, String>
             .fold(ModuleInstance::root(), |m, name| m.child(&**name, InstanceKey::None));
         if module.is_root() {
             for (name, old) in old.outputs.unwrap_or_default() {
-                let value = output(old).map_err(|message| content(format!("output \"{name}\""), message))?;
+                let value = output(old).map_err(|error| content(format!("output \"{name}\""), error))?;
                 state.outputs.insert(name.into(), value);
             }
         }
         for (key, old) in old.resources.unwrap_or_default() {
-            add_resource(&module, &key, old, &mut state).map_err(|message| {
+            add_resource(&module, &key, old, &mut state).map_err(|error| {
                 let dot = if module.is_root() { "" } else { "." };
-                content(format!("{module}{dot}{key}"), message)
+                content(format!("{module}{dot}{key}"), error)
             })?;
         }
     }
     Ok(state)
 }
 
-fn add_resource(module: &ModuleInstance, key: &str, old: ResourceV3, state: &mut State) -> Result<(), String> {
+fn add_resource(module: &ModuleInstance, key: &str, old: ResourceV3, state: &mut State) -> Result<(), ContentError> {
     let (resource, key) = resource_key(key)?;
     let provider = provider(module, &resource, &old)?;
     let mut instance = InstanceState::default();
@@ -177,8 +175,8 @@ fn add_resource(module: &ModuleInstance, key: &str, old: ResourceV3, state: &mut
 }
 
 /// Reads `TYPE.NAME`, `TYPE.NAME.INDEX` or either with `data.` in front.
-fn resource_key(text: &str) -> Result<(Resource, InstanceKey), String> {
-    let bad = || "this is not a resource type, a dot and a resource name".to_owned();
+fn resource_key(text: &str) -> Result<(Resource, InstanceKey), ContentError> {
+    let bad = || ContentError::ResourceKey;
     let (data, rest) = match text.strip_prefix("data.") {
         Some(rest) => (true, rest),
         None => (false, text),
@@ -205,9 +203,9 @@ fn resource_key(text: &str) -> Result<(Resource, InstanceKey), String> {
     ))
 }
 
-fn provider(module: &ModuleInstance, resource: &Resource, old: &ResourceV3) -> Result<AbsProviderConfig, String> {
+fn provider(module: &ModuleInstance, resource: &Resource, old: &ResourceV3) -> Result<AbsProviderConfig, ContentError> {
     if old.provider.contains("provider.") {
-        return addrs::parse::provider_config(&old.provider).map_err(|e| e.to_string());
+        return Ok(addrs::parse::provider_config(&old.provider)?);
     }
     // Older still: a name and perhaps an alias, meant inside the module; or nothing, which means the type's own.
     let (name, alias) = match old.provider.split_once('.') {
@@ -220,10 +218,10 @@ fn provider(module: &ModuleInstance, resource: &Resource, old: &ResourceV3) -> R
         .flatten()
         .all(addrs::parse::is_identifier)
     {
-        return Err(format!(
-            "\"{}\" of type {} is not the address of a provider configuration",
-            old.provider, old.ty
-        ));
+        return Err(ContentError::OldProvider {
+            address: old.provider.clone(),
+            ty: old.ty.clone(),
+        });
     }
     Ok(AbsProviderConfig {
         module: module.module(),
@@ -232,7 +230,7 @@ fn provider(module: &ModuleInstance, resource: &Resource, old: &ResourceV3) -> R
     })
 }
 
-fn object(old: InstanceV3) -> Result<Object, String> {
+fn object(old: InstanceV3) -> Result<Object, ContentError> {
     let mut attributes = old.attributes.unwrap_or_default();
     if !old.id.is_empty() {
         attributes.insert("id".into(), old.id);
@@ -244,12 +242,12 @@ fn object(old: InstanceV3) -> Result<Object, String> {
         Some(version) => {
             let text = version.as_str().map_or_else(|| version.to_string(), str::to_owned);
             text.parse()
-                .map_err(|_| format!("its schema version {version} is not a whole number"))?
+                .map_err(|_| ContentError::SchemaVersion(version.to_string()))?
         }
     };
     let private = match meta.is_empty() {
         true => Vec::new(),
-        false => serde_json::to_vec(&meta).map_err(|e| e.to_string())?,
+        false => serde_json::to_vec(&meta).map_err(|e| ContentError::Json(e.to_string()))?,
     };
     Ok(Object {
         status: if old.tainted {

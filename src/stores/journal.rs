@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use addrs::AbsResourceInstance;
 use addrs::program::TERRAFORM_VERSION;
 use engine::plan::Plan;
-use state::journal::{Intent, IntentAction, Writer, changes};
+use state::journal::{Intent, IntentAction, JournalError, Writer, changes};
 use state::{SharedStore, SnapshotStore, State, StateError};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -157,7 +157,7 @@ pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &
             journal.sync().wait()
         }
         Ok(None) => Ok(()),
-        Err(e) => Err(e.to_string()),
+        Err(e) => Err(JournalError::from(e)),
     };
     if let Err(e) = written {
         tracing::warn!("no journal: {e}");

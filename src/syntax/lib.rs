@@ -9,6 +9,8 @@
 //! [`mod@write`] writes values. [`json`] reads the JSON syntax into the same tree. [`content`] reads a body against a
 //! list of expected attributes and blocks. [`edit`] is how a diagnostic says what would mend it.
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 pub mod ast;
 pub mod content;
 pub mod diag;
@@ -18,6 +20,7 @@ pub mod json;
 pub mod lexer;
 pub mod parser;
 pub mod source;
+pub mod suggest;
 pub mod token;
 pub mod write;
 

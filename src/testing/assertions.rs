@@ -11,7 +11,7 @@ use engine::functions::Functions;
 use engine::plan::Plan;
 use lang::eval::{Context, evaluate, with_expression, with_whole_expression};
 use lang::functions::CallError;
-use lang::functions::provider::Signature;
+use lang::provider_function::Signature;
 use lang::refs;
 use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope};
 use provider::Schemas;
@@ -23,7 +23,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::events::Status;
 use crate::file::FileRun;
-use crate::run::Setting;
+use crate::setting::Setting;
 
 /// What there is after the operation of a run.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use provider::Schemas;
 use state::{DeposedKey, State};
 use syntax::Diagnostics;
 
-use crate::suite::SuiteFile;
+use crate::suite_file::SuiteFile;
 
 /// How a run or a file went. The order is that of precedence: the status of a whole is the greatest of its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

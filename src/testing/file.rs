@@ -11,13 +11,14 @@ use provider::Provider;
 use state::State;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
+use crate::context::{Recorder, Suite};
 use crate::events::{Event, Left, Performed, Status, objects};
 use crate::mock::Source;
 use crate::order::{self, Needs};
 use crate::providers::Pool;
-use crate::suite::{Recorder, Suite, SuiteFile};
+use crate::suite_file::SuiteFile;
 use crate::walk::walk;
-use crate::{expected, substitutes};
+use crate::{expected, run_providers};
 
 /// A state, and the run that was the last one to change it.
 #[derive(Clone, Debug)]
@@ -139,20 +140,20 @@ impl<'s> FileRun<'s> {
     /// Checks what can be checked before anything is run. If something is wrong, nothing is.
     fn check(&self) -> bool {
         let mut fine = true;
-        for problem in substitutes::check_overrides_of_file(&self.of.file, &self.of.modules) {
+        for problem in run_providers::check_overrides_of_file(&self.of.file, &self.of.modules) {
             self.report(problem);
         }
         let of_runs = self.suite.files.iter().flat_map(|file| &file.modules);
         let modules: Vec<&Config> = std::iter::once(self.suite.root)
             .chain(of_runs.map(|module| &**module))
             .collect();
-        for problem in substitutes::check_known_providers(&self.of.file, &modules) {
+        for problem in run_providers::check_known_providers(&self.of.file, &modules) {
             fine = false;
             self.report(problem);
         }
         for (i, run) in self.of.file.runs.iter().enumerate() {
             let mut problems = expected::check(run);
-            problems.extend(substitutes::check_providers(&self.of.file, run));
+            problems.extend(run_providers::check_providers(&self.of.file, run));
             if problems.has_errors() {
                 fine = false;
                 self.end(

@@ -10,7 +10,10 @@
 //!
 //! Where to begin: [`suite::Suite`], then [`run`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 pub mod assertions;
+mod context;
 pub mod coverage;
 pub mod events;
 pub mod expected;
@@ -21,10 +24,13 @@ pub mod order;
 pub mod provider_types;
 pub mod providers;
 pub mod run;
+pub mod run_providers;
 mod scope;
+mod setting;
 mod shared;
 pub mod substitutes;
 pub mod suite;
+mod suite_file;
 pub mod teardown;
 mod variables;
 mod walk;

@@ -10,7 +10,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use syntax::ast::{Body, Expr};
 use syntax::{Diagnostic, Range};
 
-use crate::substitutes;
+use crate::run_providers;
 
 /// What an expression of a test file refers to outside its module.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +68,7 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
         named.add(&rule.condition);
         named.add(&rule.error_message);
     }
-    for provider in substitutes::used(file, run, module) {
+    for provider in run_providers::used(file, run, module) {
         if let TestProvider::Real(block) = provider {
             named.add_body(&block.body);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use config::{Config, TestRun};
+use config::TestRun;
 use engine::events::NoEvents;
 use engine::functions::Functions;
 use engine::inputs::{Inputs, PlanOptions};
@@ -16,25 +16,15 @@ use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::assertions::{After, Evaluated};
+use crate::context::Recorder;
 use crate::events::{Event, Outcome, Performed, Status};
-use crate::expected;
 use crate::file::FileRun;
-use crate::providers::RunProviders;
-use crate::substitutes::{self, NoProviders};
-use crate::suite::Recorder;
-use crate::variables::RunVariables;
+use crate::setting::Setting;
+use crate::substitutes::NoProviders;
+use crate::{expected, run_providers};
 
 /// How often the time that a run has taken is told.
 const TICK: Duration = Duration::from_secs(2);
-
-/// Everything that a run is carried out with.
-pub(crate) struct Setting<'f, 's> {
-    pub run: &'f TestRun,
-    pub index: usize,
-    pub config: Arc<Config>,
-    pub providers: RunProviders<'s>,
-    pub variables: RunVariables,
-}
 
 /// The options of a run's plan.
 fn plan_options(run: &TestRun) -> PlanOptions {
@@ -78,7 +68,7 @@ impl<'s> FileRun<'s> {
             ..Performed::default()
         };
         done.diagnostics
-            .extend(substitutes::check_overrides_of_run(run, &self.of.modules[index]));
+            .extend(run_providers::check_overrides_of_run(run, &self.of.modules[index]));
         let substituted = tokio::select! {
             substituted = self.substituted(index) => substituted,
             () = self.suite.stop.cancelled() => {

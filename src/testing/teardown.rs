@@ -15,7 +15,7 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::events::{Destroyed, Event, objects};
 use crate::file::{FileRun, Kept};
 use crate::order;
-use crate::run::Setting;
+use crate::setting::Setting;
 use crate::substitutes::NoProviders;
 use crate::walk::walk;
 

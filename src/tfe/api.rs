@@ -1,6 +1,5 @@
 //! Requests and their answers: documents of JSON:API, errors among them.
 
-use std::fmt;
 use std::time::Duration;
 
 use net::{Client, Method, Response, Token, Url, shown};
@@ -19,31 +18,24 @@ const STATE_LIMIT: u64 = 1 << 30;
 /// How long one request may take, answer included.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Why a request came to nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Reason why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
-    /// There is no such thing, or it may not be seen.
+    /// The resource does not exist, or may not be seen.
+    #[error("resource not found")]
     NotFound,
     /// The token is not accepted.
+    #[error("unauthorized: the token is not accepted")]
     Unauthorized,
-    /// What is asked for contradicts what is there; what the server says.
+    /// The request contradicts the state of the resource; the server's explanation, if there is one.
+    #[error("{}", if .0.is_empty() { "conflict" } else { .0 })]
     Conflict(String),
-    /// The server refuses; its status and what it says.
+    /// The server refuses; its status and its explanation, if there is one.
+    #[error("{}", if .1.is_empty() { format!("the server answered with status {}", .0) } else { .1.clone() })]
     Refused(u16, String),
     /// There was no answer, or one that makes no sense.
+    #[error("{0}")]
     Failed(String),
-}
-
-impl fmt::Display for ApiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ApiError::NotFound => f.write_str("resource not found"),
-            ApiError::Unauthorized => f.write_str("unauthorized: the token is not accepted"),
-            ApiError::Conflict(said) if said.is_empty() => f.write_str("conflict"),
-            ApiError::Refused(status, said) if said.is_empty() => write!(f, "the server answered with status {status}"),
-            ApiError::Conflict(said) | ApiError::Refused(_, said) | ApiError::Failed(said) => f.write_str(said),
-        }
-    }
 }
 
 /// The API of a host.
@@ -75,7 +67,7 @@ pub struct Server {
 }
 
 impl Server {
-    fn of(response: &Response) -> Server {
+    fn from_headers(response: &Response) -> Server {
         let version = response.header("tfp-api-version").and_then(|text| {
             let (major, minor) = text.split_once('.')?;
             Some((major.parse().ok()?, minor.parse().ok()?))
@@ -139,7 +131,7 @@ impl Api {
         }
         let sent = request.retries(RETRIES).timeout(TIMEOUT).send().await;
         let mut response = sent.map_err(|e| ApiError::Failed(e.to_string()))?;
-        let server = Server::of(&response);
+        let server = Server::from_headers(&response);
         let body = accepted(&mut response, LIMIT).await?;
         let document = match body.is_empty() {
             true => Json::Null,
@@ -206,13 +198,13 @@ async fn accepted(response: &mut Response, limit: u64) -> Result<Vec<u8>, ApiErr
     Err(match status.as_u16() {
         401 => ApiError::Unauthorized,
         404 => ApiError::NotFound,
-        409 => ApiError::Conflict(said(&body)),
-        code => ApiError::Refused(code, said(&body)),
+        409 => ApiError::Conflict(error_text(&body)),
+        code => ApiError::Refused(code, error_text(&body)),
     })
 }
 
 /// What the errors of a document say.
-fn said(body: &[u8]) -> String {
+fn error_text(body: &[u8]) -> String {
     let document: Json = serde_json::from_slice(body).unwrap_or_default();
     let errors = document.get("errors").and_then(Json::as_array);
     let line = |error: &Json| {
@@ -277,6 +269,15 @@ pub(crate) fn text<'d>(data: &'d Json, name: &str) -> Option<&'d str> {
     data.get("attributes")?.get(name)?.as_str()
 }
 
+/// The objects that another one refers to.
+pub(crate) fn all_related(data: &Json, name: &str) -> Vec<String> {
+    let all = data
+        .pointer(&format!("/relationships/{name}/data"))
+        .and_then(Json::as_array);
+    let ids = all.into_iter().flatten().filter_map(|item| item.get("id")?.as_str());
+    ids.map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,8 +285,8 @@ mod tests {
     #[test]
     fn errors_are_what_the_server_says() {
         let text = r#"{"errors":[{"status":"422","title":"invalid","detail":"Name is taken"},{"title":"b"},"c",{}]}"#;
-        assert_eq!(said(text.as_bytes()), "invalid: Name is taken; b; c");
-        assert_eq!(said(b"<html>"), "");
+        assert_eq!(error_text(text.as_bytes()), "invalid: Name is taken; b; c");
+        assert_eq!(error_text(b"<html>"), "");
         assert_eq!(part("a b/ä"), "a%20b%2F%C3%A4");
     }
 }

@@ -16,11 +16,14 @@
 //!
 //! Where to begin: [`Connection::open`].
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 mod api;
 mod checks;
 mod configurations;
 mod connection;
 pub mod ignore;
+mod included;
 mod logs;
 mod outputs;
 mod runs;
@@ -36,16 +39,17 @@ pub use api::{ApiError, Server};
 pub use checks::{CostEstimate, PolicyCheck};
 pub use configurations::{Configuration, Purpose};
 pub use connection::Connection;
+pub use included::Included;
 pub use logs::{Log, LogOf};
 pub use outputs::StateOutput;
-pub use runs::{Included, Run, RunOptions, RunPlan, RunStatus};
+pub use runs::{Run, RunOptions, RunPlan, RunStatus};
 pub use settings::{Arguments, Kind, Mapping, Settings, Tags};
 pub use slug::{Slug, SlugError};
 pub use stages::{Evaluation, PolicyOutcome, SetOutcome, Stage, TaskResult};
 pub use states::{Snapshot, Upload};
 pub use variables::WorkspaceVariable;
 pub use versions::{Compatibility, compatible};
-pub use workspaces::{LockProblem, Workspace};
+pub use workspaces::{EnsureError, LockProblem, Workspace};
 
 /// Something that a person is told.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use crate::api::{self, ApiError, part};
+use crate::api::{self, ApiError, all_related, part};
+use crate::included::Included;
 use crate::stages::Stage;
 use crate::{Connection, Workspace};
 
@@ -67,7 +68,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    fn of(name: &str) -> RunStatus {
+    fn from_name(name: &str) -> RunStatus {
         match name {
             "pending" => RunStatus::Pending,
             "confirmed" => RunStatus::Confirmed,
@@ -139,34 +140,7 @@ pub struct Run {
     pub workspace: Option<String>,
 }
 
-/// What was asked for along with a run.
-#[derive(Clone, Debug, Default)]
-pub struct Included {
-    /// Objects, by their types and identifiers.
-    objects: BTreeMap<(String, String), Json>,
-}
-
 impl Included {
-    pub(crate) fn read(document: &Json) -> Included {
-        let all = document.get("included").and_then(Json::as_array).into_iter().flatten();
-        let keyed = all.filter_map(|data| {
-            Some((
-                (data.get("type")?.as_str()?.to_owned(), api::id(data).ok()?),
-                data.clone(),
-            ))
-        });
-        Included {
-            objects: keyed.collect(),
-        }
-    }
-
-    pub(crate) fn of_type(&self, ty: &str) -> impl Iterator<Item = &Json> {
-        self.objects
-            .iter()
-            .filter(move |((t, _), _)| t == ty)
-            .map(|(_, data)| data)
-    }
-
     /// The workspace.
     #[must_use]
     pub fn workspace(&self) -> Option<Workspace> {
@@ -224,20 +198,11 @@ pub(crate) fn related(data: &Json, name: &str) -> Option<String> {
     id.as_str().map(str::to_owned)
 }
 
-/// The objects that another one refers to.
-pub(crate) fn all_related(data: &Json, name: &str) -> Vec<String> {
-    let all = data
-        .pointer(&format!("/relationships/{name}/data"))
-        .and_then(Json::as_array);
-    let ids = all.into_iter().flatten().filter_map(|item| item.get("id")?.as_str());
-    ids.map(str::to_owned).collect()
-}
-
 impl Run {
     fn read(data: &Json) -> Result<Run, ApiError> {
         Ok(Run {
             id: api::id(data)?,
-            status: RunStatus::of(api::text(data, "status").unwrap_or_default()),
+            status: RunStatus::from_name(api::text(data, "status").unwrap_or_default()),
             has_changes: truth(data, "/attributes/has-changes"),
             is_destroy: truth(data, "/attributes/is-destroy"),
             refresh_only: truth(data, "/attributes/refresh-only"),
@@ -558,6 +523,6 @@ mod tests {
             (Some("plan-1"), &["polchk-1".to_owned()][..])
         );
         assert!(Included::read(&document).plan().unwrap().is_finished());
-        assert_eq!(RunStatus::of("queuing").name(), "queuing");
+        assert_eq!(RunStatus::from_name("queuing").name(), "queuing");
     }
 }

@@ -271,10 +271,13 @@ fn cloud_mapping(name: Option<String>, tags: Option<Tags>, selected: Option<Stri
 mod tests {
     use super::*;
 
-    fn settings(kind: Kind, arguments: Arguments, variables: &[(&str, &str)]) -> Result<Settings, String> {
+    fn settings(kind: Kind, arguments: Arguments, variables: &[(&str, &str)]) -> Result<Settings, Vec<Problem>> {
         let variables = variables.iter().map(|(n, v)| ((*n).into(), (*v).into()));
         Settings::new(kind, arguments, &Environment::read(variables))
-            .map_err(|problems| problems.into_iter().map(|p| p.detail).collect::<Vec<_>>().join(" "))
+    }
+
+    fn details(problems: Vec<Problem>) -> String {
+        problems.into_iter().map(|p| p.detail).collect::<Vec<_>>().join(" ")
     }
 
     fn text(text: &str) -> Option<String> {
@@ -302,14 +305,14 @@ mod tests {
             settings(Kind::Cloud, named.clone(), &variables).unwrap().organization,
             "mine"
         );
-        let other = settings(Kind::Cloud, named.clone(), &[("TF_WORKSPACE", "x")]).unwrap_err();
+        let other = details(settings(Kind::Cloud, named.clone(), &[("TF_WORKSPACE", "x")]).unwrap_err());
         assert!(other.contains("TF_WORKSPACE selects another"), "{other}");
         let both = Arguments {
             tags: Some(Tags::Names(vec!["t".into()])),
             ..named
         };
-        assert!(settings(Kind::Cloud, both, &[]).unwrap_err().contains("Keep one"));
-        let nothing = settings(Kind::Cloud, Arguments::default(), &[]).unwrap_err();
+        assert!(details(settings(Kind::Cloud, both, &[]).unwrap_err()).contains("Keep one"));
+        let nothing = details(settings(Kind::Cloud, Arguments::default(), &[]).unwrap_err());
         assert!(
             nothing.contains("TF_CLOUD_ORGANIZATION") && nothing.contains("which workspaces are meant"),
             "{nothing}"
@@ -319,7 +322,7 @@ mod tests {
     #[test]
     fn the_environment_says_nothing_to_a_backend() {
         let variables = [("TF_CLOUD_ORGANIZATION", "o"), ("TF_WORKSPACE", "w")];
-        let error = settings(Kind::Remote, Arguments::default(), &variables).unwrap_err();
+        let error = details(settings(Kind::Remote, Arguments::default(), &variables).unwrap_err());
         assert!(
             error.contains("organization") && error.contains("\"prefix\""),
             "{error}"

@@ -39,7 +39,7 @@ impl Slug {
     ///
     /// # Errors
     /// Something in it cannot be read.
-    pub fn of(root: &Path) -> Result<Slug, SlugError> {
+    pub fn create(root: &Path) -> Result<Slug, SlugError> {
         let root = fs::canonicalize(root).map_err(|error| failed(root, error))?;
         let file = root.join(ignore::FILE);
         let text = match fs::read(&file) {
@@ -49,7 +49,7 @@ impl Slug {
         };
         let mut rules = Rules::parse(&text);
         let invalid_rules = std::mem::take(&mut rules.invalid);
-        let mut packer = Packer {
+        let mut packer = SlugWriter {
             tar: Builder::new(GzEncoder::new(Vec::new(), Compression::fast())),
             root: &root,
             rules: &rules,
@@ -70,13 +70,13 @@ fn failed(path: &Path, error: io::Error) -> SlugError {
     }
 }
 
-struct Packer<'p, W: Write> {
+struct SlugWriter<'p, W: Write> {
     tar: Builder<W>,
     root: &'p Path,
     rules: &'p Rules,
 }
 
-impl<W: Write> Packer<'_, W> {
+impl<W: Write> SlugWriter<'_, W> {
     /// Packs what is in a directory, whose path in the archive ends with a slash unless it is the root.
     fn directory(&mut self, dir: &Path, name: &str, depth: usize) -> Result<(), SlugError> {
         let entries = fs::read_dir(dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
@@ -225,7 +225,7 @@ mod tests {
         .unwrap();
         symlink(outside.join("file"), root.join("copied")).unwrap();
         symlink(&outside, root.join("dir")).unwrap();
-        let content = content(&Slug::of(&root).unwrap());
+        let content = content(&Slug::create(&root).unwrap());
         let expected = [
             (".terraform/modules/", ""),
             (".terraform/modules/a/", ""),
@@ -255,6 +255,6 @@ mod tests {
         let root = dir.path().join("root");
         fs::create_dir(&root).unwrap();
         symlink(dir.path(), root.join("up")).unwrap();
-        assert!(Slug::of(&root).unwrap_err().error.to_string().contains("circle"));
+        assert!(Slug::create(&root).unwrap_err().error.to_string().contains("circle"));
     }
 }

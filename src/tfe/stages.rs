@@ -4,8 +4,8 @@
 use serde_json::{Value as Json, json};
 
 use crate::Connection;
-use crate::api::{self, ApiError, part};
-use crate::runs::{Included, all_related};
+use crate::api::{self, ApiError, all_related, part};
+use crate::included::Included;
 
 /// A stage of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,11 +24,11 @@ pub struct Snapshot {
 impl Snapshot {
     /// Reads it from the text of a state; `None` if that is not one.
     #[must_use]
-    pub fn of(state: &[u8]) -> Option<Snapshot> {
-        Snapshot::read(&serde_json::from_slice(state).ok()?)
+    pub fn read(state: &[u8]) -> Option<Snapshot> {
+        Snapshot::from_document(&serde_json::from_slice(state).ok()?)
     }
 
-    fn read(document: &Json) -> Option<Snapshot> {
+    fn from_document(document: &Json) -> Option<Snapshot> {
         Some(Snapshot {
             serial: document.get("serial")?.as_u64()?,
             lineage: document.get("lineage")?.as_str()?.to_owned(),
@@ -84,7 +84,7 @@ impl Connection {
     pub async fn write_state(&self, workspace: &Workspace, upload: Upload) -> Result<(), ApiError> {
         let invalid = || ApiError::Failed("what is to be written is not a state".to_owned());
         let document: Json = serde_json::from_slice(&upload.state).map_err(|_| invalid())?;
-        let snapshot = Snapshot::read(&document).ok_or_else(invalid)?;
+        let snapshot = Snapshot::from_document(&document).ok_or_else(invalid)?;
         let sum = HEXLOWER.encode(&Md5::digest(&upload.state));
         let outputs = BASE64.encode(outputs(&document).to_string());
         let mut body = api::object(
@@ -132,8 +132,8 @@ mod tests {
             "b": {"sensitive": true, "type": "string", "value": "x"},
         });
         assert_eq!(outputs(&state), expected);
-        let snapshot = Snapshot::of(state.to_string().as_bytes()).unwrap();
+        let snapshot = Snapshot::read(state.to_string().as_bytes()).unwrap();
         assert_eq!((snapshot.serial, &*snapshot.lineage), (7, "l"));
-        assert_eq!(Snapshot::of(b"{}"), None);
+        assert_eq!(Snapshot::read(b"{}"), None);
     }
 }

@@ -109,6 +109,27 @@ fn tag_names(tags: &Tags) -> Json {
     tags.names().into_iter().map(tag).collect()
 }
 
+/// Reason why a workspace is not there as the settings want it. The text is a clause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnsureError {
+    /// The workspace of this name cannot be read.
+    #[error("the workspace \"{0}\" cannot be read: {1}")]
+    Read(String, ApiError),
+    /// The workspace of this name cannot be created.
+    #[error("the workspace \"{0}\" cannot be created: {1}")]
+    Create(String, ApiError),
+    /// The project of this name cannot be created.
+    #[error("the project \"{0}\" cannot be created: {1}")]
+    CreateProject(String, ApiError),
+    /// The tags of the workspace of this name cannot be set.
+    #[error("the tags of the workspace \"{0}\" cannot be set: {1}")]
+    SetTags(String, ApiError),
+    /// The host knows tags without values only.
+    #[error("this host does not support tags with values: use a list of names for \"tags\"")]
+    TagValues,
+}
+
 impl Connection {
     /// A workspace by its name in the organization; `None` if there is none, or it may not be seen.
     ///
@@ -125,10 +146,10 @@ impl Connection {
     /// The workspace of this name, with its tags, and made if there is none.
     ///
     /// # Errors
-    /// It cannot be read or made; a sentence without its full stop.
-    pub async fn ensure(&self, name: &str) -> Result<Workspace, String> {
+    /// The workspace cannot be read or created.
+    pub async fn ensure(&self, name: &str) -> Result<Workspace, EnsureError> {
         let found = self.workspace(name).await;
-        let found = found.map_err(|e| format!("the workspace \"{name}\" cannot be read: {e}"))?;
+        let found = found.map_err(|error| EnsureError::Read(name.to_owned(), error))?;
         let workspace = match found {
             Some(workspace) => workspace,
             None => self.create(name).await?,
@@ -139,8 +160,8 @@ impl Connection {
         Ok(workspace)
     }
 
-    async fn create(&self, name: &str) -> Result<Workspace, String> {
-        let failed = |e: ApiError| format!("the workspace \"{name}\" cannot be created: {e}");
+    async fn create(&self, name: &str) -> Result<Workspace, EnsureError> {
+        let failed = |error| EnsureError::Create(name.to_owned(), error);
         let version = self.api.net.settings().terraform_version.clone();
         let mut body = object("workspaces", json!({ "name": name }));
         match (self.settings.kind, &self.settings.mapping) {
@@ -189,16 +210,16 @@ impl Connection {
         found.map(api::id).transpose()
     }
 
-    async fn create_project(&self, name: &str) -> Result<String, String> {
-        let failed = |e: ApiError| format!("the project \"{name}\" cannot be created: {e}");
+    async fn create_project(&self, name: &str) -> Result<String, EnsureError> {
+        let failed = |error| EnsureError::CreateProject(name.to_owned(), error);
         let body = object("projects", json!({ "name": name }));
         let document = self.api.post(&self.path("projects"), &body).await.map_err(failed)?;
         api::id(data(&document)).map_err(failed)
     }
 
     /// Gives a workspace the tags that it lacks.
-    async fn ensure_tags(&self, workspace: &Workspace, tags: &Tags) -> Result<(), String> {
-        let failed = |e: ApiError| format!("the tags of the workspace \"{}\" cannot be set: {e}", workspace.name);
+    async fn ensure_tags(&self, workspace: &Workspace, tags: &Tags) -> Result<(), EnsureError> {
+        let failed = |error| EnsureError::SetTags(workspace.name.clone(), error);
         let path = format!("workspaces/{}/tag-bindings", part(&workspace.id));
         let bindings = match self.api.get(&path).await {
             Ok(document) => Some(document),
@@ -223,7 +244,7 @@ impl Connection {
         let written = match &bindings {
             Some(_) => self.api.patch(&path, &json!({ "data": tag_bindings(tags) })).await,
             None if tags.pairs().iter().any(|(_, value)| !value.is_empty()) => {
-                return Err("this host does not support tags with values: use a list of names for \"tags\"".to_owned());
+                return Err(EnsureError::TagValues);
             }
             None => {
                 let path = format!("workspaces/{}/relationships/tags", part(&workspace.id));

@@ -7,6 +7,8 @@
 //!
 //! Begin with [`Verifier`]; [`configuration`] makes the TLS configuration of a client of it.
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 mod verifier;
 
 use std::sync::Arc;

@@ -4,6 +4,8 @@
 //! and for the version of the tool itself. [`Dialect`] says which one reads. Everything that reads or compares
 //! versions (modules, providers, plugins, the tool's own) does it here.
 
+#![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
+
 use std::cmp::Ordering;
 use std::fmt;
 

@@ -9,6 +9,7 @@
 )]
 
 mod ci;
+mod circles;
 mod dependencies;
 mod materials;
 
@@ -94,7 +95,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("monoform-sdk-derive", &[]),
-    ("monoform-sdk", &["sdk-derive", "proto", "cty", "locks"]),
+    ("monoform-process", &[]),
+    ("monoform-sdk", &["sdk-derive", "proto", "cty", "locks", "process"]),
     ("monoform-connection", &["sdk", "trust", "gotext"]),
     // One plugin uses another: user data for cloud-init is the same message in both. These two are about the language.
     (

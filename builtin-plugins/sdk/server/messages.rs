@@ -1,5 +1,6 @@
-//! Our words into the messages of the protocol, once for both versions: their messages have the same form, so one
-//! macro writes the conversions for each.
+//! Conversions between the SDK's types and the messages of the protocol. What is in schemas differs between the versions, and
+//! provisioners exist in version 5 only: those conversions are written by one macro for both. For all else version 6 stands for
+//! both: see [`super::provider`].
 
 /// Conversions to and from the messages of one version of the protocol.
 macro_rules! messages {
@@ -7,10 +8,9 @@ macro_rules! messages {
         use cty::{Path, Type};
         pub(crate) use $pb as pb;
 
-        use crate::call::Deferral;
         use crate::function::{Function, Parameter};
         use crate::schema::{Attribute, Block, Compiled, NestedBlock, Nesting, Text};
-        use crate::wire::{RawState, Wire};
+        use crate::wire::Wire;
         use crate::{Diagnostic, Diagnostics, Severity};
 
         pub(crate) fn wire(value: Option<pb::DynamicValue>) -> Wire {
@@ -20,29 +20,6 @@ macro_rules! messages {
                     json: v.json,
                 })
                 .unwrap_or_default()
-        }
-
-        pub(crate) fn dynamic(wire: Wire) -> pb::DynamicValue {
-            pb::DynamicValue {
-                msgpack: wire.msgpack,
-                json: wire.json,
-            }
-        }
-
-        pub(crate) fn raw_state(state: Option<pb::RawState>) -> RawState {
-            let state = state.unwrap_or_default();
-            RawState {
-                is_flat: state.json.is_empty() && !state.flatmap.is_empty(),
-                json: state.json,
-            }
-        }
-
-        pub(crate) fn deferred(why: Option<Deferral>) -> Option<pb::Deferred> {
-            why.map(|why| pb::Deferred { reason: why.number() })
-        }
-
-        pub(crate) fn deferral_allowed(capabilities: Option<&pb::ClientCapabilities>) -> bool {
-            capabilities.is_some_and(|c| c.deferral_allowed)
         }
 
         pub(crate) fn diagnostics(list: Diagnostics) -> Vec<pb::Diagnostic> {
@@ -201,6 +178,9 @@ pub(crate) mod v5 {
 
 /// Protocol 6.
 pub(crate) mod v6 {
+    use crate::call::Deferral;
+    use crate::wire::RawState;
+
     messages! {
         proto::tfplugin6,
         /// The schema inside stands in the place of the type.
@@ -227,5 +207,28 @@ pub(crate) mod v6 {
             message.computed = b.computed;
             message
         }
+    }
+
+    pub(crate) fn dynamic(wire: Wire) -> pb::DynamicValue {
+        pb::DynamicValue {
+            msgpack: wire.msgpack,
+            json: wire.json,
+        }
+    }
+
+    pub(crate) fn raw_state(state: Option<pb::RawState>) -> RawState {
+        let state = state.unwrap_or_default();
+        RawState {
+            is_flat: state.json.is_empty() && !state.flatmap.is_empty(),
+            json: state.json,
+        }
+    }
+
+    pub(crate) fn deferred(why: Option<Deferral>) -> Option<pb::Deferred> {
+        why.map(|why| pb::Deferred { reason: why.number() })
+    }
+
+    pub(crate) fn deferral_allowed(capabilities: Option<&pb::ClientCapabilities>) -> bool {
+        capabilities.is_some_and(|c| c.deferral_allowed)
     }
 }

@@ -9,7 +9,7 @@ mod list;
 mod listen;
 pub(crate) mod log;
 mod messages;
-mod provider_service;
+mod provider;
 mod provisioner_service;
 mod state_store;
 #[cfg(test)]
@@ -22,11 +22,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use proto::calls::provider_calls_server::ProviderCallsServer;
 use proto::go_plugin::grpc_broker_server::GrpcBrokerServer;
 use proto::go_plugin::grpc_controller_server::GrpcControllerServer;
 use proto::go_plugin::grpc_stdio_server::GrpcStdioServer;
 use proto::health::health_server::HealthServer;
-use proto::{tfplugin5, tfplugin6};
+use proto::tfplugin5;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tonic::service::Routes;
@@ -67,7 +68,9 @@ const GRACE: Duration = Duration::from_millis(1500);
 /// A provider with a schema that cannot work is not served: what is wrong, and where, is written to standard error.
 pub fn serve_provider<P: Provider>(provider: P) -> ExitCode {
     match ready(provider) {
-        Ok(core) => serve(core.protocols(), |version| provider_routes(core, version)),
+        Ok(core) => serve(core.protocols(), |version, shutdown| {
+            provider_routes(core, version, shutdown)
+        }),
         Err(code) => code,
     }
 }
@@ -87,7 +90,9 @@ pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
         Ok(core) => {
             log::start(variable);
             let asked = Asked::without_host(core.protocols());
-            end(start(&asked, Some(address), |version| provider_routes(core, version)))
+            end(start(&asked, Some(address), |version, shutdown| {
+                provider_routes(core, version, shutdown)
+            }))
         }
         Err(code) => code,
     }
@@ -110,7 +115,7 @@ fn list(problems: &[String]) -> String {
 pub fn serve_provisioner<P: Provisioner>(provisioner: P) -> ExitCode {
     let problems = of_schema(Use::Provisioner, "", &provisioner.schema(), &[]);
     if problems.is_empty() {
-        serve(&[5], |_| provisioner_routes(provisioner))
+        serve(&[5], |_, _| provisioner_routes(provisioner))
     } else {
         end(Err(ServeError::Schema(list(&problems))))
     }
@@ -122,25 +127,21 @@ struct Services {
     calls: Calls,
 }
 
-fn provider_routes(core: Core, version: u32) -> Services {
+fn provider_routes(core: Core, version: u32, shutdown: Shutdown) -> Services {
     let calls = core.calls.clone();
-    let service = provider_service::Service(Arc::new(core));
+    let service = provider::Service::new(Arc::new(core));
     let routes = if version == 6 {
-        let server = tfplugin6::provider_server::ProviderServer::new(service);
-        Routes::new(
-            server
-                .max_decoding_message_size(MESSAGE_LIMIT)
-                .max_encoding_message_size(MESSAGE_LIMIT),
-        )
+        Routes::new(provider::ProviderService::<6>(service.clone()))
     } else {
-        let server = tfplugin5::provider_server::ProviderServer::new(service);
-        Routes::new(
-            server
-                .max_decoding_message_size(MESSAGE_LIMIT)
-                .max_encoding_message_size(MESSAGE_LIMIT),
-        )
+        Routes::new(provider::ProviderService::<5>(service.clone()))
     };
-    Services { routes, calls }
+    let batches = ProviderCallsServer::new(provider::Batches { service, shutdown })
+        .max_decoding_message_size(MESSAGE_LIMIT)
+        .max_encoding_message_size(MESSAGE_LIMIT);
+    Services {
+        routes: routes.add_service(batches),
+        calls,
+    }
 }
 
 fn provisioner_routes<P: Provisioner>(provisioner: P) -> Services {
@@ -189,7 +190,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn serve(served: &[u32], services: impl FnOnce(u32) -> Services) -> ExitCode {
+fn serve(served: &[u32], services: impl FnOnce(u32, Shutdown) -> Services) -> ExitCode {
     let environment = variable;
     let Some(asked) = Asked::read(environment, served) else {
         drop(io::stderr().write_all(handshake::NOTICE.as_bytes()));
@@ -213,7 +214,11 @@ fn end(result: Result<(), ServeError>) -> ExitCode {
 
 /// Serves on this thread, beside those of [`threads`]. A plugin that was started by hand has the address of its provider; its user
 /// ends it.
-fn start(asked: &Asked, by_hand_for: Option<&str>, services: impl FnOnce(u32) -> Services) -> Result<(), ServeError> {
+fn start(
+    asked: &Asked,
+    by_hand_for: Option<&str>,
+    services: impl FnOnce(u32, Shutdown) -> Services,
+) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -221,9 +226,9 @@ fn start(asked: &Asked, by_hand_for: Option<&str>, services: impl FnOnce(u32) ->
     let result = runtime.block_on(async {
         let socket = Socket::open(asked).map_err(ServeError::Socket)?;
         let tls = asked.client_certificate.as_deref().map(Tls::new).transpose()?;
-        let services = services(asked.version);
-        // Signals are watched from before the other side can know of us.
         let shutdown = Shutdown::new();
+        let services = services(asked.version, shutdown.clone());
+        // Signals are watched from before the other side can know of us.
         watch_for_the_end(shutdown.clone(), by_hand_for.is_some())?;
 
         let certificate = tls.as_ref().map(|tls| tls.certificate.as_slice());

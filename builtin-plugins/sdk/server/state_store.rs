@@ -3,8 +3,9 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
+use futures::{Stream, StreamExt as _};
 use proto::tfplugin6 as pb;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 use super::core::Core;
 use crate::guard::{guarded, guarded_now};
@@ -214,12 +215,13 @@ pub(crate) fn pieces(state: &[u8], size: usize) -> impl Iterator<Item = (pb::Sta
 
 /// Puts the pieces of a state together.
 pub(crate) async fn gather(
-    mut pieces: Streaming<pb::write_state_bytes::RequestChunk>,
+    mut pieces: impl Stream<Item = std::result::Result<pb::write_state_bytes::RequestChunk, Status>> + Unpin,
 ) -> std::result::Result<(pb::RequestChunkMeta, Vec<u8>), Status> {
     let mut meta = None;
     let mut state = Vec::new();
     let mut total = 0;
-    while let Some(piece) = pieces.message().await? {
+    while let Some(piece) = pieces.next().await {
+        let piece = piece?;
         meta = meta.or(piece.meta);
         total = usize::try_from(piece.total_length).unwrap_or_default();
         state.extend_from_slice(&piece.bytes);

@@ -1,5 +1,6 @@
 //! A provider and a provisioner called through real sockets, in both versions of the protocol, with and without TLS.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,18 +10,21 @@ use async_trait::async_trait;
 use cty::{Type, Value};
 use futures::StreamExt;
 use hyper_util::rt::TokioIo;
+use prost::Message as _;
 use proto::go_plugin::grpc_controller_client::GrpcControllerClient;
 use proto::go_plugin::grpc_stdio_client::GrpcStdioClient;
 use proto::health::health_client::HealthClient;
-use proto::{go_plugin, health, tfplugin5, tfplugin6};
+use proto::{calls, go_plugin, health, tfplugin5, tfplugin6};
 use rcgen::KeyPair;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::net::UnixStream;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 
 use super::*;
@@ -151,7 +155,7 @@ struct Served {
     _dir: tempfile::TempDir,
 }
 
-fn serve(services: Services, client_certificate: Option<&str>) -> Served {
+fn serve(services: impl FnOnce(Shutdown) -> Services, client_certificate: Option<&str>) -> Served {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let listener = UnixListener::bind(&path).unwrap();
@@ -161,7 +165,7 @@ fn serve(services: Services, client_certificate: Option<&str>) -> Served {
     let server = tokio::spawn(run(
         listener,
         tls,
-        services,
+        services(shutdown.clone()),
         Auxiliary(shutdown.clone()),
         shutdown.clone(),
     ));
@@ -509,14 +513,14 @@ macro_rules! life {
 
 #[tokio::test]
 async fn protocol_5_in_plain_text() {
-    let served = serve(provider_routes(Core::new(Shop), 5), None);
+    let served = serve(|shutdown| provider_routes(Core::new(Shop), 5, shutdown), None);
     life!(tfplugin5, plain(&served.path).await, get_schema, configure(configure));
     served.end().await;
 }
 
 #[tokio::test]
 async fn protocol_6_in_plain_text() {
-    let served = serve(provider_routes(Core::new(Shop), 6), None);
+    let served = serve(|shutdown| provider_routes(Core::new(Shop), 6, shutdown), None);
     life!(
         tfplugin6,
         plain(&served.path).await,
@@ -530,7 +534,10 @@ async fn protocol_6_in_plain_text() {
 async fn both_protocols_with_mutual_tls() {
     let identity = client_identity();
     for version in [5, 6] {
-        let served = serve(provider_routes(Core::new(Shop), version), Some(&identity.0.pem()));
+        let served = serve(
+            |shutdown| provider_routes(Core::new(Shop), version, shutdown),
+            Some(&identity.0.pem()),
+        );
         let channel = encrypted(&served.path, served.certificate.clone().unwrap(), Some(&identity))
             .await
             .unwrap();
@@ -551,7 +558,10 @@ async fn both_protocols_with_mutual_tls() {
 #[tokio::test]
 async fn other_clients_are_not_let_in() {
     let identity = client_identity();
-    let served = serve(provider_routes(Core::new(Shop), 5), Some(&identity.0.pem()));
+    let served = serve(
+        |shutdown| provider_routes(Core::new(Shop), 5, shutdown),
+        Some(&identity.0.pem()),
+    );
     let certificate = served.certificate.clone().unwrap();
     let other = client_identity();
     for identity in [None, Some(&other)] {
@@ -571,7 +581,7 @@ async fn other_clients_are_not_let_in() {
 
 #[tokio::test]
 async fn auxiliary_services_answer_and_the_controller_ends_it() {
-    let served = serve(provider_routes(Core::new(Shop), 5), None);
+    let served = serve(|shutdown| provider_routes(Core::new(Shop), 5, shutdown), None);
     let channel = plain(&served.path).await;
     let mut client = HealthClient::new(channel.clone());
     let request = health::HealthCheckRequest {
@@ -596,9 +606,123 @@ async fn auxiliary_services_answer_and_the_controller_ends_it() {
         .unwrap();
 }
 
+/// A provider whose one data source waits until it is asked to stop.
+fn waiting() -> Core {
+    Core::new(crate::Plain(|members| members.data_source("shop_wait", Wait)))
+}
+
+struct Wait;
+
+#[async_trait]
+impl crate::DataSource for Wait {
+    type Model = Empty;
+    type Client = ();
+
+    async fn read(&self, _config: Empty, cx: &mut Context<()>) -> Result<Empty> {
+        cx.stop().requested().await;
+        Err(Diagnostic::error("Stopped", "as asked").into())
+    }
+}
+
+/// A stream of calls: where to send them, and where the answers come.
+async fn exchange(served: &Served) -> (mpsc::Sender<calls::Requests>, tonic::Streaming<calls::Answers>) {
+    let (sender, requests) = mpsc::channel(8);
+    let mut client = calls::provider_calls_client::ProviderCallsClient::new(plain(&served.path).await);
+    let answers = client
+        .exchange(ReceiverStream::new(requests))
+        .await
+        .unwrap()
+        .into_inner();
+    (sender, answers)
+}
+
+fn call(number: u64, method: calls::request::Method, message: &impl prost::Message) -> calls::Request {
+    calls::Request {
+        number,
+        method: method.into(),
+        message: message.encode_to_vec().into(),
+    }
+}
+
+/// All answers until there are this many, by number.
+async fn answered(answers: &mut tonic::Streaming<calls::Answers>, count: usize) -> BTreeMap<u64, calls::Answer> {
+    let mut all = BTreeMap::new();
+    while all.len() < count {
+        let batch = answers.message().await.unwrap().unwrap();
+        all.extend(batch.answers.into_iter().map(|answer| (answer.number, answer)));
+    }
+    all
+}
+
+#[tokio::test]
+async fn calls_in_one_message_are_answered_each_by_itself() {
+    use calls::request::Method;
+    let served = serve(|shutdown| provider_routes(Core::new(Shop), 6, shutdown), None);
+    let (requests, mut answers) = exchange(&served).await;
+    let config = thing("a", &[]);
+    let validate = tfplugin6::validate_resource_config::Request {
+        type_name: "shop_thing".into(),
+        config: Some(tfplugin6::DynamicValue {
+            msgpack: bytes(&config),
+            json: Vec::new(),
+        }),
+        client_capabilities: None,
+    };
+    let mut broken = call(3, Method::ReadResource, &validate);
+    broken.message = vec![0xff].into();
+    let batch = vec![
+        call(1, Method::ValidateResourceConfig, &validate),
+        call(2, Method::ReadResource, &tfplugin6::read_resource::Request::default()),
+        broken,
+        call(4, Method::ValidateResourceConfig, &validate),
+    ];
+    requests.send(calls::Requests { requests: batch }).await.unwrap();
+    let all = answered(&mut answers, 4).await;
+    for number in [1, 4] {
+        let valid = tfplugin6::validate_resource_config::Response::decode(all[&number].message.clone()).unwrap();
+        assert_eq!(valid.diagnostics, [], "{number}");
+    }
+    let unknown = tfplugin6::read_resource::Response::decode(all[&2].message.clone()).unwrap();
+    assert_eq!(unknown.diagnostics[0].summary, "Unknown Type");
+    let failure = all[&3].failure.as_ref().unwrap();
+    assert!(failure.text.contains("cannot be read"), "{}", failure.text);
+    // The stream is open still.
+    served.end().await;
+}
+
+#[tokio::test]
+async fn call_in_a_batch_whose_caller_is_gone_is_asked_to_stop() {
+    use calls::request::Method;
+    let served = serve(|shutdown| provider_routes(waiting(), 6, shutdown), None);
+    let (requests, mut answers) = exchange(&served).await;
+    let read = tfplugin6::read_data_source::Request {
+        type_name: "shop_wait".into(),
+        // An empty object.
+        config: Some(tfplugin6::DynamicValue {
+            msgpack: vec![0x80],
+            json: Vec::new(),
+        }),
+        ..Default::default()
+    };
+    let batch = |requests| calls::Requests { requests };
+    let both = vec![
+        call(1, Method::ReadDataSource, &read),
+        call(2, Method::ReadDataSource, &read),
+    ];
+    requests.send(batch(both)).await.unwrap();
+    let cancel = call(2, Method::Cancel, &());
+    requests.send(batch(vec![cancel])).await.unwrap();
+    let stopped = answered(&mut answers, 1).await;
+    let answer = tfplugin6::read_data_source::Response::decode(stopped[&2].message.clone()).unwrap();
+    assert_eq!(answer.diagnostics[0].summary, "Stopped");
+    // The caller of the other goes away with the connection.
+    drop((requests, answers));
+    served.end().await;
+}
+
 #[tokio::test]
 async fn provisioners_stream_their_output() {
-    let served = serve(provisioner_routes(Echo), None);
+    let served = serve(|_| provisioner_routes(Echo), None);
     let mut client = tfplugin5::provisioner_client::ProvisionerClient::new(plain(&served.path).await);
     let schema = client
         .get_schema(tfplugin5::get_provisioner_schema::Request {})

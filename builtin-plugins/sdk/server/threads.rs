@@ -6,14 +6,14 @@
 
 use std::future::Future;
 use std::io;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tonic::Status;
 
 use crate::Stop;
-use crate::context::Calls;
+use crate::context::{Call, Calls};
 
 /// How many calls may run at the same time: more than any program makes, so that none waits for the end of another.
 const CALLS: usize = 8192;
@@ -69,6 +69,15 @@ where
     let call = calls.begin();
     let _stop_on_drop = call.stop_on_drop();
     let work = work(call.stop());
+    run_begun(blocks, Arc::new(call), work).await
+}
+
+/// The same for a call that has begun already.
+pub(crate) async fn run_begun<T, F>(blocks: bool, call: Arc<Call>, work: F) -> Result<T, Status>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
     let task = async move {
         let result = work.await;
         drop(call);
@@ -82,7 +91,7 @@ where
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
-    use std::sync::{Arc, Barrier, mpsc};
+    use std::sync::{Barrier, mpsc};
 
     use tokio::sync::{Mutex, oneshot};
 

@@ -126,7 +126,7 @@ fn check(path: &Path, conditions: Conditions) -> Found {
         }
         Err(error) => problem("The executable is damaged", sentence(&error)),
     }
-    match Linking::of(path) {
+    match Linking::detect(path) {
         Ok(linking) => found.linking = linking,
         Err(error) => problem(
             "The executable is damaged",

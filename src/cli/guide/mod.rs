@@ -1,12 +1,17 @@
 //! The guides: texts about more than one command, which are part of the executable. `help TOPIC` shows them.
 //!
 //! They are Markdown of a few forms only, so that they can be read in the repository as well as on a terminal: headings,
-//! paragraphs, lists with `-` and numbers, blocks of code between fences, and code in backticks. Lines are not broken again.
+//! paragraphs, lists with `-` and numbers, tables, blocks of code between fences, and code in backticks.
+//!
+//! A test runs the commands of each guide in order (`tests/commands/guides.rs`). A comment before a block of code tells it what to do:
+//! `<!-- not run: REASON -->`, or `<!-- status: N -->` for a command that ends with another exit status than 0.
 
 mod documents;
 mod functions;
+pub mod markdown;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use syntax::content::suggest;
 use views::ui::Style;
@@ -48,8 +53,28 @@ pub const TOPICS: &[Topic] = &[
         "From Terraform to Monoform, and back",
         include_str!("migrate.md"),
     ),
+    guide(
+        "compatibility",
+        "What works as in Terraform, what differs, what is missing",
+        include_str!("compatibility.md"),
+    ),
+    guide(
+        "additions",
+        "Commands and options that Terraform does not have",
+        include_str!("additions.md"),
+    ),
+    guide(
+        "plugins",
+        "Built-in plugins, and which version is used",
+        include_str!("plugins.md"),
+    ),
     guide("air-gapped", "Work without a network", include_str!("air-gapped.md")),
     guide("ci", "Check, plan and apply in CI", include_str!("ci.md")),
+    guide(
+        "interrupts",
+        "When a run ends early: interrupts, kills, crashes",
+        include_str!("interrupts.md"),
+    ),
     guide(
         "troubleshooting",
         "Locks, killed runs, logs and crashes",
@@ -93,7 +118,7 @@ impl Topic {
     #[must_use]
     pub fn shown(&self, style: Style, width: usize, command: &str) -> String {
         match self.text {
-            Text::Guide(markdown) => plain(markdown, style),
+            Text::Guide(markdown) => text::page(&markdown::parse(markdown), style, width),
             Text::Functions => functions::page(style, width, command),
             Text::Documents => documents::page(style, width, command),
             Text::Manual => man::page(),
@@ -111,27 +136,4 @@ pub fn find(name: &str) -> Option<&'static Topic> {
 #[must_use]
 pub fn nearest<'c>(name: &str, commands: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     suggest(name, TOPICS.iter().map(|topic| topic.name).chain(commands))
-}
-
-/// Markdown as text: headings in bold, code indented in place of its fences.
-fn plain(markdown: &str, style: Style) -> String {
-    let mut out = String::with_capacity(markdown.len() + markdown.len() / 8);
-    let mut code = false;
-    for line in markdown.lines() {
-        if line.trim_start().starts_with("```") {
-            code = !code;
-            continue;
-        }
-        let heading = line.trim_start_matches('#');
-        if code && !line.is_empty() {
-            out.push_str("    ");
-            out.push_str(line);
-        } else if !code && heading.len() < line.len() {
-            out.push_str(&style.bold(heading.trim_start()));
-        } else {
-            out.push_str(line);
-        }
-        out.push('\n');
-    }
-    out
 }

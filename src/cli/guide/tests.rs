@@ -154,7 +154,7 @@ fn commands_and_flags_in_guides_exist() {
         for code in &inline {
             let words: Vec<&str> = code.split_whitespace().collect();
             if code.starts_with('-') && words.len() == 1 {
-                let name = code.trim_start_matches('-');
+                let name = code.trim_start_matches('-').split('=').next().unwrap_or_default();
                 assert!(all_flags().contains(name), "{}: {code}", topic.name);
             } else if let (Some(path), true) = (path_of(&words), code.contains(" -")) {
                 check_flags(topic.name, &path, &words);

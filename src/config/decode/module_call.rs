@@ -186,7 +186,7 @@ fn literal_text(expr: &Expr) -> Option<Arc<str>> {
         .filter(|text| !in_json || !(text.contains("${") || text.contains("%{")))
 }
 
-/// Where the module of a call comes from, from the texts of its arguments. Problems are reported.
+/// Reads the source address of a module call from the texts of its arguments, and reports problems.
 pub(crate) fn call_address(
     text: &str,
     version: Option<Constraint>,
@@ -201,8 +201,8 @@ pub(crate) fn call_address(
                 .to_owned(),
         ),
         Ok(source) => return Some(CallAddress { source, version }),
-        Err(detail) if version.is_some() => ("Invalid registry module source address", detail),
-        Err(detail) => ("Invalid module source address", detail),
+        Err(error) if version.is_some() => ("Invalid registry module source address", error.to_string()),
+        Err(error) => ("Invalid module source address", error.to_string()),
     };
     diagnostics.push(Diagnostic::error(summary, detail).at(source.range()));
     None

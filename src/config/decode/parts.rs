@@ -10,7 +10,7 @@ use syntax::ast::{Attribute, Block, Body, Expr, Label, Traversal, TraversalStep}
 use syntax::content::{self, BodySpec};
 use syntax::{Diagnostic, Diagnostics, Range};
 
-use crate::model::resource::ProviderRef;
+use crate::model::provider_ref::ProviderRef;
 
 /// The expected content of a body, taken out of it.
 pub(crate) struct Taken {

@@ -6,7 +6,7 @@ use addrs::{InstanceKey, LocalProviderConfig, Provider};
 use syntax::Range;
 use syntax::ast::{Body, Expr};
 
-use super::resource::ProviderRef;
+use super::provider_ref::ProviderRef;
 
 /// An `action` block.
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@ pub mod module;
 pub mod module_call;
 pub mod moved;
 pub mod provider;
+pub mod provider_ref;
 pub mod resource;
 pub mod settings;
 pub mod test_file;
@@ -20,8 +21,9 @@ pub use module::{Losses, Module, ModuleFile};
 pub use module_call::{CallAddress, LiteralAddress, ModuleCall, PassedProvider};
 pub use moved::{Import, ImportBy, MoveEndpoint, MoveSubject, Moved, Removed};
 pub use provider::{ProviderConfig, ProviderMeta, RequiredProvider};
+pub use provider_ref::ProviderRef;
 pub use resource::{
-    Connection, IgnoreChanges, Lifecycle, ListArguments, OnFailure, ProviderRef, Provisioner, ProvisionerWhen, Resource,
+    Connection, IgnoreChanges, Lifecycle, ListArguments, OnFailure, Provisioner, ProvisionerWhen, Resource,
 };
 pub use settings::{Backend, Cloud, StoreProvider};
 pub use test_file::{

@@ -7,7 +7,7 @@ use syntax::Range;
 use syntax::ast::{Body, Expr};
 
 use crate::model::Reference;
-use crate::model::resource::ProviderRef;
+use crate::model::provider_ref::ProviderRef;
 use crate::source_address::ModuleSource;
 use crate::version::Constraint;
 

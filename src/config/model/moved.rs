@@ -4,7 +4,8 @@ use addrs::{AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInst
 use syntax::Range;
 use syntax::ast::Expr;
 
-use crate::model::resource::{Connection, ProviderRef, Provisioner};
+use crate::model::provider_ref::ProviderRef;
+use crate::model::resource::{Connection, Provisioner};
 
 /// A `moved` block.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use addrs::{LocalProviderConfig, Provider};
 use syntax::Range;
 use syntax::ast::Body;
 
-use crate::model::resource::ProviderRef;
+use crate::model::provider_ref::ProviderRef;
 use crate::version::Constraint;
 
 /// A `provider` block.

@@ -9,6 +9,7 @@ use syntax::ast::{Body, Expr};
 use crate::model::Reference;
 use crate::model::action::ActionTrigger;
 use crate::model::check::CheckRule;
+use crate::model::provider_ref::ProviderRef;
 
 /// A `resource`, `data` or `ephemeral` block, or a `list` block of a query.
 #[derive(Clone, Debug)]
@@ -70,15 +71,6 @@ impl Resource {
             },
         }
     }
-}
-
-/// A provider configuration as a module names it, with its place.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ProviderRef {
-    /// Name and alias.
-    pub config: LocalProviderConfig,
-    /// Where it is written.
-    pub range: Range,
 }
 
 impl Resource {

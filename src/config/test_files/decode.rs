@@ -372,7 +372,7 @@ impl TestDecoder<'_> {
                     range: header.clone(),
                 });
             }
-            Err(detail) => detail,
+            Err(error) => error.to_string(),
         };
         self.error("Invalid module source address", detail, &source.name_range);
         None

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub use mismatch::{conditional_mismatch, mismatch_message};
 pub use unify::{unify, unify_safe, unify_values};
 
-use crate::types::ObjectAttribute;
+use crate::types::{ObjectAttribute, ObjectType};
 use crate::{Kind, Number, Path, Refinements, Step, Type, Value};
 
 /// Why a value does not convert: where in it, and what is wrong there.
@@ -141,41 +141,11 @@ fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Val
             Some(n) => Ok(Value::number(n)),
             None => fail(path, "a number is required"),
         },
-        (Kind::String(s), _, Type::Bool) => match &**s {
-            "true" | "1" => Ok(Value::bool(true)),
-            "false" | "0" => Ok(Value::bool(false)),
-            other if other.eq_ignore_ascii_case("true") || other.eq_ignore_ascii_case("false") => {
-                let lower = other.to_ascii_lowercase();
-                fail(
-                    path,
-                    format!("a bool is required; as a string it is written \"{lower}\", in lower case"),
-                )
-            }
-            _ => fail(path, "a bool is required"),
+        (Kind::String(s), _, Type::Bool) => boolean(s, path),
+        (Kind::Seq(items), Type::Object(has), Type::Object(wants)) => match plain.as_object() {
+            Some(plain) => object_to_object(items, has, wants, plain, path),
+            None => fail(path, mismatch_message(value.ty(), to)),
         },
-        (Kind::Seq(items), Type::Object(has), Type::Object(wants)) => {
-            let (Some(plain), attributes) = (plain.as_object(), has.attributes()) else {
-                return fail(path, mismatch_message(value.ty(), to));
-            };
-            let mut out = Vec::with_capacity(wants.len());
-            // Both lists of attributes are sorted by name, so one walk over each is enough.
-            let mut at = 0;
-            for (want, plain) in wants.attributes().iter().zip(plain.attributes()) {
-                while at < attributes.len() && attributes[at].name < want.name {
-                    at += 1;
-                }
-                if at < attributes.len() && attributes[at].name == want.name {
-                    path.push(Step::Attribute(want.name.clone()));
-                    out.push(apply(&items[at], &want.ty, &plain.ty, path)?);
-                    path.pop();
-                } else if want.optional {
-                    out.push(Value::null(plain.ty.clone()));
-                } else {
-                    return fail(path, format!("attribute {:?} is required", want.name));
-                }
-            }
-            Ok(Value::object_of(plain, out))
-        }
         (Kind::Seq(items), Type::Tuple(_), Type::Tuple(wants)) if items.len() == wants.len() => {
             let Type::Tuple(plain) = plain else {
                 return fail(path, mismatch_message(value.ty(), to));
@@ -189,49 +159,7 @@ fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Val
             Ok(Value::tuple(out))
         }
         (Kind::Seq(items), from, Type::List(want) | Type::Set(want)) if !matches!(from, Type::Object(_)) => {
-            let to_set = matches!(to, Type::Set(_));
-            let Some(plain_element) = plain.element() else {
-                return fail(path, mismatch_message(value.ty(), to));
-            };
-            if matches!(from, Type::Set(_)) && !to_set && items.len() > 1 && !value.is_wholly_known() {
-                // How many elements the list has will only show when the set's elements are known.
-                let ty = fill_dynamic(value.ty(), plain);
-                return Ok(Value::unknown(ty));
-            }
-            let (want, plain_element) = match from {
-                Type::Tuple(types) => match tuple_target(types, want, plain_element) {
-                    Some(target) => target,
-                    None => return fail(path, mismatch_message(value.ty(), to)),
-                },
-                _ => ((**want).clone(), plain_element.clone()),
-            };
-            if items.is_empty() {
-                let element = match from.element() {
-                    Some(own) if want == Type::Dynamic => own.clone(),
-                    _ => plain_element,
-                };
-                return Ok(if to_set {
-                    Value::set(element, vec![])
-                } else {
-                    Value::list(element, vec![])
-                });
-            }
-            let mut out = Vec::with_capacity(items.len());
-            for (i, item) in items.iter().enumerate() {
-                path.push(Step::Index(Value::number(i)));
-                out.push(apply(item, &want, &plain_element, path)?);
-                path.pop();
-            }
-            let mismatch = format!(
-                "element types must all match for conversion to {}",
-                if to_set { "set" } else { "list" }
-            );
-            let (element, out) = uniform(out, &plain_element, path, Value::number, &mismatch)?;
-            Ok(if to_set {
-                Value::set(element, out)
-            } else {
-                Value::list(element, out)
-            })
+            to_sequence(value, items, to, want, plain, path)
         }
         (Kind::Seq(_), Type::Object(has), Type::Map(want)) => {
             let types: Vec<Type> = has.attributes().iter().map(|a| a.ty.clone()).collect();
@@ -254,39 +182,141 @@ fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Val
                 None => fail(path, mismatch_message(value.ty(), to)),
             }
         }
-        (Kind::Map(_), Type::Map(element), Type::Object(wants)) => {
-            let Some(plain) = plain.as_object() else {
-                return fail(path, mismatch_message(value.ty(), to));
-            };
-            let misfit = |a: &&ObjectAttribute| value.get(&a.name).is_some() && !can_convert(element, &a.ty, false);
-            if let Some(a) = wants.attributes().iter().find(misfit) {
-                let why = mismatch_message(element, &a.ty);
-                return fail(
-                    path,
-                    format!("map element type is incompatible with attribute {:?}: {why}", a.name),
-                );
-            }
-            let mut out = Vec::with_capacity(wants.len());
-            for (want, plain) in wants.attributes().iter().zip(plain.attributes()) {
-                match value.get(&want.name) {
-                    Some(item) => {
-                        path.push(Step::Index(Value::shared_string(want.name.clone())));
-                        out.push(apply(item, &want.ty, &plain.ty, path)?);
-                        path.pop();
-                    }
-                    None if want.optional => out.push(Value::null(plain.ty.clone())),
-                    None => {
-                        return fail(
-                            path,
-                            format!("map has no element for required attribute {:?}", want.name),
-                        );
-                    }
-                }
-            }
-            Ok(Value::object_of(plain, out))
-        }
+        (Kind::Map(_), Type::Map(element), Type::Object(wants)) => match plain.as_object() {
+            Some(plain) => map_to_object(value, element, wants, plain, path),
+            None => fail(path, mismatch_message(value.ty(), to)),
+        },
         _ => fail(path, mismatch_message(value.ty(), to)),
     }
+}
+
+fn boolean(text: &str, path: &Steps) -> Result<Value, ConvertError> {
+    match text {
+        "true" | "1" => Ok(Value::bool(true)),
+        "false" | "0" => Ok(Value::bool(false)),
+        other if other.eq_ignore_ascii_case("true") || other.eq_ignore_ascii_case("false") => {
+            let lower = other.to_ascii_lowercase();
+            fail(
+                path,
+                format!("a bool is required; as a string it is written \"{lower}\", in lower case"),
+            )
+        }
+        _ => fail(path, "a bool is required"),
+    }
+}
+
+fn object_to_object(
+    items: &[Value],
+    has: &ObjectType,
+    wants: &ObjectType,
+    plain: &Arc<ObjectType>,
+    path: &mut Steps,
+) -> Result<Value, ConvertError> {
+    let attributes = has.attributes();
+    let mut out = Vec::with_capacity(wants.len());
+    // Both lists of attributes are sorted by name, so one walk over each is enough.
+    let mut at = 0;
+    for (want, plain) in wants.attributes().iter().zip(plain.attributes()) {
+        while at < attributes.len() && attributes[at].name < want.name {
+            at += 1;
+        }
+        if at < attributes.len() && attributes[at].name == want.name {
+            path.push(Step::Attribute(want.name.clone()));
+            out.push(apply(&items[at], &want.ty, &plain.ty, path)?);
+            path.pop();
+        } else if want.optional {
+            out.push(Value::null(plain.ty.clone()));
+        } else {
+            return fail(path, format!("attribute {:?} is required", want.name));
+        }
+    }
+    Ok(Value::object_of(plain, out))
+}
+
+/// Converts the elements of a list, set or tuple to those of the list or set `to`, whose elements are to be of the type `want`.
+fn to_sequence(
+    value: &Value,
+    items: &[Value],
+    to: &Type,
+    want: &Type,
+    plain: &Type,
+    path: &mut Steps,
+) -> Result<Value, ConvertError> {
+    let to_set = matches!(to, Type::Set(_));
+    let from = value.ty();
+    let Some(plain_element) = plain.element() else {
+        return fail(path, mismatch_message(from, to));
+    };
+    if matches!(from, Type::Set(_)) && !to_set && items.len() > 1 && !value.is_wholly_known() {
+        // How many elements the list has will only show when the set's elements are known.
+        return Ok(Value::unknown(fill_dynamic(from, plain)));
+    }
+    let (want, plain_element) = match from {
+        Type::Tuple(types) => match tuple_target(types, want, plain_element) {
+            Some(target) => target,
+            None => return fail(path, mismatch_message(from, to)),
+        },
+        _ => (want.clone(), plain_element.clone()),
+    };
+    let collected = |element: Type, items: Vec<Value>| match to_set {
+        true => Value::set(element, items),
+        false => Value::list(element, items),
+    };
+    if items.is_empty() {
+        let element = match from.element() {
+            Some(own) if want == Type::Dynamic => own.clone(),
+            _ => plain_element,
+        };
+        return Ok(collected(element, Vec::new()));
+    }
+    let mut out = Vec::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        path.push(Step::Index(Value::number(i)));
+        out.push(apply(item, &want, &plain_element, path)?);
+        path.pop();
+    }
+    let mismatch = format!(
+        "element types must all match for conversion to {}",
+        if to_set { "set" } else { "list" }
+    );
+    let (element, out) = uniform(out, &plain_element, path, Value::number, &mismatch)?;
+    Ok(collected(element, out))
+}
+
+/// Converts a map, whose elements have the type `element`, to an object.
+fn map_to_object(
+    value: &Value,
+    element: &Type,
+    wants: &ObjectType,
+    plain: &Arc<ObjectType>,
+    path: &mut Steps,
+) -> Result<Value, ConvertError> {
+    let misfit = |a: &&ObjectAttribute| value.get(&a.name).is_some() && !can_convert(element, &a.ty, false);
+    if let Some(a) = wants.attributes().iter().find(misfit) {
+        let why = mismatch_message(element, &a.ty);
+        return fail(
+            path,
+            format!("map element type is incompatible with attribute {:?}: {why}", a.name),
+        );
+    }
+    let mut out = Vec::with_capacity(wants.len());
+    for (want, plain) in wants.attributes().iter().zip(plain.attributes()) {
+        match value.get(&want.name) {
+            Some(item) => {
+                path.push(Step::Index(Value::shared_string(want.name.clone())));
+                out.push(apply(item, &want.ty, &plain.ty, path)?);
+                path.pop();
+            }
+            None if want.optional => out.push(Value::null(plain.ty.clone())),
+            None => {
+                return fail(
+                    path,
+                    format!("map has no element for required attribute {:?}", want.name),
+                );
+            }
+        }
+    }
+    Ok(Value::object_of(plain, out))
 }
 
 /// The element type to convert to, with and without optional attributes.

@@ -60,7 +60,7 @@ enum TypeKind {
 
 impl TypeKind {
     /// `None` for `any`.
-    fn of(ty: &Type) -> Option<TypeKind> {
+    fn from_type(ty: &Type) -> Option<TypeKind> {
         Some(match ty {
             Type::Dynamic => return None,
             Type::Map(_) => TypeKind::Map,
@@ -84,7 +84,7 @@ impl Unification {
             return Some((*only).clone());
         }
         let with_any = types.contains(&&Type::Dynamic);
-        let mut kinds: Vec<TypeKind> = types.iter().filter_map(|t| TypeKind::of(t)).collect();
+        let mut kinds: Vec<TypeKind> = types.iter().filter_map(|t| TypeKind::from_type(t)).collect();
         kinds.sort_unstable();
         kinds.dedup();
         match kinds.as_slice() {
@@ -136,7 +136,7 @@ impl Unification {
     /// Rule 3: the types of one kind become a collection, which then is unified with the others.
     fn with_collections(&self, types: &[&Type], kind: TypeKind) -> Option<Type> {
         let (structural, mut others): (Vec<&Type>, Vec<&Type>) =
-            types.iter().partition(|t| TypeKind::of(t) == Some(kind));
+            types.iter().partition(|t| TypeKind::from_type(t) == Some(kind));
         let collection = self.as_collection(&structural)?;
         others.push(&collection);
         let others: Vec<Type> = others.into_iter().cloned().collect();

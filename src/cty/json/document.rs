@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Index;
 use std::str::FromStr;
 
+use super::error::JsonError;
 use super::parse::Borrowed;
 use super::text;
 use super::tree::{Members, Node, Tree};
@@ -188,14 +189,6 @@ impl Members<Json> for BTreeMap<String, Json> {
     {
         self.iter().map(|(name, item)| (name.as_str(), item))
     }
-}
-
-/// Why a text is no JSON document.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message} (at byte {byte})")]
-pub struct JsonError {
-    pub(super) byte: usize,
-    pub(super) message: &'static str,
 }
 
 impl From<Borrowed<'_>> for Json {

@@ -204,6 +204,9 @@ pub fn type_to_json(ty: &Type) -> Json {
 }
 
 /// Reads the JSON form of a type.
-pub fn type_from_json(json: &Json) -> Result<Type, String> {
+///
+/// # Errors
+/// It does not describe a type.
+pub fn type_from_json(json: &Json) -> Result<Type, types::TypeError> {
     types::read(json, 0)
 }

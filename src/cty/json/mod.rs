@@ -7,6 +7,7 @@
 mod document;
 #[cfg(feature = "serde_json")]
 mod encode;
+mod error;
 #[cfg(feature = "serde_json")]
 mod library;
 mod parse;
@@ -14,14 +15,15 @@ mod text;
 mod tree;
 mod types;
 
-pub use document::{Json, JsonError};
+pub use document::Json;
+pub use error::JsonError;
 #[cfg(feature = "serde_json")]
 pub use library::{
     from_json, from_json_text, from_simple_json, to_json, to_json_text, to_simple_json, to_simple_text, to_text,
     type_from_json, type_to_json,
 };
 pub(crate) use types::type_from_text;
-pub use types::type_text;
+pub use types::{TypeError, type_text};
 
 use std::sync::Arc;
 

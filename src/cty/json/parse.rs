@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::document::JsonError;
+use super::error::JsonError;
 use super::tree::{self, Node, Tree};
 
 /// How deep the arrays and objects of a document may be nested.

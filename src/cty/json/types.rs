@@ -1,8 +1,10 @@
 //! Types as JSON.
 
+#[cfg(feature = "serde_json")]
 use std::collections::BTreeMap;
 
 use super::document::Json;
+use super::error::JsonError;
 use super::text;
 use super::tree::{Members, Node, Tree};
 use crate::Type;
@@ -67,12 +69,45 @@ fn write(ty: &Type, out: &mut String) {
     }
 }
 
-/// Reads the JSON text of a type.
-pub(crate) fn type_from_text(text: &[u8]) -> Result<Type, String> {
-    let json = Json::parse(text).map_err(|e| e.to_string())?;
-    read(&json, 0)
+/// Reason why JSON does not describe a type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TypeError {
+    /// The text is not JSON.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// Descriptions inside descriptions go deeper than is accepted.
+    #[error("the type is nested too deeply")]
+    TooDeep,
+    /// A name is not that of a primitive type.
+    #[error("invalid primitive type name {0:?}")]
+    Primitive(String),
+    /// A description is neither a name nor an array.
+    #[error("invalid type description")]
+    Form,
+    /// An array does not begin with the kind of a type.
+    #[error("invalid complex type kind name")]
+    Kind,
+    /// The rest of an array does not fit its kind.
+    #[error("invalid description of a {0} type")]
+    Content(String),
+    /// The optional attributes of an object type are not a list of names.
+    #[error("the optional attributes of an object type must be names")]
+    OptionalNames,
+    /// A description goes on behind its end.
+    #[error("unexpected extra data in type description")]
+    ExtraData,
+    /// An optional attribute is not among the attributes.
+    #[error("optional attribute {0:?} is not an attribute")]
+    UnknownOptional(String),
 }
 
+/// Reads the JSON text of a type.
+pub(crate) fn type_from_text(text: &[u8]) -> Result<Type, TypeError> {
+    read(&Json::parse(text)?, 0)
+}
+
+#[cfg(feature = "serde_json")]
 pub(super) fn describe(ty: &Type) -> Json {
     let pair = |kind: &str, rest: Json| Json::Array(vec![kind.into(), rest]);
     match ty {
@@ -105,22 +140,22 @@ pub(super) fn describe(ty: &Type) -> Json {
     }
 }
 
-pub(super) fn read<T: Tree>(json: &T, depth: usize) -> Result<Type, String> {
+pub(super) fn read<T: Tree>(json: &T, depth: usize) -> Result<Type, TypeError> {
     if depth > MAX_DEPTH {
-        return Err("the type is nested too deeply".into());
+        return Err(TypeError::TooDeep);
     }
     let parts = match json.node() {
         Node::String("dynamic") => return Ok(Type::Dynamic),
         Node::String("string") => return Ok(Type::String),
         Node::String("number") => return Ok(Type::Number),
         Node::String("bool") => return Ok(Type::Bool),
-        Node::String(other) => return Err(format!("invalid primitive type name {other:?}")),
+        Node::String(other) => return Err(TypeError::Primitive(other.to_owned())),
         Node::Array(parts) => parts,
-        _ => return Err("invalid type description".into()),
+        _ => return Err(TypeError::Form),
     };
     let kind = parts.first().map(Tree::node);
     let (Some(Node::String(kind)), Some(rest)) = (kind, parts.get(1..)) else {
-        return Err("invalid complex type kind name".into());
+        return Err(TypeError::Kind);
     };
     let inside = rest.first().map(Tree::node);
     match (kind, inside, rest.get(1..).unwrap_or_default()) {
@@ -131,12 +166,12 @@ pub(super) fn read<T: Tree>(json: &T, depth: usize) -> Result<Type, String> {
         ("tuple", Some(Node::Null), []) => Ok(Type::tuple([])),
         ("object", Some(Node::Null), []) => Ok(Type::empty_object()),
         ("tuple", Some(Node::Array(elements)), []) => {
-            let elements: Result<Vec<Type>, String> = elements.iter().map(|e| read(e, depth + 1)).collect();
+            let elements: Result<Vec<Type>, TypeError> = elements.iter().map(|e| read(e, depth + 1)).collect();
             Ok(Type::tuple(elements?))
         }
         ("object", Some(Node::Object(attributes)), optional) => read_object(attributes, optional, depth),
-        ("list" | "set" | "map" | "tuple" | "object", ..) => Err(format!("invalid description of a {kind} type")),
-        _ => Err("invalid complex type kind name".into()),
+        ("list" | "set" | "map" | "tuple" | "object", ..) => Err(TypeError::Content(kind.to_owned())),
+        _ => Err(TypeError::Kind),
     }
 }
 
@@ -147,20 +182,20 @@ fn text<T: Tree>(json: &T) -> Option<&str> {
     }
 }
 
-fn read_object<T: Tree>(attributes: &T::Map, optional: &[T], depth: usize) -> Result<Type, String> {
+fn read_object<T: Tree>(attributes: &T::Map, optional: &[T], depth: usize) -> Result<Type, TypeError> {
     let names: Vec<&str> = match optional {
         [] => Vec::new(),
         [names] => match names.node() {
             Node::Array(names) => {
                 let names: Option<Vec<&str>> = names.iter().map(text).collect();
-                names.ok_or("the optional attributes of an object type must be names")?
+                names.ok_or(TypeError::OptionalNames)?
             }
-            _ => return Err("unexpected extra data in type description".into()),
+            _ => return Err(TypeError::ExtraData),
         },
-        _ => return Err("unexpected extra data in type description".into()),
+        _ => return Err(TypeError::ExtraData),
     };
     if let Some(unknown) = names.iter().find(|name| attributes.member(name).is_none()) {
-        return Err(format!("optional attribute {unknown:?} is not an attribute"));
+        return Err(TypeError::UnknownOptional((*unknown).to_owned()));
     }
     let mut out = Vec::with_capacity(attributes.count());
     for (name, ty) in attributes.members() {

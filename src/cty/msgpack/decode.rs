@@ -356,11 +356,12 @@ fn read_dynamic(from: &mut Reader<'_>, depth: usize) -> Result<Value, CodecError
             "a value of any type must be an array of its type and itself",
         ));
     }
-    let bad = |why: String| CodecError::new(format!("the type of a value is not valid: {why}"));
     let Some(text) = from.text()? else {
-        return Err(bad("text is required".into()));
+        return Err(CodecError::new("the type of a value is not valid: text is required"));
     };
-    let ty = json::type_from_text(text).map_err(bad)?.without_optional();
+    let ty =
+        json::type_from_text(text).map_err(|e| CodecError::new(format!("the type of a value is not valid: {e}")))?;
+    let ty = ty.without_optional();
     read(from, &ty, depth + 1)
 }
 

@@ -6,7 +6,7 @@ use addrs::{ModuleInstance, Referenceable, Resource};
 use config::{Module, ModuleNode};
 use cty::{Marks, Value};
 use lang::functions::CallError;
-use lang::functions::provider::Signature;
+use lang::provider_function::Signature;
 use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope, Witness};
 use syntax::ast::TraversalStep;
 use syntax::content::{hint, near};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use cty::{Marks, Type, Value};
 use syntax::ast::{Attribute, Block, Body};
-use syntax::content::{self, BodySpec};
+use syntax::content;
 use syntax::{Diagnostic, Range};
 
 use super::{Decoder, takes_blocks};
 use crate::eval::{Context, evaluate, with_expression};
+use crate::resolve::DYNAMIC;
 use schema::{BlockSchema, Nesting};
 
 /// One block, written as such or made by a dynamic block.
@@ -44,11 +45,6 @@ impl Expanded<'_> {
         }
     }
 }
-
-pub(super) const DYNAMIC: BodySpec<'static> = BodySpec {
-    attributes: &[("for_each", true), ("iterator", false), ("labels", false)],
-    blocks: &[("content", &[])],
-};
 
 impl Decoder {
     /// The blocks of a body by type, in the order of the source.

@@ -6,7 +6,6 @@
 mod expand;
 mod ranges;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,35 +17,10 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::eval::{Context, evaluate, with_expression};
 use crate::refs::references_except;
+pub use crate::resolve::resolve;
 use expand::Expanded;
 pub use ranges::{expression_range, path_range};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
-
-/// The labels of the blocks of a map, and of dynamic blocks.
-const KEY: &[&str] = &["key"];
-const TYPE: &[&str] = &["type"];
-
-/// A body in which the blocks of the schema are blocks. In the JSON syntax only the schema distinguishes them from
-/// attributes; a body in the native syntax is returned unchanged.
-pub fn resolve<'b>(body: &'b Body, schema: &BlockSchema, diagnostics: &mut Diagnostics) -> Cow<'b, Body> {
-    if !body.attributes.iter().any(|a| matches!(a.expr, Expr::Json(_))) {
-        return Cow::Borrowed(body);
-    }
-    let labels_of = |name: &str| match schema.blocks.get(name) {
-        Some(nested) if nested.nesting == Nesting::Map => Some(KEY),
-        Some(_) => Some(&[][..]),
-        None if name == "dynamic" && !schema.attributes.contains_key(name) => Some(TYPE),
-        None => None,
-    };
-    let mut body = syntax::json::resolve(body.clone(), labels_of, diagnostics);
-    for block in &mut body.blocks {
-        if &*block.ty == "dynamic" && !schema.blocks.contains_key("dynamic") {
-            let inner = std::mem::replace(&mut block.body, Body::empty(&block.range));
-            block.body = content::resolve(inner, expand::DYNAMIC, diagnostics);
-        }
-    }
-    Cow::Owned(body)
-}
 
 /// The object a body forms under a schema: attributes evaluated and converted, nested blocks gathered, `dynamic` blocks
 /// expanded. The body holds only what belongs to the schema: meta-arguments have been taken out of it. Where there are

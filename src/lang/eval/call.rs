@@ -5,7 +5,7 @@ use syntax::Diagnostic;
 use syntax::ast::{Call, Expr};
 use syntax::diag::ExpressionContext;
 
-use super::{Context, Evaluator};
+use super::{Context, ExpressionEvaluator};
 use crate::functions::{self, CallError, Function, FunctionEnvironment};
 use crate::scope::ProviderCall;
 
@@ -22,7 +22,7 @@ pub(super) struct Unevaluated<'e> {
     pub(super) value: Option<Value>,
 }
 
-impl Evaluator {
+impl ExpressionEvaluator {
     pub(super) fn call(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let Some(settings) = context.scope.functions() else {
             self.fixed.push(

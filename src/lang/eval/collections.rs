@@ -8,13 +8,13 @@ use cty::{Marks, Refinements, Type, Value};
 use syntax::ast::{Expr, For, ObjectItem, ObjectKey};
 use syntax::{Diagnostic, Range};
 
-use super::{Context, Evaluator};
+use super::{Context, ExpressionEvaluator};
 use crate::scope::FunctionSettings;
 
 /// The elements of something that can be iterated over, with their keys.
 pub(super) type Elements = Vec<(Value, Value)>;
 
-impl Evaluator {
+impl ExpressionEvaluator {
     pub(super) fn object(&mut self, items: &[ObjectItem], _whole: &Expr, context: &Context<'_>) -> Value {
         let mut attributes: BTreeMap<Arc<str>, Value> = BTreeMap::new();
         let mut marks = Marks::NONE;

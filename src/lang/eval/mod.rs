@@ -96,7 +96,7 @@ pub fn evaluate(expr: &Expr, context: Context<'_>) -> (Value, Diagnostics) {
     if let Some(witness) = context.scope.witness() {
         witness.evaluated(expr.range());
     }
-    let mut evaluator = Evaluator::default();
+    let mut evaluator = ExpressionEvaluator::default();
     let value = evaluator.expr(expr, &context);
     if let Some(witness) = context.scope.witness() {
         for (at, yes) in std::mem::take(&mut evaluator.chosen) {
@@ -128,10 +128,10 @@ pub fn evaluate_as(expr: &Expr, ty: &Type, context: Context<'_>) -> (Value, Diag
 
 /// The text of a template that can refer to these variables and to functions, nothing else: what `templatefile` does.
 pub(crate) fn evaluate_template(template: &Expr, context: &Context<'_>, depth: usize) -> (Value, Diagnostics) {
-    let mut evaluator = Evaluator {
+    let mut evaluator = ExpressionEvaluator {
         depth,
         in_template: true,
-        ..Evaluator::default()
+        ..ExpressionEvaluator::default()
     };
     let value = evaluator.expr(template, context);
     (value, evaluator.finish())
@@ -149,7 +149,7 @@ pub fn describe_convert_error(error: &cty::ConvertError) -> String {
 
 /// An evaluation under way.
 #[derive(Default)]
-struct Evaluator {
+struct ExpressionEvaluator {
     /// Errors that `try`, `can` and conditionals can make go away.
     dynamic: Diagnostics,
     /// Errors that nothing makes go away.
@@ -166,7 +166,7 @@ struct Evaluator {
     produced: u64,
 }
 
-impl Evaluator {
+impl ExpressionEvaluator {
     fn finish(mut self) -> Diagnostics {
         // Two lookups of an object report the same problem; one report is enough.
         let mut out: Vec<Diagnostic> = Vec::new();

@@ -5,7 +5,7 @@ use cty::{Type, Value, ops};
 use syntax::ast::{BinaryOp, Expr, UnaryOp};
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{Context, Evaluator};
+use super::{Context, ExpressionEvaluator};
 
 /// What to write in place of `+` for what is no number.
 fn how_to_join(a: &Value, b: &Value) -> Option<&'static str> {
@@ -28,7 +28,7 @@ struct Operands<'a> {
     right: (&'a Expr, Value, Diagnostics),
 }
 
-impl Evaluator {
+impl ExpressionEvaluator {
     /// A binary operation. Long chains of operators lean to the left; they are gone down without recursion.
     pub(super) fn binary(&mut self, expr: &Expr, context: &Context<'_>) -> Value {
         let mut chain = Vec::new();

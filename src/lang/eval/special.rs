@@ -7,12 +7,12 @@ use syntax::ast::{Call, Expr};
 use syntax::{Diagnostic, Pos};
 
 use super::call::Unevaluated;
-use super::{Context, Evaluator, describe_convert_error, evaluate_template};
+use super::{Context, ExpressionEvaluator, describe_convert_error, evaluate_template};
 use crate::functions::{CallError, FunctionEnvironment};
 use crate::scope::FunctionSettings;
 use crate::typeexpr::type_constraint;
 
-impl Evaluator {
+impl ExpressionEvaluator {
     /// `try`: the first argument that evaluates without a dynamic error.
     pub(super) fn try_function(&mut self, call: &Call, whole: &Expr, context: &Context<'_>) -> Value {
         let args = match self.unevaluated(call, context) {

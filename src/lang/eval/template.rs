@@ -5,7 +5,7 @@ use cty::{Marks, Refinements, Type, Value};
 use syntax::Diagnostic;
 use syntax::ast::{Expr, TemplatePart};
 
-use super::{Context, Evaluator};
+use super::{Context, ExpressionEvaluator};
 
 /// The text of a template as far as it is known: what follows something unknown is not collected any more.
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl Text {
     }
 }
 
-impl Evaluator {
+impl ExpressionEvaluator {
     /// The string that parts form.
     pub(super) fn parts(&mut self, parts: &[TemplatePart], whole: &Expr, context: &Context<'_>) -> Value {
         let mut text = Text::default();

@@ -6,10 +6,10 @@ use syntax::ast::{Expr, Traversal, TraversalStep};
 use syntax::content::{hint, near};
 use syntax::{Diagnostic, Range};
 
-use super::{Context, Evaluator};
+use super::{Context, ExpressionEvaluator};
 use crate::refs;
 
-impl Evaluator {
+impl ExpressionEvaluator {
     pub(super) fn traversal(&mut self, traversal: &Traversal, expr: &Expr, context: &Context<'_>) -> Value {
         if let Some(value) = context.variable(&traversal.root) {
             return self.steps(value.clone(), &traversal.steps, expr, context);

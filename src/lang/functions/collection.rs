@@ -87,7 +87,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a, _, _| {
             let value = &a[0];
             match (value.kind(), value.ty()) {
-                (Kind::String(s), _) => Ok(Value::number(super::string::length(s)).with_marks(value.marks())),
+                (Kind::String(s), _) => Ok(Value::number(super::strings::length(s)).with_marks(value.marks())),
                 (_, Type::String | Type::Dynamic) => {
                     Ok(Value::unknown_not_null(Type::Number).with_marks(value.marks()))
                 }

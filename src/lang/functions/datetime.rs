@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[string("format"), string("time")],
         Returns::String,
         |a, _, _| {
-            let time = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
+            let time = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e.to_string()))?;
             Ok(Value::string(format_date(text(a, 0), &time)?))
         },
     ),
@@ -32,8 +32,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[string("timestamp"), string("duration")],
         Returns::String,
         |a, _, _| {
-            let time = Time::parse(text(a, 0)).map_err(CallError::Failed)?;
-            let duration = parse_duration(text(a, 1)).map_err(CallError::Failed)?;
+            let time = Time::parse(text(a, 0)).map_err(|e| CallError::failed(e.to_string()))?;
+            let duration = parse_duration(text(a, 1))?;
             Ok(Value::string(time.plus(duration).rfc3339()))
         },
     )
@@ -43,8 +43,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[string("timestamp_a"), string("timestamp_b")],
         Returns::Number,
         |a, _, _| {
-            let x = Time::parse(text(a, 0)).map_err(|e| CallError::argument(0, e))?;
-            let y = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e))?;
+            let x = Time::parse(text(a, 0)).map_err(|e| CallError::argument(0, e.to_string()))?;
+            let y = Time::parse(text(a, 1)).map_err(|e| CallError::argument(1, e.to_string()))?;
             Ok(Value::number(match x.nanos.cmp(&y.nanos) {
                 Ordering::Less => -1i64,
                 Ordering::Equal => 0,
@@ -87,103 +87,126 @@ struct Civil {
     second: i64,
 }
 
-impl Time {
-    fn parse(text: &str) -> Result<Time, String> {
-        let invalid = |why: &str| format!("not a valid RFC3339 timestamp: {why}");
-        let bytes = text.as_bytes();
-        if bytes.is_empty() {
-            return Err(invalid("end of string before year"));
-        }
-        let digits = |from: usize, to: usize| -> Option<i64> {
-            let part = text.get(from..to)?;
-            part.bytes()
-                .all(|b| b.is_ascii_digit())
-                .then(|| part.parse().ok())
-                .flatten()
-        };
-        // Each field in turn, so that the message can name the first that is wrong.
-        let fields = [
-            (0, 4, "year", 0, 9999),
-            (5, 7, "month", 1, 12),
-            (8, 10, "day of month", 1, 31),
-            (11, 13, "hour", 0, 23),
-            (14, 16, "minute", 0, 59),
-            (17, 19, "second", 0, 59),
-        ];
-        let separators = [
-            None,
-            Some((4, "-")),
-            Some((7, "-")),
-            Some((10, "T")),
-            Some((13, ":")),
-            Some((16, ":")),
-        ];
-        let mut values = [0i64; 6];
-        for (i, (from, to, name, low, high)) in fields.into_iter().enumerate() {
-            if let Some((at, expected)) = separators[i] {
-                match text.get(at..=at) {
-                    Some(found) if found == expected => {}
-                    Some(_) if expected == "T" => return Err(invalid("missing required time introducer 'T'")),
-                    Some(_) => {
-                        let rest = text.get(at..).unwrap_or_default();
-                        return Err(invalid(&format!("found {rest:?} where {expected:?} is expected")));
-                    }
-                    None if expected == "T" => return Err(invalid("missing required time introducer 'T'")),
-                    None => return Err(invalid(&format!("end of string where {expected:?} is expected"))),
+/// A text that is not a time of RFC 3339. The reasons are those of Go's library, as Terraform reports them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum TimeError {
+    #[error("not a valid RFC3339 timestamp: end of string before {0}")]
+    EndBefore(&'static str),
+    #[error("not a valid RFC3339 timestamp: end of string where {0:?} is expected")]
+    EndWhere(&'static str),
+    #[error("not a valid RFC3339 timestamp: missing required time introducer 'T'")]
+    NoTime,
+    #[error("not a valid RFC3339 timestamp: found {rest:?} where {expected:?} is expected")]
+    Separator { rest: String, expected: &'static str },
+    #[error("not a valid RFC3339 timestamp: cannot use {rest:?} as {field}")]
+    Field { rest: String, field: &'static str },
+    #[error("not a valid RFC3339 timestamp: day out of range")]
+    Day,
+    #[error("not a valid RFC3339 timestamp: hour must be between 0 and 23 inclusive")]
+    Hour,
+    #[error("not a valid RFC3339 timestamp: minute must have exactly two digits")]
+    Minute,
+    #[error("not a valid RFC3339 timestamp: missing fractional seconds")]
+    Fraction,
+}
+
+/// A field of a time: its first byte and the one behind it, its name, its lowest and highest value, and the separator before it.
+struct Field(usize, usize, &'static str, i64, i64, &'static str);
+
+// In this order, so that the error names the first field that is wrong.
+const FIELDS: [Field; 6] = [
+    Field(0, 4, "year", 0, 9999, ""),
+    Field(5, 7, "month", 1, 12, "-"),
+    Field(8, 10, "day of month", 1, 31, "-"),
+    Field(11, 13, "hour", 0, 23, "T"),
+    Field(14, 16, "minute", 0, 59, ":"),
+    Field(17, 19, "second", 0, 59, ":"),
+];
+
+impl Field {
+    fn read(&self, text: &str) -> Result<i64, TimeError> {
+        let Field(from, to, name, low, high, separator) = *self;
+        let rest = |at: usize| text.get(at..).unwrap_or_default().to_owned();
+        if !separator.is_empty() {
+            let at = from - 1;
+            match text.get(at..from) {
+                Some(found) if found == separator => {}
+                _ if separator == "T" => return Err(TimeError::NoTime),
+                Some(_) => {
+                    return Err(TimeError::Separator {
+                        rest: rest(at),
+                        expected: separator,
+                    });
                 }
+                None => return Err(TimeError::EndWhere(separator)),
             }
-            let Some(value) = digits(from, to) else {
-                let rest = text.get(from..).unwrap_or_default();
-                return Err(invalid(&if rest.is_empty() {
-                    format!("end of string before {name}")
-                } else {
-                    format!("cannot use {rest:?} as {name}")
-                }));
-            };
-            if value < low || value > high {
-                let rest = text.get(to..).unwrap_or_default();
-                return Err(invalid(&match name {
-                    "day of month" => "day out of range".to_owned(),
-                    "minute" => "minute must have exactly two digits".to_owned(),
-                    "hour" => "hour must be between 0 and 23 inclusive".to_owned(),
-                    _ => format!("cannot use {rest:?} as {name}"),
-                }));
-            }
-            values[i] = value;
+        }
+        let Some(value) = digits(text, from, to) else {
+            return Err(match rest(from) {
+                rest if rest.is_empty() => TimeError::EndBefore(name),
+                rest => TimeError::Field { rest, field: name },
+            });
+        };
+        if value < low || value > high {
+            return Err(match name {
+                "day of month" => TimeError::Day,
+                "minute" => TimeError::Minute,
+                "hour" => TimeError::Hour,
+                _ => TimeError::Field {
+                    rest: rest(to),
+                    field: name,
+                },
+            });
+        }
+        Ok(value)
+    }
+}
+
+fn digits(text: &str, from: usize, to: usize) -> Option<i64> {
+    let part = text.get(from..to)?;
+    part.bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| part.parse().ok())
+        .flatten()
+}
+
+/// The offset from UTC in seconds: `Z`, `+HH:MM` or `-HH:MM`.
+fn read_offset(text: &str) -> Result<i64, TimeError> {
+    let sign = match text.as_bytes().first() {
+        None => return Err(TimeError::EndBefore("UTC offset")),
+        Some(b'Z') if text.len() == 1 => return Ok(0),
+        Some(b'+') => Some(1),
+        Some(b'-') => Some(-1),
+        Some(_) => None,
+    };
+    match (sign, digits(text, 1, 3), text.get(3..4), digits(text, 4, 6), text.len()) {
+        (Some(sign), Some(h), Some(":"), Some(m), 6) if h < 24 && m < 60 => Ok(sign * (h * 3600 + m * 60)),
+        _ => Err(TimeError::Field {
+            rest: text.to_owned(),
+            field: "UTC offset",
+        }),
+    }
+}
+
+impl Time {
+    fn parse(text: &str) -> Result<Time, TimeError> {
+        let mut values = [0i64; 6];
+        for (value, field) in values.iter_mut().zip(&FIELDS) {
+            *value = field.read(text)?;
         }
         let mut rest = text.get(19..).unwrap_or_default();
         if let Some(fraction) = rest.strip_prefix('.') {
             let end = fraction.bytes().take_while(u8::is_ascii_digit).count();
             if end == 0 {
-                return Err(invalid("missing fractional seconds"));
+                return Err(TimeError::Fraction);
             }
             rest = &fraction[end..];
         }
-        let offset = match rest {
-            "Z" => 0,
-            "" => return Err(invalid("end of string before UTC offset")),
-            _ => {
-                let sign = match rest.as_bytes()[0] {
-                    b'+' => 1,
-                    b'-' => -1,
-                    _ => return Err(invalid(&format!("cannot use {rest:?} as UTC offset"))),
-                };
-                let at = text.len() - rest.len();
-                match (
-                    digits(at + 1, at + 3),
-                    text.get(at + 3..at + 4),
-                    digits(at + 4, at + 6),
-                    rest.len(),
-                ) {
-                    (Some(h), Some(":"), Some(m), 6) if h < 24 && m < 60 => sign * (h * 3600 + m * 60),
-                    _ => return Err(invalid(&format!("cannot use {rest:?} as UTC offset"))),
-                }
-            }
-        };
+        let offset = read_offset(rest)?;
         let [year, month, day, hour, minute, second] = values;
         let date = Date { year, month, day };
         if !date.exists() {
-            return Err(invalid("day out of range"));
+            return Err(TimeError::Day);
         }
         let seconds = date.days() * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second - offset;
         let nanos = i128::from(seconds) * NANOS_PER_SECOND + i128::from(fraction_nanos(text));
@@ -256,13 +279,15 @@ fn fraction_nanos(text: &str) -> i64 {
 }
 
 /// The nanoseconds of a duration, `1h30m` or `-1.5s`.
-fn parse_duration(text: &str) -> Result<i64, String> {
-    gotext::duration::nanoseconds(text).map_err(|error| match error {
-        DurationError::Invalid => format!("{text:?} is no duration, such as \"1h30m\" or \"-1.5s\""),
-        DurationError::NoUnit => format!("a number of the duration {text:?} has no unit: h, m, s, ms, us or ns"),
-        DurationError::UnknownUnit(unit) => {
-            format!("{unit:?} in the duration {text:?} is no unit of time; these are h, m, s, ms, us and ns")
-        }
+fn parse_duration(text: &str) -> CallResult<i64> {
+    gotext::duration::nanoseconds(text).map_err(|error| {
+        CallError::failed(match error {
+            DurationError::Invalid => format!("{text:?} is no duration, such as \"1h30m\" or \"-1.5s\""),
+            DurationError::NoUnit => format!("a number of the duration {text:?} has no unit: h, m, s, ms, us or ns"),
+            DurationError::UnknownUnit(unit) => {
+                format!("{unit:?} in the duration {text:?} is no unit of time; these are h, m, s, ms, us and ns")
+            }
+        })
     })
 }
 

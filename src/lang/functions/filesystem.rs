@@ -216,8 +216,12 @@ fn fileset(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> C
     let root = resolve(text(args, 0), environment)?;
     let pattern = clean(Path::new(text(args, 1)));
     let pattern = &*pattern.to_string_lossy();
-    let found = glob::files(&root, pattern, environment.settings.mounts.as_deref())
-        .map_err(|why| CallError::failed(format!("failed to glob pattern {:?}: {why}", root.join(pattern))))?;
+    let found = glob::files(&root, pattern, environment.settings.mounts.as_deref()).map_err(|error| {
+        let path = root.join(pattern);
+        CallError::failed(format!(
+            "failed to glob pattern {path:?}: syntax error in pattern: {error}"
+        ))
+    })?;
     Ok(Value::set(Type::String, found.into_iter().map(Value::from).collect()))
 }
 

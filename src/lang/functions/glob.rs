@@ -5,14 +5,14 @@ use std::fs;
 use std::path::Path;
 
 use files::mounts::Mounts;
-use gotext::glob::{Part, Pattern};
+use gotext::glob::{Part, Pattern, PatternError};
 
 /// Directories deeper than this are not searched: links can make a tree without an end.
 const MAX_DEPTH: usize = 256;
 
 /// The paths of files (not directories) under a directory that match the pattern, relative to it, with slashes.
-pub(super) fn files(root: &Path, pattern: &str, mounts: Option<&Mounts>) -> Result<BTreeSet<String>, String> {
-    let pattern = Pattern::parse(pattern).map_err(|reason| format!("syntax error in pattern: {reason}"))?;
+pub(super) fn files(root: &Path, pattern: &str, mounts: Option<&Mounts>) -> Result<BTreeSet<String>, PatternError> {
+    let pattern = Pattern::parse(pattern)?;
     let mut search = Search {
         mounts,
         out: BTreeSet::new(),

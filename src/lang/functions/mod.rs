@@ -12,6 +12,7 @@ mod collection;
 mod conversion;
 mod crypto;
 mod datetime;
+mod digits;
 mod encoding;
 mod filesystem;
 mod format;
@@ -20,12 +21,11 @@ mod letters;
 mod merging;
 mod network;
 mod numeric;
-pub mod provider;
 mod regular;
 mod rsa;
 mod sets;
 pub mod signature;
-mod string;
+mod strings;
 mod yaml;
 mod yamldecode;
 
@@ -35,36 +35,9 @@ use std::sync::LazyLock;
 pub use letters::is_shown;
 
 use cty::{Marks, Refinements, Type, Value};
-use syntax::Diagnostic;
 
+pub use crate::call_error::CallError;
 use crate::scope::{FunctionSettings, Scope};
-
-/// Why a call failed.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CallError {
-    /// An argument is wrong: its position (from 0) and what is wrong with it.
-    Argument(usize, String),
-    /// The call as a whole failed.
-    Failed(String),
-    /// There is no such function, or it cannot be called here.
-    Unknown(Diagnostic),
-}
-
-impl CallError {
-    fn failed(message: impl Into<String>) -> CallError {
-        CallError::Failed(message.into())
-    }
-
-    fn argument(position: usize, message: impl Into<String>) -> CallError {
-        CallError::Argument(position, message.into())
-    }
-}
-
-impl From<cty::ops::OpError> for CallError {
-    fn from(error: cty::ops::OpError) -> CallError {
-        CallError::Failed(error.detail.trim_start_matches("Error during operation: ").to_owned())
-    }
-}
 
 type CallResult<T = Value> = Result<T, CallError>;
 
@@ -287,7 +260,7 @@ const GROUPS: &[Group] = &[
     group("Numbers", &[numeric::FUNCTIONS], &[]),
     group(
         "Strings",
-        &[string::FUNCTIONS, format::FUNCTIONS, regular::FUNCTIONS],
+        &[strings::FUNCTIONS, format::FUNCTIONS, regular::FUNCTIONS],
         &["templatestring"],
     ),
     group(

@@ -165,7 +165,7 @@ pub(super) fn compile(pattern: &str) -> Result<Pattern, PatternError> {
         why,
         part: pattern.to_owned(),
     };
-    let translated = Translation::of(pattern)?;
+    let translated = Translation::new(pattern)?;
     let regex = regex::RegexBuilder::new(&translated.out)
         .octal(true)
         .size_limit(32 << 20)
@@ -214,7 +214,7 @@ struct Translation<'p> {
 }
 
 impl<'p> Translation<'p> {
-    fn of(pattern: &'p str) -> Result<Translation<'p>, PatternError> {
+    fn new(pattern: &'p str) -> Result<Translation<'p>, PatternError> {
         let mut t = Translation {
             rest: pattern,
             out: String::with_capacity(pattern.len() + 16),

@@ -26,7 +26,7 @@ fn rsadecrypt(ciphertext: &str, key: &str) -> CallResult {
     let bytes = LENIENT
         .decode(compact)
         .map_err(|_| CallError::argument(0, format!("the text {ciphertext:?} is not base64")))?;
-    let key = Key::parse(key).map_err(|why| CallError::argument(1, why))?;
+    let key = Key::parse(key).map_err(|why| CallError::argument(1, why.to_string()))?;
     let plain = key
         .decrypt(&bytes)
         .ok_or_else(|| CallError::failed("the text cannot be decrypted with this key"))?;
@@ -38,6 +38,26 @@ fn rsadecrypt(ciphertext: &str, key: &str) -> CallResult {
     }
 }
 
+/// Reason why a text is not a usable private key.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum KeyError {
+    #[error("invalid private key: no key found")]
+    NoKey,
+    #[error("invalid private key: this private key is passphrase protected")]
+    Encrypted,
+    #[error("invalid ASN1 data in the given private key: it is not a whole key of the kind its first line names")]
+    Asn1,
+    #[error("invalid private key: malformed OpenSSH key")]
+    OpenSsh,
+    #[error("invalid private key type: this is an {0} key, where an RSA key is needed")]
+    OtherAlgorithm(&'static str),
+    #[error("invalid private key type: an RSA key is needed")]
+    NotRsa,
+    /// The label of the PEM block is unknown.
+    #[error("invalid private key: unsupported key type {0:?}")]
+    Label(String),
+}
+
 /// A private key: modulus and private exponent.
 struct Key {
     modulus: UBig,
@@ -45,29 +65,22 @@ struct Key {
 }
 
 impl Key {
-    fn parse(pem: &str) -> Result<Key, String> {
-        let Some(block) = Pem::first(pem) else {
-            return Err("invalid private key: no key found".into());
-        };
+    fn parse(pem: &str) -> Result<Key, KeyError> {
+        let block = Pem::first(pem).ok_or(KeyError::NoKey)?;
         if block.encrypted {
-            return Err("invalid private key: this private key is passphrase protected".into());
+            return Err(KeyError::Encrypted);
         }
-        let malformed = || {
-            "invalid ASN1 data in the given private key: it is not a whole key of the kind its first line names"
-                .to_owned()
-        };
-        let other = |kind: &str| format!("invalid private key type: this is an {kind} key, where an RSA key is needed");
         match block.label.as_str() {
-            "RSA PRIVATE KEY" => Key::pkcs1(&block.bytes).ok_or_else(malformed),
-            "PRIVATE KEY" => match pkcs8(&block.bytes).ok_or_else(malformed)? {
-                (RSA_ENCRYPTION, key) => Key::pkcs1(key).ok_or_else(malformed),
-                (ELLIPTIC, _) => Err(other("elliptic curve")),
-                (ED25519, _) => Err(other("Ed25519")),
-                _ => Err("invalid private key type: an RSA key is needed".into()),
+            "RSA PRIVATE KEY" => Key::pkcs1(&block.bytes).ok_or(KeyError::Asn1),
+            "PRIVATE KEY" => match pkcs8(&block.bytes).ok_or(KeyError::Asn1)? {
+                (RSA_ENCRYPTION, key) => Key::pkcs1(key).ok_or(KeyError::Asn1),
+                (ELLIPTIC, _) => Err(KeyError::OtherAlgorithm("elliptic curve")),
+                (ED25519, _) => Err(KeyError::OtherAlgorithm("Ed25519")),
+                _ => Err(KeyError::NotRsa),
             },
-            "EC PRIVATE KEY" => Err(other("elliptic curve")),
+            "EC PRIVATE KEY" => Err(KeyError::OtherAlgorithm("elliptic curve")),
             "OPENSSH PRIVATE KEY" => Key::openssh(&block.bytes),
-            label => Err(format!("invalid private key: unsupported key type {label:?}")),
+            label => Err(KeyError::Label(label.to_owned())),
         }
     }
 
@@ -81,20 +94,17 @@ impl Key {
     }
 
     /// A key that `ssh-keygen` writes.
-    fn openssh(bytes: &[u8]) -> Result<Key, String> {
-        let malformed = || "invalid private key: malformed OpenSSH key".to_owned();
+    fn openssh(bytes: &[u8]) -> Result<Key, KeyError> {
         match openssh::PrivateKey::read(bytes) {
             Ok(openssh::PrivateKey::Rsa { n, d, .. }) => Key {
                 modulus: UBig::from_be_bytes(&n),
                 exponent: UBig::from_be_bytes(&d),
             }
             .checked()
-            .ok_or_else(malformed),
-            Ok(_) | Err(openssh::Error::Type(_)) => Err("invalid private key type: an RSA key is needed".into()),
-            Err(openssh::Error::Encrypted) => {
-                Err("invalid private key: this private key is passphrase protected".into())
-            }
-            Err(_) => Err(malformed()),
+            .ok_or(KeyError::OpenSsh),
+            Ok(_) | Err(openssh::Error::Type(_)) => Err(KeyError::NotRsa),
+            Err(openssh::Error::Encrypted) => Err(KeyError::Encrypted),
+            Err(_) => Err(KeyError::OpenSsh),
         }
     }
 
@@ -210,17 +220,21 @@ mod tests {
 
     #[test]
     fn damaged_keys_are_refused() {
-        let key = |text: &str| Key::parse(text).err().unwrap_or_default();
-        assert!(key("").contains("no key found"));
-        assert!(key("-----BEGIN RSA PRIVATE KEY-----\nMIIB").contains("no key found"));
+        let key = |text: &str| Key::parse(text).err();
+        assert_eq!(key(""), Some(KeyError::NoKey));
+        assert_eq!(key("-----BEGIN RSA PRIVATE KEY-----\nMIIB"), Some(KeyError::NoKey));
         let block = |label: &str, body: &str| format!("text\n-----BEGIN {label}-----\n{body}\n-----END {label}-----\n");
-        assert!(key(&block("X", "AAAA")).contains("unsupported key type \"X\""));
+        assert_eq!(key(&block("X", "AAAA")), Some(KeyError::Label("X".to_owned())));
         for body in ["", "MAAA", "MIIBAA==", "MP////8="] {
-            assert!(key(&block("RSA PRIVATE KEY", body)).contains("ASN1"), "{body}");
-            assert!(key(&block("PRIVATE KEY", body)).contains("ASN1"), "{body}");
-            assert!(key(&block("OPENSSH PRIVATE KEY", body)).contains("malformed"), "{body}");
+            assert_eq!(key(&block("RSA PRIVATE KEY", body)), Some(KeyError::Asn1), "{body}");
+            assert_eq!(key(&block("PRIVATE KEY", body)), Some(KeyError::Asn1), "{body}");
+            assert_eq!(
+                key(&block("OPENSSH PRIVATE KEY", body)),
+                Some(KeyError::OpenSsh),
+                "{body}"
+            );
         }
         let locked = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END RSA PRIVATE KEY-----\n";
-        assert!(key(locked).contains("passphrase"));
+        assert_eq!(key(locked), Some(KeyError::Encrypted));
     }
 }

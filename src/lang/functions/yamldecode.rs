@@ -58,7 +58,7 @@ fn unreadable(source: &str, error: &ScanError) -> CallError {
         let name = alias_at(source, place);
         return problem_at(place, &format!("reference to undefined anchor \"{name}\""));
     }
-    // What does not even consist of words is placed in its line, unless that is the first.
+    // As in Terraform, an error of the scanner on the first line has no position.
     let scanned = |why: &str| match place.line() {
         0 | 1 => CallError::failed(why),
         line => CallError::failed(format!("on line {line}, column {}: {why}", place.col().max(1))),
@@ -105,74 +105,82 @@ fn decode(source: &str) -> CallResult {
     if !source.chars().all(is_allowed) {
         return Err(CallError::failed("control characters are not allowed"));
     }
-    let mut open: Vec<(Open, usize)> = Vec::new();
-    let mut anchors: HashMap<usize, Value> = HashMap::new();
-    let mut result: Option<Value> = None;
-    let mut documents = 0;
+    let mut reader = Reader {
+        source,
+        open: Vec::new(),
+        anchors: HashMap::new(),
+        result: None,
+        documents: 0,
+    };
     for event in Parser::new_from_str(source) {
         let (event, span) = event.map_err(|e| unreadable(source, &e))?;
-        let place = span.start;
-        let fail = |why: &str| problem_at(&place, why);
-        let (value, anchor, bare_merge) = match event {
+        reader.event(event, span.start)?;
+    }
+    reader
+        .result
+        .ok_or_else(|| CallError::failed("on line 1, column 1: missing start of document"))
+}
+
+/// The state between two events of the parser.
+struct Reader<'s> {
+    source: &'s str,
+    /// The collections that are not complete yet, from the outside in, each with the number of its anchor or 0.
+    open: Vec<(Open, usize)>,
+    anchors: HashMap<usize, Value>,
+    result: Option<Value>,
+    documents: usize,
+}
+
+impl Reader<'_> {
+    fn event(&mut self, event: Event<'_>, place: Marker) -> CallResult<()> {
+        let fail = |why: &str| Err(problem_at(&place, why));
+        match event {
             Event::DocumentStart(_) => {
-                documents += 1;
-                if documents > 1 {
+                self.documents += 1;
+                if self.documents > 1 {
                     // The place is that of the document, as in Terraform.
                     return Err(CallError::failed(
                         "on line 1, column 1: unexpected extra content after value",
                     ));
                 }
-                continue;
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain;
                 let merge = plain && &*text == "<<" && tag.is_none();
-                (
-                    scalar(&text, plain, tag.as_deref()).map_err(|why| fail(&why))?,
-                    anchor,
-                    merge,
-                )
+                match scalar(&text, plain, tag.as_deref()) {
+                    Ok(value) => self.complete(value, anchor, merge, place)?,
+                    Err(error) => return fail(&error.to_string()),
+                }
             }
-            Event::Alias(id) => match anchors.get(&id) {
-                Some(value) => (value.clone(), 0, false),
+            Event::Alias(id) => match self.anchors.get(&id).cloned() {
+                Some(value) => self.complete(value, 0, false, place)?,
                 None => {
-                    let name = alias_at(source, &place);
-                    return Err(fail(&format!(
+                    let name = alias_at(self.source, &place);
+                    return fail(&format!(
                         "cannot refer to anchor \"{name}\" from inside its own definition"
-                    )));
+                    ));
                 }
             },
-            Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) if open.len() >= MAX_DEPTH => {
-                let _ = anchor;
-                return Err(fail("the document is nested too deeply"));
+            Event::SequenceStart(..) | Event::MappingStart(..) if self.open.len() >= MAX_DEPTH => {
+                return fail("the document is nested too deeply");
             }
             Event::SequenceStart(_, Some(tag)) if !is_standard(&tag, "seq") => {
-                return Err(fail(&format!(
-                    "can't interpret sequence as {}{}",
-                    tag.handle, tag.suffix
-                )));
+                return fail(&format!("can't interpret sequence as {}{}", tag.handle, tag.suffix));
             }
             Event::MappingStart(_, Some(tag)) if !is_standard(&tag, "map") => {
-                return Err(fail(&format!(
-                    "can't interpret mapping as {}{}",
-                    tag.handle, tag.suffix
-                )));
+                return fail(&format!("can't interpret mapping as {}{}", tag.handle, tag.suffix));
             }
-            Event::SequenceStart(anchor, _) => {
-                open.push((Open::Sequence(Vec::new()), anchor));
-                continue;
-            }
+            Event::SequenceStart(anchor, _) => self.open.push((Open::Sequence(Vec::new()), anchor)),
             Event::MappingStart(anchor, _) => {
                 let mapping = Open::Mapping {
                     entries: BTreeMap::new(),
                     merged: BTreeMap::new(),
                     key: None,
                 };
-                open.push((mapping, anchor));
-                continue;
+                self.open.push((mapping, anchor));
             }
-            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some((Open::Sequence(items), anchor)) => (Value::tuple(items), anchor, false),
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some((Open::Sequence(items), anchor)) => self.complete(Value::tuple(items), anchor, false, place)?,
                 Some((
                     Open::Mapping {
                         entries, mut merged, ..
@@ -180,17 +188,23 @@ fn decode(source: &str) -> CallResult {
                     anchor,
                 )) => {
                     merged.extend(entries);
-                    (Value::object(merged), anchor, false)
+                    self.complete(Value::object(merged), anchor, false, place)?;
                 }
-                None => continue,
+                None => {}
             },
-            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => continue,
-        };
-        if anchor > 0 {
-            anchors.insert(anchor, value.clone());
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
         }
-        match open.last_mut() {
-            None => result = Some(value),
+        Ok(())
+    }
+
+    /// Adds a complete value to the collection that it belongs to. `bare_merge` tells the key `<<` from the text "<<".
+    fn complete(&mut self, value: Value, anchor: usize, bare_merge: bool, place: Marker) -> CallResult<()> {
+        let fail = |why: &str| problem_at(&place, why);
+        if anchor > 0 {
+            self.anchors.insert(anchor, value.clone());
+        }
+        match self.open.last_mut() {
+            None => self.result = Some(value),
             Some((Open::Sequence(items), _)) => items.push(value),
             Some((Open::Mapping { entries, merged, key }, _)) => match key.take() {
                 None if bare_merge => *key = Some(Key::Merge(place)),
@@ -209,8 +223,8 @@ fn decode(source: &str) -> CallResult {
                 })?,
             },
         }
+        Ok(())
     }
-    result.ok_or_else(|| CallError::failed("on line 1, column 1: missing start of document"))
 }
 
 fn is_standard(tag: &Tag, suffix: &str) -> bool {
@@ -243,11 +257,28 @@ fn standard(tag: &Tag) -> Option<&str> {
     }
 }
 
-fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
+/// A scalar that has no value.
+#[derive(Debug, thiserror::Error)]
+enum ScalarError {
+    /// The text is not of the form that its tag requires.
+    #[error("cannot parse {text:?} as {expected}")]
+    Form { text: String, expected: &'static str },
+    #[error("unsupported tag \"{0}\"")]
+    Tag(String),
+    #[error("floating point NaN is not supported")]
+    NotANumber,
+}
+
+fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, ScalarError> {
     let Some(tag) = tag else {
         return if plain { resolve(text) } else { Ok(Value::string(text)) };
     };
-    let wrong = |what: &str| Err(format!("cannot parse {text:?} as {what}"));
+    let wrong = |expected: &'static str| {
+        Err(ScalarError::Form {
+            text: text.to_owned(),
+            expected,
+        })
+    };
     match standard(tag) {
         Some("str") => Ok(Value::string(text)),
         // It stays as it is, but it must be valid for its tag.
@@ -273,12 +304,12 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
                 _ => wrong("true or false"),
             }
         }
-        _ => Err(format!("unsupported tag \"{}{}\"", tag.handle, tag.suffix)),
+        _ => Err(ScalarError::Tag(format!("{}{}", tag.handle, tag.suffix))),
     }
 }
 
-/// What a plain word means.
-fn resolve(text: &str) -> Result<Value, String> {
+/// Resolves a plain scalar to a value by the core schema of version 1.1.
+fn resolve(text: &str) -> Result<Value, ScalarError> {
     if is_null(text) {
         return Ok(Value::null(Type::Dynamic));
     }
@@ -286,7 +317,7 @@ fn resolve(text: &str) -> Result<Value, String> {
         return Ok(Value::bool(b));
     }
     if matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Err("floating point NaN is not supported".into());
+        return Err(ScalarError::NotANumber);
     }
     Ok(match number(text) {
         Some(n) => Value::number(n),

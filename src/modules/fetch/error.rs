@@ -42,7 +42,7 @@ pub enum FetchError {
     AddressForm(&'static str),
     /// A request to S3 cannot be signed.
     #[error("the request for it cannot be signed: {0}")]
-    Signature(String),
+    Signature(http::aws::SignError),
     /// A location that a server named is not a module address.
     #[error("{address} says that the module is at \"{location}\", which cannot be used: {reason}")]
     Location {

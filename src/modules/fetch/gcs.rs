@@ -24,7 +24,7 @@ const ANSWER_LIMIT: u64 = 16 << 20;
 /// The metadata service answers at once, or is not there.
 const NEARBY: Duration = Duration::from_secs(2);
 
-struct Place {
+struct ObjectLocation {
     base: Url,
     bucket: String,
     object: String,
@@ -60,11 +60,11 @@ fn parse(url: &Url, emulator: Option<&str>) -> Result<(Url, String, String), Fet
     Ok((base, (*bucket).to_owned(), (*object).to_owned()))
 }
 
-async fn place(client: &Client, url: &Url) -> Result<Place, FetchError> {
+async fn place(client: &Client, url: &Url) -> Result<ObjectLocation, FetchError> {
     let environment = &client.settings().environment;
     let emulator = environment.get("STORAGE_EMULATOR_HOST");
     let (base, bucket, object) = parse(url, emulator)?;
-    Ok(Place {
+    Ok(ObjectLocation {
         base,
         bucket,
         object,
@@ -77,7 +77,7 @@ async fn place(client: &Client, url: &Url) -> Result<Place, FetchError> {
     })
 }
 
-impl Place {
+impl ObjectLocation {
     fn url(&self, object: Option<&str>) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -168,7 +168,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
 
 async fn object(
     client: &Client,
-    place: &Place,
+    place: &ObjectLocation,
     name: &str,
     generation: Option<&str>,
     to: &Path,
@@ -296,7 +296,7 @@ mod tests {
         let url = Url::parse("https://www.googleapis.com/storage/v1/b/dir/x%20y.zip").unwrap();
         let (base, bucket, object) = parse(&url, None).unwrap();
         assert_eq!(base.as_str(), "https://www.googleapis.com/storage/v1/");
-        let place = Place {
+        let place = ObjectLocation {
             base,
             bucket,
             object,

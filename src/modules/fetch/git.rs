@@ -141,7 +141,7 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
     clone.arg("--").arg(wanted.url.as_str()).arg(to);
     let cloned = run(clone).await?;
     if !cloned.status.success() {
-        let said = said(&cloned);
+        let said = output_text(&cloned);
         let no_branch = said.contains("emote branch") && said.contains("not found");
         let failed = FetchError::Repository {
             action: format!("git could not clone {}", shown(&wanted.url)),
@@ -160,7 +160,7 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
         checkout.args(["checkout", "--quiet", reference]);
         let done = run(checkout).await?;
         if !done.status.success() {
-            let said = said(&done);
+            let said = output_text(&done);
             return Err(
                 if said.contains("did not match any") || said.contains("reference is not a tree") {
                     wanted.missing(reference)
@@ -183,7 +183,7 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
         if !done.status.success() {
             return Err(FetchError::Repository {
                 action: format!("git could not fetch the submodules of {}", shown(&wanted.url)),
-                output: said(&done),
+                output: output_text(&done),
             });
         }
     }
@@ -226,7 +226,7 @@ async fn shallow(
         if done.status.success() {
             continue;
         }
-        let output = said(&done);
+        let output = output_text(&done);
         // What is left would be in the way of another attempt.
         drop(std::fs::remove_dir_all(to));
         let refused = [
@@ -280,7 +280,7 @@ async fn run(mut command: Command) -> Result<Output, FetchError> {
 }
 
 /// What git said as errors, in one line.
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = text
         .lines()

@@ -129,8 +129,8 @@ pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, Location
     } else {
         said.to_owned()
     };
-    let source =
-        RemoteSource::parse(&absolute).map_err(|e| LocationError::Address(e.trim_end_matches('.').to_owned()))?;
+    let source = RemoteSource::parse(&absolute)
+        .map_err(|e| LocationError::Address(e.to_string().trim_end_matches('.').to_owned()))?;
     match is_local(&source.package) {
         true => Err(LocationError::Local),
         false => Ok(source),

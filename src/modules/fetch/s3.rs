@@ -26,7 +26,7 @@ const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.')
 const PATH: &AsciiSet = &PART.remove(b'/');
 
 /// An object, or a directory of them.
-struct Place {
+struct S3Location {
     parsed: Parsed,
     credentials: Option<Credential>,
 }
@@ -40,7 +40,7 @@ struct Parsed {
     version: Option<String>,
 }
 
-impl Place {
+impl S3Location {
     /// The address of an object, or of the bucket, with this query; signed if there are credentials.
     fn address(&self, key: &str, query: &[(&str, &str)]) -> Result<Url, FetchError> {
         let mut url = self.parsed.base.clone();
@@ -138,8 +138,8 @@ fn parse(url: &Url) -> Result<Parsed, FetchError> {
     })
 }
 
-async fn place(client: &Client, url: &Url) -> Result<Place, FetchError> {
-    Ok(Place {
+async fn place(client: &Client, url: &Url) -> Result<S3Location, FetchError> {
+    Ok(S3Location {
         parsed: parse(url)?,
         credentials: credentials(client, url).await?,
     })
@@ -194,7 +194,13 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
     }
 }
 
-async fn object(client: &Client, place: &Place, key: &str, version: Option<&str>, to: &Path) -> Result<(), FetchError> {
+async fn object(
+    client: &Client,
+    place: &S3Location,
+    key: &str,
+    version: Option<&str>,
+    to: &Path,
+) -> Result<(), FetchError> {
     let query: Vec<_> = version.map(|version| ("versionId", version)).into_iter().collect();
     let response = client.get(place.address(key, &query)?).retries(2).send().await;
     let response = response.and_then(Response::success).map_err(|e| explained(place, e))?;
@@ -208,7 +214,7 @@ async fn object(client: &Client, place: &Place, key: &str, version: Option<&str>
 
 async fn list(
     client: &Client,
-    place: &Place,
+    place: &S3Location,
     more: Option<&str>,
     limit: Option<usize>,
 ) -> Result<(Vec<String>, Option<String>), FetchError> {
@@ -223,18 +229,31 @@ async fn list(
     let query: Vec<_> = query.into_iter().flatten().collect();
     let request = client.get(place.address("", &query)?).retries(2);
     let (_, body) = request.read(ANSWER_LIMIT).await.map_err(|e| explained(place, e))?;
-    listed(&String::from_utf8_lossy(&body)).map_err(|reason| FetchError::Response {
+    read_list(&String::from_utf8_lossy(&body)).map_err(|error| FetchError::Response {
         address: net::shown(&place.parsed.base),
-        reason,
+        reason: error.to_string(),
     })
 }
 
-/// The keys in a list of objects, and the token for the rest of it.
-fn listed(text: &str) -> Result<(Vec<String>, Option<String>), String> {
-    let document = roxmltree::Document::parse(text).map_err(|e| e.to_string())?;
+/// A response that is not a list of objects.
+#[derive(Debug, PartialEq, thiserror::Error)]
+enum ListError {
+    #[error(transparent)]
+    Xml(#[from] roxmltree::Error),
+    #[error("it is a document of type {0}")]
+    OtherDocument(String),
+    #[error("an object in it has no key")]
+    NoKey,
+    #[error("it is cut off, and does not say where it goes on")]
+    NoContinuation,
+}
+
+/// Reads the keys in a list of objects, and the token for the rest of it.
+fn read_list(text: &str) -> Result<(Vec<String>, Option<String>), ListError> {
+    let document = roxmltree::Document::parse(text)?;
     let root = document.root_element();
     if root.tag_name().name() != "ListBucketResult" {
-        return Err(format!("it is a document of type {}", root.tag_name().name()));
+        return Err(ListError::OtherDocument(root.tag_name().name().to_owned()));
     }
     let child = |node: roxmltree::Node<'_, '_>, name: &str| {
         let found = node.children().find(|child| child.tag_name().name() == name)?;
@@ -243,12 +262,12 @@ fn listed(text: &str) -> Result<(Vec<String>, Option<String>), String> {
     let is_encoded = child(root, "EncodingType").as_deref() == Some("url");
     let mut keys = Vec::new();
     for object in root.children().filter(|node| node.tag_name().name() == "Contents") {
-        let key = child(object, "Key").ok_or("an object in it has no key")?;
+        let key = child(object, "Key").ok_or(ListError::NoKey)?;
         keys.push(if is_encoded { decoded(key) } else { key });
     }
     let token = child(root, "NextContinuationToken").filter(|token| !token.is_empty());
     match (child(root, "IsTruncated").as_deref(), token) {
-        (Some("true"), None) => Err("it is cut off, and does not say where it goes on".to_owned()),
+        (Some("true"), None) => Err(ListError::NoContinuation),
         (Some("false"), _) => Ok((keys, None)),
         (_, token) => Ok((keys, token)),
     }
@@ -263,7 +282,7 @@ fn decoded(key: String) -> String {
     }
 }
 
-fn explained(place: &Place, error: net::Error) -> FetchError {
+fn explained(place: &S3Location, error: net::Error) -> FetchError {
     let hint = match (error.status().map(|s| s.as_u16()), &place.credentials) {
         (Some(401 | 403), None) => {
             ". No credentials for it were found: neither in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, \
@@ -469,7 +488,7 @@ mod tests {
 
     #[test]
     fn lists_are_read_whole_or_refused() {
-        let list = |inner: &str| listed(&format!("<ListBucketResult xmlns=\"urn:x\">{inner}</ListBucketResult>"));
+        let list = |inner: &str| read_list(&format!("<ListBucketResult xmlns=\"urn:x\">{inner}</ListBucketResult>"));
         let plain = list("<IsTruncated>false</IsTruncated><Contents><Key>a+b &amp; c</Key></Contents>");
         assert_eq!(plain, Ok((vec!["a+b & c".to_owned()], None)));
         let encoded = list(
@@ -477,14 +496,16 @@ mod tests {
              <Contents><Key>a%2Bb+c%20d</Key></Contents>",
         );
         assert_eq!(encoded, Ok((vec!["a+b c d".to_owned()], Some("t".to_owned()))));
-        assert!(list("<IsTruncated>true</IsTruncated>").is_err());
-        assert!(list("<Contents></Contents>").is_err());
-        assert!(listed("<Error><Code>x</Code></Error>").is_err() && listed("<ListBucketResult>").is_err());
+        assert_eq!(list("<IsTruncated>true</IsTruncated>"), Err(ListError::NoContinuation));
+        assert_eq!(list("<Contents></Contents>"), Err(ListError::NoKey));
+        let other = read_list("<Error><Code>x</Code></Error>");
+        assert_eq!(other, Err(ListError::OtherDocument("Error".to_owned())));
+        assert!(matches!(read_list("<ListBucketResult>"), Err(ListError::Xml(_))));
     }
 
     #[test]
     fn keys_and_queries_are_encoded_as_signatures_need_it() {
-        let place = Place {
+        let place = S3Location {
             parsed: parse(&Url::parse("http://localhost:9000/b/k").unwrap()).unwrap(),
             credentials: None,
         };

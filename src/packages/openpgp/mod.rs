@@ -88,12 +88,12 @@ impl Certificate {
                 _ => {}
             }
         }
-        let certificate = |(primary, parts): (Option<PublicKey>, _)| Certificate::of(primary?, parts);
+        let certificate = |(primary, parts): (Option<PublicKey>, _)| Certificate::assemble(primary?, parts);
         Ok(all.into_iter().filter_map(certificate).collect())
     }
 
     /// What the signatures that follow a key make of it, in whatever order they come. Nothing if it was revoked.
-    fn of(primary: PublicKey, parts: Vec<(About, Vec<Signature>)>) -> Option<Certificate> {
+    fn assemble(primary: PublicKey, parts: Vec<(About, Vec<Signature>)>) -> Option<Certificate> {
         let own = primary.hashed();
         let revokes = |s: &Signature| s.kind == kind::REVOKES_KEY && primary.has_made(s, &own);
         if parts.iter().flat_map(|(_, signatures)| signatures).any(revokes) {

@@ -20,7 +20,7 @@ use addrs::platform::Platform;
 use serde_json::{Value as Json, json};
 use versions::Version;
 
-use super::contents::{Archive, Packages, Place, Shelf};
+use super::contents::{Archive, PackageLocation, Packages, Shelf};
 
 /// The plugin protocols that a registry must name. Which of them a provider speaks is found out when it is started.
 const PROTOCOLS: [&str; 2] = ["5.0", "6.0"];
@@ -101,8 +101,8 @@ async fn mirrored(shelf: &Arc<Shelf>, provider: &Provider, file: &str) -> io::Re
         Some((name, more)) => (format!("{name}.zip"), more),
         None => return Ok(Answer::NotFound),
     };
-    let named = |(version, platforms): (&Version, &BTreeMap<Platform, Place>)| {
-        let fits = |(platform, place): (&Platform, &Place)| {
+    let named = |(version, platforms): (&Version, &BTreeMap<Platform, PackageLocation>)| {
+        let fits = |(platform, place): (&Platform, &PackageLocation)| {
             (archive_name(provider, version, platform) == name).then(|| place.clone())
         };
         platforms.iter().find_map(fits)
@@ -126,7 +126,7 @@ async fn registered(shelf: &Arc<Shelf>, provider: &Provider, rest: &[&str]) -> i
     match rest {
         ["versions"] if !packages.is_empty() => {
             let platform = |platform: &Platform| json!({"os": platform.os, "arch": platform.arch});
-            let version = |(version, platforms): (&Version, &BTreeMap<Platform, Place>)| {
+            let version = |(version, platforms): (&Version, &BTreeMap<Platform, PackageLocation>)| {
                 let platforms: Vec<Json> = platforms.keys().map(platform).collect();
                 json!({"version": version.to_string(), "protocols": PROTOCOLS, "platforms": platforms})
             };

@@ -18,7 +18,7 @@ use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
 use crate::openpgp::SigningKey;
-use crate::{discovery, hash, packed, sources};
+use crate::{discovery, hash, mirror_archives, packed};
 
 /// How many archives are made, and how many packages are read for their checksums, at the same time.
 const AT_ONCE: usize = 2;
@@ -55,11 +55,11 @@ pub struct Survey {
 }
 
 /// The versions of a provider, and where the package of each is for a platform.
-pub(super) type Packages = BTreeMap<Version, BTreeMap<Platform, Place>>;
+pub(super) type Packages = BTreeMap<Version, BTreeMap<Platform, PackageLocation>>;
 
 /// Where a package is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum PackageLocation {
     Archive(PathBuf),
     Directory(PathBuf),
     /// By its place in the index of the pack.
@@ -82,7 +82,7 @@ type Stamp = Vec<(PathBuf, u64, u64, (i64, i64))>;
 
 /// What was found out about each package, as long as its files are the same.
 #[derive(Debug)]
-struct Known<T>(Mutex<HashMap<Place, Fact<T>>>);
+struct Known<T>(Mutex<HashMap<PackageLocation, Fact<T>>>);
 
 /// Something that was found out, or is being found out, about files in this state.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl<T> Default for Known<T> {
 }
 
 impl<T> Known<T> {
-    fn cell(&self, place: &Place, stamp: &Stamp) -> Arc<OnceCell<T>> {
+    fn cell(&self, place: &PackageLocation, stamp: &Stamp) -> Arc<OnceCell<T>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.get(place).filter(|known| known.stamp == *stamp) {
             return known.cell.clone();
@@ -141,7 +141,7 @@ impl Shelf {
             Contents::Pack(pack) => pack.index().providers.iter().map(|one| one.address.clone()).collect(),
         };
         for provider in named {
-            let (packages, left_out) = self.of(&provider);
+            let (packages, left_out) = self.packages_of(&provider);
             out.left_out.extend(left_out);
             if !packages.is_empty() {
                 out.providers.insert(provider);
@@ -152,7 +152,7 @@ impl Shelf {
 
     /// What there is of a provider.
     pub(super) fn packages(&self, provider: &Provider) -> Packages {
-        let (packages, left_out) = self.of(provider);
+        let (packages, left_out) = self.packages_of(provider);
         for error in left_out {
             tracing::warn!(%provider, %error, "package not served");
         }
@@ -160,16 +160,16 @@ impl Shelf {
     }
 
     /// The packages of a provider, and why others that are there cannot be served: what cannot be downloaded must not be listed.
-    fn of(&self, provider: &Provider) -> (Packages, Vec<PackError>) {
+    fn packages_of(&self, provider: &Provider) -> (Packages, Vec<PackError>) {
         let (mut out, mut left_out) = (Packages::new(), Vec::new());
         match &self.contents {
             Contents::Mirror(dir) => {
                 // An archive is what its provider's author has made.
-                for archive in sources::packed(dir, provider) {
+                for archive in mirror_archives::packed(dir, provider) {
                     match inside(dir, &archive.path).and_then(|()| readable(&archive.path)) {
                         Ok(()) => {
                             let platforms = out.entry(archive.version).or_default();
-                            platforms.insert(archive.platform, Place::Archive(archive.path));
+                            platforms.insert(archive.platform, PackageLocation::Archive(archive.path));
                         }
                         Err(error) => left_out.push(error),
                     }
@@ -185,7 +185,7 @@ impl Shelf {
                         match inside(root, &dir).and_then(|()| files_of(&dir)) {
                             Ok(_) => {
                                 let platforms = out.entry(version.clone()).or_default();
-                                platforms.insert(platform, Place::Directory(dir));
+                                platforms.insert(platform, PackageLocation::Directory(dir));
                             }
                             Err(error) => left_out.push(error),
                         }
@@ -196,7 +196,7 @@ impl Shelf {
                 let all = pack.index().providers.iter().enumerate();
                 for (at, one) in all.filter(|(_, one)| one.address == *provider) {
                     let platforms = out.entry(one.version.clone()).or_default();
-                    platforms.insert(one.platform.clone(), Place::Packed(at));
+                    platforms.insert(one.platform.clone(), PackageLocation::Packed(at));
                 }
             }
         }
@@ -204,30 +204,30 @@ impl Shelf {
     }
 
     /// The checksum of a package, for the documents of a mirror.
-    pub(super) async fn hash(self: &Arc<Shelf>, place: &Place) -> io::Result<String> {
+    pub(super) async fn hash(self: &Arc<Shelf>, place: &PackageLocation) -> io::Result<String> {
         self.known(place, |shelf| &shelf.hashes, Shelf::new_hash).await
     }
 
-    fn new_hash(&self, place: &Place) -> io::Result<String> {
+    fn new_hash(&self, place: &PackageLocation) -> io::Result<String> {
         match (place, &self.contents) {
-            (Place::Archive(path), _) => hash::bytes(path),
-            (Place::Directory(dir), _) => {
+            (PackageLocation::Archive(path), _) => hash::bytes(path),
+            (PackageLocation::Directory(dir), _) => {
                 let files = files_of(dir).map_err(reason)?;
                 hash::h1(files.into_iter().map(|file| (file.path, file.source)).collect())
             }
-            (Place::Packed(at), Contents::Pack(pack)) => {
+            (PackageLocation::Packed(at), Contents::Pack(pack)) => {
                 let index = pack.index();
                 let one = index.providers.get(*at).ok_or(io::ErrorKind::NotFound)?;
                 Ok(packed::package_hash(index, one))
             }
-            (Place::Packed(_), Contents::Mirror(_)) => Err(io::ErrorKind::NotFound.into()),
+            (PackageLocation::Packed(_), Contents::Mirror(_)) => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
     /// A package as an archive, which is made if there is none.
-    pub(super) async fn archive(self: &Arc<Shelf>, place: &Place) -> io::Result<Archive> {
-        let work = |shelf: &Shelf, place: &Place| match place {
-            Place::Archive(path) => described(path.clone(), None),
+    pub(super) async fn archive(self: &Arc<Shelf>, place: &PackageLocation) -> io::Result<Archive> {
+        let work = |shelf: &Shelf, place: &PackageLocation| match place {
+            PackageLocation::Archive(path) => described(path.clone(), None),
             place => shelf.make(place),
         };
         self.known(place, |shelf| &shelf.archives, work).await
@@ -237,9 +237,9 @@ impl Shelf {
     /// that has asked for it goes away: the next one finds the result.
     async fn known<T: Clone + Send + Sync + 'static>(
         self: &Arc<Shelf>,
-        place: &Place,
+        place: &PackageLocation,
         all: fn(&Shelf) -> &Known<T>,
-        work: fn(&Shelf, &Place) -> io::Result<T>,
+        work: fn(&Shelf, &PackageLocation) -> io::Result<T>,
     ) -> io::Result<T> {
         let (shelf, place) = (self.clone(), place.clone());
         let done = tokio::spawn(async move {
@@ -266,21 +266,21 @@ impl Shelf {
     }
 
     /// Makes an archive of a package.
-    fn make(&self, place: &Place) -> io::Result<Archive> {
+    fn make(&self, place: &PackageLocation) -> io::Result<Archive> {
         let file = tempfile::Builder::new()
             .suffix(".zip")
             .tempfile_in(self.scratch.path())?;
         let (file, path) = file.into_parts();
         let mut zip = zip::ZipWriter::new(io::BufWriter::new(file));
         match (place, &self.contents) {
-            (Place::Directory(dir), _) => {
+            (PackageLocation::Directory(dir), _) => {
                 for file in files_of(dir).map_err(reason)? {
                     let mut source = File::open(&file.source)?;
                     zip.start_file(file.path, options(file.executable, source.metadata()?.len()))?;
                     io::copy(&mut source, &mut zip)?;
                 }
             }
-            (Place::Packed(at), Contents::Pack(pack)) => {
+            (PackageLocation::Packed(at), Contents::Pack(pack)) => {
                 let one = pack.index().providers.get(*at).ok_or(io::ErrorKind::NotFound)?;
                 for file in &one.files {
                     let blob = pack.index().blob_of(file).ok_or(io::ErrorKind::NotFound)?;
@@ -356,14 +356,14 @@ fn readable(path: &Path) -> Result<(), PackError> {
 }
 
 /// The state of a package now. Links are followed: a program that a package only refers to can be changed without it.
-fn stamp(place: &Place) -> io::Result<Stamp> {
+fn stamp(place: &PackageLocation) -> io::Result<Stamp> {
     let files: Vec<PathBuf> = match place {
-        Place::Archive(path) => vec![path.clone()],
-        Place::Directory(dir) => {
+        PackageLocation::Archive(path) => vec![path.clone()],
+        PackageLocation::Directory(dir) => {
             let files = files_of(dir).map_err(reason)?;
             files.into_iter().map(|file| file.source).collect()
         }
-        Place::Packed(_) => Vec::new(),
+        PackageLocation::Packed(_) => Vec::new(),
     };
     let of = |path: PathBuf| {
         let meta = std::fs::metadata(&path)?;

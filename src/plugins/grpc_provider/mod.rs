@@ -21,6 +21,7 @@ use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
 use tonic::{Request, Response};
 
+use crate::batches::{self, Batches};
 use crate::channel::MESSAGE_LIMIT;
 use crate::connection::PluginConnection;
 use crate::grpc::{Methods, encode, name, relay_stdio};
@@ -28,8 +29,16 @@ use crate::launch::Launched;
 use crate::{convert, grpc_v5};
 use provider::{Answer, PluginDiagnostic, Provider, ProviderSchema};
 
-/// The schema of a provider, shared by all processes of the same provider and version.
-pub type SharedSchema = Arc<OnceCell<Arc<ProviderSchema>>>;
+/// What a provider says of itself, shared by all processes of the same provider and version.
+pub type SharedSchema = Arc<OnceCell<Description>>;
+
+/// What a provider says of itself.
+#[derive(Clone)]
+pub struct Description {
+    schema: Arc<ProviderSchema>,
+    /// Whether it takes calls in batches.
+    batches: bool,
+}
 
 /// A provider at the other end of a channel.
 pub struct GrpcProvider {
@@ -38,8 +47,10 @@ pub struct GrpcProvider {
     grpc: Grpc<Channel>,
     channel: Channel,
     /// What this process said, or did not have to say.
-    schema: OnceCell<Arc<ProviderSchema>>,
+    description: OnceCell<Description>,
     shared: SharedSchema,
+    /// The stream of calls; none where the provider does not have it.
+    batches: OnceCell<Option<Batches>>,
     terraform_version: Arc<str>,
     closed: AtomicBool,
 }
@@ -78,8 +89,9 @@ impl GrpcProvider {
             connection,
             methods,
             channel,
-            schema: OnceCell::new(),
+            description: OnceCell::new(),
             shared,
+            batches: OnceCell::new(),
             terraform_version,
             closed: AtomicBool::new(false),
         }
@@ -120,17 +132,11 @@ impl GrpcProvider {
         } else {
             self.connection.permit().await
         };
-        let mut grpc = self.grpc.clone();
-        let answer = async {
-            grpc.ready()
-                .await
-                .map_err(|error| tonic::Status::from_error(error.into()))?;
-            let codec = tonic_prost::ProstCodec::<Q, A>::default();
-            grpc.unary(Request::new(request), PathAndQuery::from_static(path), codec)
-                .await
-        };
         let began = Instant::now();
-        let answer = answer.await;
+        let answer = match self.batches_for(path, &request).await {
+            Some((batches, method)) => batches.call(method, request.encode_to_vec()).await.map(Response::new),
+            None => self.call_alone(path, request).await,
+        };
         tracing::trace!(
             plugin = self.connection.title(),
             request = name(path),
@@ -141,7 +147,39 @@ impl GrpcProvider {
         answer
     }
 
-    async fn ask_schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
+    /// The stream that a call travels on, if it travels with others.
+    async fn batches_for(&self, path: &str, request: &impl Message) -> Option<(&Batches, batches::Method)> {
+        // What is called before that is known is called once.
+        if !self.description.get()?.batches {
+            return None;
+        }
+        let method = batches::method(name(path))?;
+        let open = || async {
+            let opened = Batches::open(self.channel.clone()).await;
+            // The call then fails by itself, and is told with what the connection says.
+            opened
+                .inspect_err(|error| tracing::debug!(%error, "no stream of calls"))
+                .ok()
+        };
+        let batches = self.batches.get_or_init(open).await.as_ref()?;
+        (request.encoded_len() < batches::LARGE).then_some((batches, method))
+    }
+
+    async fn call_alone<Q, A>(&self, path: &'static str, request: Q) -> Result<Response<A>, tonic::Status>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        let mut grpc = self.grpc.clone();
+        grpc.ready()
+            .await
+            .map_err(|error| tonic::Status::from_error(error.into()))?;
+        let codec = tonic_prost::ProstCodec::<Q, A>::default();
+        grpc.unary(Request::new(request), PathAndQuery::from_static(path), codec)
+            .await
+    }
+
+    async fn describe(&self) -> Result<Description, Diagnostics> {
         let path = self.methods.get_schema;
         let (metadata, mut response): (_, pb::get_provider_schema::Response) = if self.methods.version == 5 {
             let request = tfplugin5::get_provider_schema::Request {};
@@ -152,6 +190,8 @@ impl GrpcProvider {
             let (metadata, response, _) = self.call_whole(path, request).await?.into_parts();
             (metadata, response)
         };
+        let batches = metadata.get(proto::STREAM_OF_CALLS);
+        let batches = batches.is_some_and(|version| version == proto::STREAM_OF_CALLS_VERSION);
         let announced = metadata.get(proto::STATE_ONLY).and_then(|names| names.to_str().ok());
         let announced = announced.unwrap_or_default().split(',').filter(|n| !n.is_empty());
         let state_only = announced.map(Arc::from).collect();
@@ -178,7 +218,10 @@ impl GrpcProvider {
             data.repeats = vec![("input".into(), "output".into())];
         }
         self.add_identity_schemas(&mut schema).await?;
-        Ok(Arc::new(schema))
+        Ok(Description {
+            schema: Arc::new(schema),
+            batches,
+        })
     }
 
     /// As [`Provider::schema`], for the files beside this one.

@@ -26,16 +26,17 @@ impl Provider for GrpcProvider {
                 .shared
                 .get_or_try_init(|| {
                     asked = true;
-                    self.ask_schema()
+                    self.describe()
                 })
                 .await?;
-            if !asked && !shared.capabilities.schema_optional {
+            if !asked && !shared.schema.capabilities.schema_optional {
                 // This process must be asked, too, but it says the same: keep one copy.
-                self.ask_schema().await?;
+                self.describe().await?;
             }
-            Ok(shared.clone())
+            Ok::<_, Diagnostics>(shared.clone())
         };
-        self.schema.get_or_try_init(ask).await.cloned()
+        let description = self.description.get_or_try_init(ask).await?;
+        Ok(description.schema.clone())
     }
 
     async fn validate_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Answers, Base, Intent, IntentAction, IntentKey, Outcome};
-use crate::{DeposedKey, InstanceState, StateError, v4};
+use crate::{ContentError, DeposedKey, InstanceState, StateError, v4};
 
 /// The first line of a journal.
 pub(crate) const MAGIC: &[u8] = b"monoform journal 1\n";
@@ -171,10 +171,23 @@ fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, StateError> {
     Ok(out)
 }
 
+/// A record that cannot be understood.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecordError {
+    #[error(transparent)]
+    NotUtf8(#[from] std::str::Utf8Error),
+    #[error("{}", files::json_reason(.0))]
+    Json(#[from] serde_json::Error),
+    #[error("{}", .0.detail)]
+    Address(addrs::parse::ParseError),
+    #[error(transparent)]
+    Content(#[from] ContentError),
+}
+
 /// Reads the text of a record.
-pub(crate) fn decode(text: &[u8]) -> Result<Record, String> {
-    let text = std::str::from_utf8(text).map_err(|e| e.to_string())?;
-    Ok(match serde_json::from_str(text).map_err(files::json_reason)? {
+pub(crate) fn decode(text: &[u8]) -> Result<Record, RecordError> {
+    let text = std::str::from_utf8(text)?;
+    Ok(match serde_json::from_str(text)? {
         RecordText::Opened(opened) => Record::Opened(opened),
         RecordText::Begin(intent) => Record::Begin(intent),
         RecordText::End(end) => Record::End(IntentKey {
@@ -184,11 +197,11 @@ pub(crate) fn decode(text: &[u8]) -> Result<Record, String> {
         }),
         RecordText::Fold(base) => Record::Fold(base),
         RecordText::Outcome(outcome) => {
-            let address = addrs::parse::resource_instance(&outcome.address).map_err(|e| e.detail)?;
+            let address = addrs::parse::resource_instance(&outcome.address).map_err(RecordError::Address)?;
             let objects: Option<InstanceState> = outcome.objects.map(|o| v4::read_objects(o.get())).transpose()?;
             Record::Outcome(Box::new(Outcome {
                 address,
-                provider: addrs::parse::provider_config(&outcome.provider).map_err(|e| e.to_string())?,
+                provider: addrs::parse::provider_config(&outcome.provider).map_err(ContentError::Provider)?,
                 objects,
                 answers: match outcome.answers.as_deref() {
                     None => Answers::Nothing,

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use super::place::Place;
+use super::location::JournalLocation;
 use super::recovery::{self, Found};
 use super::replay::Verdict;
 use super::{Base, JournalReport, Writer};
@@ -51,7 +51,7 @@ impl Keeper {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn find(&self, place: &Place, known: Option<&State>) -> Result<Option<Found>, StateError> {
+    pub fn find(&self, place: &JournalLocation, known: Option<&State>) -> Result<Option<Found>, StateError> {
         match self.writer {
             // What is there now is the journal of this run.
             Some(_) => Ok(None),
@@ -154,7 +154,7 @@ impl Keeper {
     /// It cannot be created, or another program that runs has one.
     pub fn begin(
         &mut self,
-        place: &Place,
+        place: &JournalLocation,
         base: Base,
         operation: &str,
         terraform_version: &str,
@@ -194,7 +194,7 @@ impl Keeper {
     /// The state has all outcomes up to a number: a journal that has become large is made smaller.
     pub fn compact(&self, included: u64, known: Option<&State>) {
         if let Some(journal) = self.writer.as_ref().filter(|journal| journal.wants_compaction()) {
-            match Base::of(known) {
+            match Base::from_state(known) {
                 Ok(base) => journal.compact(included, base),
                 Err(e) => tracing::warn!("the journal cannot be made smaller: {e}"),
             }
@@ -209,6 +209,6 @@ impl Keeper {
         let Some(writer) = self.writer.take() else {
             return Ok(());
         };
-        writer.end_run(Base::of(known)?)
+        writer.end_run(Base::from_state(known)?)
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::format::InFlight;
 use super::recovery::{JournalReport, Outcomes};
 use super::replay::Verdict;
-use super::{place, recovery};
+use super::{location, recovery};
 use crate::{State, StateError};
 
 /// A journal that a program which is gone has left in a directory.
@@ -65,7 +65,7 @@ impl Left {
 /// The directory or a journal cannot be read.
 pub fn left_in(directory: &Path) -> Result<Vec<Left>, StateError> {
     let mut out = Vec::new();
-    for name in place::names(directory)? {
+    for name in location::names(directory)? {
         let found = recovery::find(&directory.join(name))?;
         let Some(found) = found.filter(|found| !found.alive) else {
             continue;
@@ -89,5 +89,5 @@ pub fn left_in(directory: &Path) -> Result<Vec<Left>, StateError> {
 /// # Errors
 /// The directory cannot be created.
 pub fn prepare(directory: &Path) -> Result<(), StateError> {
-    place::private_directory(directory)
+    location::private_directory(directory)
 }

@@ -3,7 +3,7 @@
 //! The state file is written at intervals, and as a whole. Between two writes objects are created, and a run that is killed
 //! would forget them. So each *intent* (an operation that is about to begin) and each *outcome* (all objects of an instance, in
 //! the form of the state file) is appended to a file beside the state, `.NAME.journal`, or in the data directory for a state that
-//! is in a store ([`place`]). An intent is durable before the
+//! is in a store ([`location`]). An intent is durable before the
 //! provider is called; an outcome is durable before the operation counts as done. Records that wait at the same time share one
 //! `fdatasync`.
 //!
@@ -22,7 +22,7 @@
 pub mod format;
 pub mod keeper;
 pub mod left;
-pub mod place;
+pub mod location;
 mod queue;
 pub mod recovery;
 pub mod replay;
@@ -36,9 +36,9 @@ use sha2::{Digest as _, Sha256};
 use crate::{DeposedKey, State, StateError, document};
 
 pub use keeper::Keeper;
-pub use place::Place;
+pub use location::JournalLocation;
 pub use recovery::JournalReport;
-pub use writer::{Ticket, Writer};
+pub use writer::{JournalError, Ticket, Writer};
 
 /// Where the journal of a state file is: `.NAME.journal`.
 #[must_use]
@@ -176,16 +176,16 @@ impl Base {
     ///
     /// # Errors
     /// The state has a value that cannot be stored.
-    pub fn of(state: Option<&State>) -> Result<Base, StateError> {
+    pub fn from_state(state: Option<&State>) -> Result<Base, StateError> {
         match state {
             None => Ok(Base::default()),
-            Some(state) => Ok(Base::of_text(state, &document::encode(state)?)),
+            Some(state) => Ok(Base::from_state_text(state, &document::encode(state)?)),
         }
     }
 
     /// The same, where the text of the state is known.
     #[must_use]
-    pub fn of_text(state: &State, text: &[u8]) -> Base {
+    pub fn from_state_text(state: &State, text: &[u8]) -> Base {
         Base {
             lineage: state.lineage.clone(),
             serial: state.serial,

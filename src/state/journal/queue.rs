@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::format::InFlight;
 use super::{Base, IntentKey, Outcome};
+use crate::StateError;
 
 /// How long a record waits for others, as long as other operations are running: most of them begin or end soon, and one
 /// `fdatasync` is enough for all. An intent waits only while many operations run, as its own waits for it.
@@ -75,7 +76,25 @@ pub(super) enum Item {
     Leave(Base),
 }
 
-/// Where the answer to a ticket goes.
+/// Reason why a record is not durable. Several tickets can get the same one.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// The journal takes no more records.
+    #[error("the journal has ended")]
+    Ended,
+    /// The record cannot be encoded or written.
+    #[error(transparent)]
+    Write(Arc<StateError>),
+}
+
+impl From<StateError> for JournalError {
+    fn from(error: StateError) -> JournalError {
+        JournalError::Write(Arc::new(error))
+    }
+}
+
+/// The answer to a ticket, and who waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     answer: Mutex<Pending>,
@@ -83,14 +102,14 @@ pub(super) struct Slot {
 }
 
 /// An answer, once it is there, and who is to be woken then.
-type Pending = (Option<Result<(), String>>, Option<Waker>);
+type Pending = (Option<Result<(), JournalError>>, Option<Waker>);
 
 impl Slot {
     fn lock(&self) -> MutexGuard<'_, Pending> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn answer(&self, result: Result<(), String>) {
+    pub(super) fn answer(&self, result: Result<(), JournalError>) {
         let mut answer = self.lock();
         answer.0.get_or_insert(result);
         if let Some(waker) = answer.1.take() {
@@ -107,7 +126,7 @@ pub struct Ticket {
     patience: Patience,
 }
 
-/// Whether it is time to write what a ticket is for.
+/// The progress of a ticket toward the write of its record.
 #[derive(Debug)]
 enum Patience {
     /// Whatever else can go on now has its turn first: it may have something to write as well.
@@ -120,7 +139,7 @@ enum Patience {
 
 impl Ticket {
     /// For something in the queue. Who is patient lets others have their turn first.
-    pub(super) fn of(slot: Arc<Slot>, shared: &Arc<Shared>, patient: bool) -> Ticket {
+    pub(super) fn pending(slot: Arc<Slot>, shared: &Arc<Shared>, patient: bool) -> Ticket {
         let patience = match patient {
             true => Patience::OthersFirst(shared.clone()),
             false => Patience::Told,
@@ -128,7 +147,7 @@ impl Ticket {
         Ticket { slot, patience }
     }
 
-    pub(super) fn answered(result: Result<(), String>) -> Ticket {
+    pub(super) fn answered(result: Result<(), JournalError>) -> Ticket {
         let slot = Arc::new(Slot::default());
         slot.answer(result);
         Ticket {
@@ -140,8 +159,8 @@ impl Ticket {
     /// Waits, and blocks the thread.
     ///
     /// # Errors
-    /// What could not be written, and why.
-    pub fn wait(self) -> Result<(), String> {
+    /// The record could not be written, or the journal has ended.
+    pub fn wait(self) -> Result<(), JournalError> {
         if let Patience::OthersFirst(shared) | Patience::OthersHadTheirTurn(shared) = &self.patience {
             shared.hurry(&mut shared.queue());
         }
@@ -156,7 +175,7 @@ impl Ticket {
 }
 
 impl Future for Ticket {
-    type Output = Result<(), String>;
+    type Output = Result<(), JournalError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut answer = self.slot.lock();

@@ -77,7 +77,10 @@ impl Contents {
                 Part::Damaged(damage) => contents.damage.push(damage),
                 Part::Text(text) => match format::decode(text) {
                     Ok(record) => contents.add(record),
-                    Err(what) => contents.damage.push(Damage { at, what }),
+                    Err(error) => contents.damage.push(Damage {
+                        at,
+                        what: error.to_string(),
+                    }),
                 },
             }
         }
@@ -122,7 +125,7 @@ impl Contents {
     /// # Errors
     /// The state has a value that cannot be stored.
     pub fn judge(&self, state: Option<&State>) -> Result<Verdict, StateError> {
-        let found = Base::of(state)?;
+        let found = Base::from_state(state)?;
         let empty = State::new();
         let before = state.unwrap_or(&empty);
         let replayed: Vec<AbsResourceInstance> = self

@@ -23,7 +23,7 @@ use super::replay::answered;
 use super::{Answers, Base, Intent, IntentAction, IntentKey, Outcome};
 use crate::StateError;
 
-pub use super::queue::Ticket;
+pub use super::queue::{JournalError, Ticket};
 
 /// A smaller file is not worth replacing.
 const COMPACTED_ABOVE: u64 = 1 << 20;
@@ -153,7 +153,7 @@ impl Writer {
     ///
     /// # Errors
     /// The announcement could not be written.
-    pub fn announce(&self, base: Base) -> Result<(), String> {
+    pub fn announce(&self, base: Base) -> Result<(), JournalError> {
         self.send_waiting(|slot| Item::Fold(base, slot)).wait()
     }
 
@@ -210,7 +210,7 @@ impl Writer {
         let slot = Arc::new(Slot::default());
         let mut queue = self.queue();
         if queue.ended {
-            return Ticket::answered(Err("the journal has ended".into()));
+            return Ticket::answered(Err(JournalError::Ended));
         }
         let item = item(slot.clone());
         let begins = matches!(item, Item::Begin(..));
@@ -226,7 +226,7 @@ impl Writer {
             // From now on it may wait for so long.
             self.0.work.notify_one();
         }
-        Ticket::of(slot, &self.0, patient)
+        Ticket::pending(slot, &self.0, patient)
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -339,13 +339,13 @@ impl Appender {
             };
             match text {
                 Ok(text) => texts.push(text),
-                Err(e) => refused = Some(e.to_string()),
+                Err(e) => refused = Some(JournalError::from(e)),
             }
         }
         let result = match refused {
             Some(refused) => Err(refused),
             None if texts.is_empty() => Ok(()),
-            None => self.append(&texts).map_err(|e| e.to_string()),
+            None => self.append(&texts).map_err(JournalError::from),
         };
         self.shared.failing.store(result.is_err(), Ordering::Relaxed);
         if result.is_err() {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use addrs::{AbsProviderConfig, AbsResourceInstance, Provider};
 use state::journal::{Answers, Intent, IntentAction, Outcome};
-use state::{Attributes, InstanceState, LocalStore, LockInfo, Object, RawJson, State};
+use state::{Attributes, InstanceState, LocalStore, LockInfo, Object, RawJson, State, StateError};
 use support::disk::{self, Kept, Op};
 
 /// Names the directory to the process that is recorded.
@@ -96,13 +96,13 @@ struct FoundAfter {
     in_flight: BTreeSet<String>,
 }
 
-fn recover(files: &BTreeMap<String, Vec<u8>>) -> Result<FoundAfter, String> {
+fn recover(files: &BTreeMap<String, Vec<u8>>) -> Result<FoundAfter, StateError> {
     let dir = tempfile::tempdir().unwrap();
     for (name, contents) in files.iter().filter(|(name, _)| !name.contains('/')) {
         fs::write(dir.path().join(name), contents).unwrap();
     }
     let mut store = locked(&dir.path().join(STATE));
-    let state = store.read().map_err(|e| e.to_string())?.unwrap_or_default();
+    let state = store.read()?.unwrap_or_default();
     let in_flight = store.journal_report().into_iter().flat_map(|report| &report.in_flight);
     let short = |address: &str| address.trim_start_matches("null_resource.").to_owned();
     let found = FoundAfter {
@@ -112,12 +112,10 @@ fn recover(files: &BTreeMap<String, Vec<u8>>) -> Result<FoundAfter, String> {
             .map(|(resource, ..)| resource.resource.name.to_string())
             .collect(),
     };
-    store.forget_journal().map_err(|e| e.to_string())?;
-    store.unlock().map_err(|e| e.to_string())?;
+    store.forget_journal()?;
+    store.unlock()?;
     // And the next one has no question.
-    let again = LocalStore::new(dir.path().join(STATE))
-        .read()
-        .map_err(|e| e.to_string())?;
+    let again = LocalStore::new(dir.path().join(STATE)).read()?;
     assert_eq!(again.unwrap_or_default().instance_count(), found.state.len());
     Ok(found)
 }

@@ -45,7 +45,7 @@ fn run(dir: &Path, arguments: &[&str]) -> Output {
     command(dir, arguments).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
@@ -63,7 +63,7 @@ fn place(test: &str) -> Option<tempfile::TempDir> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("main.tf"), CONFIG).unwrap();
     let init = run(dir.path(), &["init", "-no-color"]);
-    assert!(init.status.success(), "{}", said(&init));
+    assert!(init.status.success(), "{}", output_text(&init));
     Some(dir)
 }
 
@@ -95,7 +95,7 @@ fn monoform_and_terraform_read_each_others_states() {
     let path = dir.path().join("terraform.tfstate");
     fs::write(dir.path().join("go"), "").unwrap();
     let apply = run(dir.path(), &["apply", "-auto-approve", "-no-color"]);
-    assert!(apply.status.success(), "{}", said(&apply));
+    assert!(apply.status.success(), "{}", output_text(&apply));
 
     let text = fs::read(&path).unwrap();
     let mut store = LocalStore::new(&path);
@@ -120,9 +120,9 @@ fn monoform_and_terraform_read_each_others_states() {
     );
     let plan = run(dir.path(), &["plan", "-no-color"]);
     assert!(
-        said(&plan).contains("terraform_data.a[1] is tainted, so must be replaced"),
+        output_text(&plan).contains("terraform_data.a[1] is tainted, so must be replaced"),
         "{}",
-        said(&plan)
+        output_text(&plan)
     );
 }
 
@@ -136,7 +136,7 @@ fn our_lock_keeps_terraform_out() {
     let info = info();
     store.lock(&info, Duration::ZERO, &|| false).unwrap();
     let plan = run(dir.path(), &["plan", "-no-color"]);
-    let text = said(&plan);
+    let text = output_text(&plan);
     assert!(!plan.status.success());
     for part in [
         "Error acquiring the state lock",
@@ -150,7 +150,7 @@ fn our_lock_keeps_terraform_out() {
     store.unlock().unwrap();
     assert!(!path.exists());
     let plan = run(dir.path(), &["plan", "-no-color"]);
-    assert!(plan.status.success(), "{}", said(&plan));
+    assert!(plan.status.success(), "{}", output_text(&plan));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn terraforms_lock_keeps_us_out() {
     let read = store.read().unwrap().unwrap();
     store.unlock().unwrap();
     let output = apply.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     assert_eq!(
         read.instance_count(),
         3,
@@ -206,7 +206,7 @@ fn a_terraform_that_waits_for_our_lock_goes_on_from_our_state() {
     let path = dir.path().join("terraform.tfstate");
     fs::write(dir.path().join("go"), "").unwrap();
     let apply = run(dir.path(), &["apply", "-auto-approve", "-no-color"]);
-    assert!(apply.status.success(), "{}", said(&apply));
+    assert!(apply.status.success(), "{}", output_text(&apply));
 
     let mut store = LocalStore::new(&path);
     store.lock(&info(), Duration::ZERO, &|| false).unwrap();
@@ -226,9 +226,9 @@ fn a_terraform_that_waits_for_our_lock_goes_on_from_our_state() {
 
     let output = waiting.wait_with_output().unwrap();
     assert!(
-        said(&output).contains("1 added, 0 changed, 0 destroyed"),
+        output_text(&output).contains("1 added, 0 changed, 0 destroyed"),
         "{}",
-        said(&output)
+        output_text(&output)
     );
     let after = read_copy(&path).unwrap().unwrap();
     assert!(after.serial > serial && after.current(&address).is_some());

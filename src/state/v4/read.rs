@@ -11,10 +11,10 @@ use cty::{Path, Step, Type, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::document::parse;
+use crate::syntax::parse;
 use crate::{
-    Attributes, CheckResult, CheckStatus, CheckedObject, DeposedKey, FormatError, Identity, InstanceState, Object,
-    ObjectStatus, OutputValue, RawJson, ResourceState, State,
+    Attributes, CheckResult, CheckStatus, CheckedObject, ContentError, DeposedKey, FormatError, Identity,
+    InstanceState, Object, ObjectStatus, OutputValue, RawJson, ResourceState, State,
 };
 
 #[derive(Deserialize)]
@@ -146,7 +146,7 @@ pub(crate) fn read(text: &str) -> Result<Option<State>, FormatError> {
         ..State::default()
     };
     for (name, output) in file.outputs.unwrap_or_default() {
-        let value = output_value(&output).map_err(|message| content(format!("output \"{name}\""), message))?;
+        let value = output_value(&output).map_err(|error| content(format!("output \"{name}\""), error))?;
         state.outputs.insert(
             name.into(),
             OutputValue {
@@ -166,27 +166,26 @@ pub(crate) fn read(text: &str) -> Result<Option<State>, FormatError> {
     Ok(Some(state))
 }
 
-fn content(place: impl Into<String>, message: impl Into<String>) -> FormatError {
+fn content(place: impl Into<String>, error: ContentError) -> FormatError {
     FormatError::Content {
         place: place.into(),
-        message: message.into(),
+        error,
     }
 }
 
-fn output_value(output: &OutputV4) -> Result<Value, String> {
-    let ty = output.ty.ok_or("it has no type")?;
+fn output_value(output: &OutputV4) -> Result<Value, ContentError> {
+    let ty = output.ty.ok_or(ContentError::NoType)?;
     let ty: serde_json::Value =
-        serde_json::from_str(ty.get()).map_err(|e| format!("its type is not valid: {}", files::json_reason(e)))?;
-    let ty = cty::json::type_from_json(&ty).map_err(|e| format!("its type is not valid: {e}"))?;
+        serde_json::from_str(ty.get()).map_err(|e| ContentError::Type(files::json_reason(e)))?;
+    let ty = cty::json::type_from_json(&ty).map_err(|e| ContentError::Type(e.to_string()))?;
     let Some(value) = output.value else {
         return Ok(Value::null(ty));
     };
-    let value =
-        serde_json::from_str(value.get()).map_err(|e| format!("its value is not valid: {}", files::json_reason(e)))?;
-    cty::json::from_json(&value, &ty).map_err(|e| format!("its value does not have its type: {e}"))
+    let value = serde_json::from_str(value.get()).map_err(|e| ContentError::Value(files::json_reason(e)))?;
+    cty::json::from_json(&value, &ty).map_err(|e| ContentError::TypeMismatch(e.to_string()))
 }
 
-/// What many instances have in common, so that it is parsed and stored only once.
+/// Values that many instances have in common, so that they are parsed and stored only once.
 #[derive(Default)]
 struct Shared<'a> {
     dependencies: HashMap<String, ConfigResource>,
@@ -203,7 +202,8 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
     let module = match &shared.last_module {
         Some((text, module)) if text == module_text => module.clone(),
         _ => {
-            let module = addrs::parse::module_instance(module_text).map_err(|e| content(named(), e.detail))?;
+            let module = addrs::parse::module_instance(module_text)
+                .map_err(|e| content(named(), ContentError::Module(e.detail)))?;
             shared.last_module = Some((module_text.to_owned(), module.clone()));
             module
         }
@@ -211,11 +211,11 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
     let mode = match &*resource.mode {
         "managed" => Mode::Managed,
         "data" => Mode::Data,
-        other => return Err(content(named(), format!("\"{other}\" is not a mode of resources"))),
+        other => return Err(content(named(), ContentError::Mode(other.to_owned()))),
     };
     for name in [&resource.ty, &resource.name] {
         if !addrs::parse::is_identifier(name) {
-            return Err(content(named(), format!("\"{name}\" is not a valid name")));
+            return Err(content(named(), ContentError::Name(name.to_string())));
         }
     }
     let address = AbsResource {
@@ -227,7 +227,7 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
         },
     };
     let provider =
-        addrs::parse::provider_config(&resource.provider).map_err(|e| content(address.to_string(), e.to_string()))?;
+        addrs::parse::provider_config(&resource.provider).map_err(|e| content(address.to_string(), e.into()))?;
     let instances = match state.resources.entry(address.clone()) {
         Entry::Vacant(entry) => {
             &mut entry
@@ -244,31 +244,31 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
         }
     };
     for instance in resource.instances.unwrap_or_default() {
-        let key = instance_key(instance.index_key).map_err(|message| content(address.to_string(), message))?;
-        let place = |message: String| content(address.instance(key.clone()).to_string(), message);
+        let key = instance_key(instance.index_key).map_err(|error| content(address.to_string(), error))?;
+        let place = |error| content(address.instance(key.clone()).to_string(), error);
         add_object(instance, instances.entry(key.clone()).or_default(), shared).map_err(place)?;
     }
     Ok(())
 }
 
 /// Reads an object into its place in an instance.
-fn add_object<'a>(read: InstanceV4<'a>, slot: &mut InstanceState, shared: &mut Shared<'a>) -> Result<(), String> {
+fn add_object<'a>(read: InstanceV4<'a>, slot: &mut InstanceState, shared: &mut Shared<'a>) -> Result<(), ContentError> {
     let deposed = read.deposed.as_deref().filter(|d| !d.is_empty()).map(str::to_owned);
     let object = Arc::new(read_object(read, shared)?);
     let previous = match deposed {
         None => slot.current.replace(object),
         Some(deposed) if deposed.len() == 8 => slot.deposed.insert(DeposedKey(deposed.into()), object),
-        Some(deposed) => return Err(format!("\"{deposed}\" is not a key of a deposed object")),
+        Some(deposed) => return Err(ContentError::DeposedKey(deposed)),
     };
     match previous {
         None => Ok(()),
-        Some(_) => Err("it appears more than once".into()),
+        Some(_) => Err(ContentError::Duplicate),
     }
 }
 
 /// Reads the objects of one instance from their list.
-pub(crate) fn read_objects(text: &str) -> Result<InstanceState, String> {
-    let list: Vec<InstanceV4> = serde_json::from_str(text).map_err(files::json_reason)?;
+pub(crate) fn read_objects(text: &str) -> Result<InstanceState, ContentError> {
+    let list: Vec<InstanceV4> = serde_json::from_str(text).map_err(|e| ContentError::Json(files::json_reason(e)))?;
     let (mut instance, mut shared) = (InstanceState::default(), Shared::default());
     for object in list {
         add_object(object, &mut instance, &mut shared)?;
@@ -276,7 +276,7 @@ pub(crate) fn read_objects(text: &str) -> Result<InstanceState, String> {
     Ok(instance)
 }
 
-fn instance_key(raw: Option<&RawValue>) -> Result<InstanceKey, String> {
+fn instance_key(raw: Option<&RawValue>) -> Result<InstanceKey, ContentError> {
     let Some(text) = raw.map(RawValue::get) else {
         return Ok(InstanceKey::None);
     };
@@ -288,23 +288,22 @@ fn instance_key(raw: Option<&RawValue>) -> Result<InstanceKey, String> {
         // Other writers of JSON may put a fraction behind whole numbers.
         Ok(serde_json::Value::Number(n)) => match n.as_f64() {
             Some(index) if index >= 0.0 && index.fract() == 0.0 && index < 9e15 => Ok(InstanceKey::Int(index as u64)),
-            _ => Err(format!("the instance key {text} is not a whole number")),
+            _ => Err(ContentError::FractionalKey(text.to_owned())),
         },
-        _ => Err(format!("the instance key {text} is neither a number nor a string")),
+        _ => Err(ContentError::InstanceKey(text.to_owned())),
     }
 }
 
-fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<Object, String> {
-    let deep = || "its attributes are nested too deeply".to_owned();
+fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<Object, ContentError> {
     let status = match instance.status.as_deref() {
         None | Some("") => ObjectStatus::Ready,
         Some("tainted") => ObjectStatus::Tainted,
-        Some(other) => return Err(format!("it has the status \"{other}\", which does not exist")),
+        Some(other) => return Err(ContentError::Status(other.to_owned())),
     };
     let attributes = match (instance.attributes_flat, instance.attributes) {
         (Some(flat), _) => Attributes::Flat(Arc::new(flat)),
-        (None, Some(raw)) => Attributes::Json(RawJson::compact(raw.get()).ok_or_else(deep)?),
-        (None, None) => Attributes::Json(RawJson::compact("{}").ok_or_else(deep)?),
+        (None, Some(raw)) => Attributes::Json(RawJson::compact(raw.get()).ok_or(ContentError::TooDeep)?),
+        (None, None) => Attributes::Json(RawJson::compact("{}").ok_or(ContentError::TooDeep)?),
     };
     let mut sensitive_paths = Vec::new();
     for path in instance.sensitive_attributes.unwrap_or_default() {
@@ -312,15 +311,15 @@ fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<
     }
     let private = match instance.private {
         None => Vec::new(),
-        Some(text) => base64::engine::general_purpose::STANDARD
-            .decode(text.as_bytes())
-            .map_err(|e| format!("its private data is not valid base64: {e}"))?,
+        Some(text) => base64::engine::general_purpose::STANDARD.decode(text.as_bytes())?,
     };
     let identity = match (instance.identity_schema_version, instance.identity) {
         (None | Some(0), None) => None,
         (version, value) => Some(Identity {
             schema_version: version.unwrap_or_default(),
-            value: value.map(|v| RawJson::compact(v.get()).ok_or_else(deep)).transpose()?,
+            value: value
+                .map(|v| RawJson::compact(v.get()).ok_or(ContentError::TooDeep))
+                .transpose()?,
         }),
     };
     Ok(Object {
@@ -340,7 +339,7 @@ fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<
     })
 }
 
-fn dependencies<'a>(list: Vec<Text<'a>>, shared: &mut Shared<'a>) -> Result<Arc<[ConfigResource]>, String> {
+fn dependencies<'a>(list: Vec<Text<'a>>, shared: &mut Shared<'a>) -> Result<Arc<[ConfigResource]>, ContentError> {
     if let Some((last, addresses)) = &shared.last_list
         && *last == list
     {
@@ -351,11 +350,9 @@ fn dependencies<'a>(list: Vec<Text<'a>>, shared: &mut Shared<'a>) -> Result<Arc<
         let address = match shared.dependencies.get(&**text) {
             Some(address) => address.clone(),
             None => {
-                let address = addrs::parse::config_resource(text).map_err(|e| {
-                    format!(
-                        "its dependency \"{text}\" is not the address of a resource: {}",
-                        e.detail
-                    )
+                let address = addrs::parse::config_resource(text).map_err(|e| ContentError::Dependency {
+                    address: text.clone().into_owned(),
+                    reason: e.detail,
                 })?;
                 shared.dependencies.insert(text.clone().into_owned(), address.clone());
                 address
@@ -368,8 +365,8 @@ fn dependencies<'a>(list: Vec<Text<'a>>, shared: &mut Shared<'a>) -> Result<Arc<
     Ok(addresses)
 }
 
-fn step(step: &StepV4) -> Result<Step, String> {
-    let bad = |e: String| format!("a path to a sensitive attribute is not valid: {e}");
+fn step(step: &StepV4) -> Result<Step, ContentError> {
+    let bad = ContentError::SensitivePath;
     match &*step.kind {
         "get_attr" => {
             let name: Cow<str> = serde_json::from_str(step.value.get()).map_err(|e| bad(files::json_reason(e)))?;

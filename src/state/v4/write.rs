@@ -2,12 +2,13 @@
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, Mode};
 use base64::Engine as _;
+use cty::msgpack::CodecError;
 use cty::{Kind, Path, Step, Type};
 
 use crate::attributes::{indent, line};
 use crate::{
-    Attributes, CheckResult, DeposedKey, InstanceState, Object, ObjectStatus, OutputValue, RawJson, ResourceState,
-    State, StateError,
+    Attributes, CheckResult, DeposedKey, Identity, InstanceState, Object, ObjectStatus, OutputValue, RawJson,
+    ResourceState, State, StateError,
 };
 
 /// The text of a state.
@@ -198,15 +199,22 @@ fn write_object(
     out.extend_from_slice(b",\"sensitive_attributes\":[");
     for path in &object.sensitive_paths {
         separate(out);
-        write_path(path, out).map_err(|message| StateError::Value {
+        write_path(path, out).map_err(|error| StateError::Value {
             what: format!("A sensitive path of {}", address.instance(key.clone())),
-            message,
+            message: error.to_string(),
         })?;
     }
     out.push(b']');
-    // Objects without an identity have a version, too.
+    write_identity(object.identity.as_ref(), out);
+    write_additions(object, out);
+    out.push(b'}');
+    Ok(())
+}
+
+/// Objects without an identity have a version, too.
+fn write_identity(identity: Option<&Identity>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"identity_schema_version\":");
-    match &object.identity {
+    match identity {
         None => out.push(b'0'),
         Some(identity) => {
             out.extend_from_slice(identity.schema_version.to_string().as_bytes());
@@ -216,6 +224,10 @@ fn write_object(
             }
         }
     }
+}
+
+/// Writes the fields that most objects do not have.
+fn write_additions(object: &Object, out: &mut Vec<u8>) {
     if !object.private.is_empty() {
         out.extend_from_slice(b",\"private\":\"");
         out.extend_from_slice(
@@ -249,11 +261,9 @@ fn write_object(
         }
         out.push(b']');
     }
-    out.push(b'}');
-    Ok(())
 }
 
-fn write_path(path: &Path, out: &mut Vec<u8>) -> Result<(), String> {
+fn write_path(path: &Path, out: &mut Vec<u8>) -> Result<(), CodecError> {
     out.push(b'[');
     for step in &path.0 {
         separate(out);
@@ -271,7 +281,7 @@ fn write_path(path: &Path, out: &mut Vec<u8>) -> Result<(), String> {
                         out.extend_from_slice(b",\"type\":\"string\"}");
                     }
                     _ => {
-                        let key = cty::json::to_json_text(key, &Type::Dynamic).map_err(|e| e.to_string())?;
+                        let key = cty::json::to_json_text(key, &Type::Dynamic)?;
                         out.extend_from_slice(key.as_bytes());
                     }
                 }

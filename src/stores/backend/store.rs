@@ -13,7 +13,7 @@ use provider::state_store::{LockFailure, LockRequest, WorkspaceSupport};
 use provider::{Answer, PluginDiagnostic};
 use schema::Schema;
 use state::journal::recovery::Found;
-use state::journal::{Base, JournalReport, Keeper, Place, Writer};
+use state::journal::{Base, JournalLocation, JournalReport, Keeper, Writer};
 use state::{LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
@@ -242,7 +242,7 @@ impl Store {
             known: None,
             replayed: false,
             keeper: Keeper::default(),
-            place: Place::among(self.journals.clone(), workspace, &format!("{}\0{identity}", self.ty)),
+            place: JournalLocation::among(self.journals.clone(), workspace, &format!("{}\0{identity}", self.ty)),
         };
         let is_default = workspace == DEFAULT;
         let there = match self.support {
@@ -317,7 +317,7 @@ pub struct Snapshots {
     replayed: bool,
     keeper: Keeper,
     /// Where the journal is.
-    place: Place,
+    place: JournalLocation,
 }
 
 /// What a store reports, as the error of a state.
@@ -502,7 +502,7 @@ impl SnapshotStore for Snapshots {
     fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError> {
         let text = state::document::encode(&snapshot)?;
         if self.keeper.is_writing() {
-            self.keeper.announce(Base::of_text(&snapshot, &text));
+            self.keeper.announce(Base::from_state_text(&snapshot, &text));
         }
         let write = self.process().plugin().write(&self.workspace, text);
         self.process().wait(write).map_err(error)?;
@@ -530,7 +530,7 @@ impl SnapshotStore for Snapshots {
             self.write(&known, terraform_version)?;
         }
         self.keeper.forget(true)?;
-        let base = Base::of(self.state())?;
+        let base = Base::from_state(self.state())?;
         let journal = self.keeper.begin(&self.place, base, operation, terraform_version)?;
         Ok(Some(journal))
     }
@@ -545,12 +545,12 @@ impl SnapshotStore for Snapshots {
     }
 
     fn announce_copy(&self, snapshot: &State) -> Result<(), StateError> {
-        self.keeper.announce(Base::of(Some(snapshot))?);
+        self.keeper.announce(Base::from_state(Some(snapshot))?);
         Ok(())
     }
 
     fn expect_snapshot(&mut self, snapshot: &State) -> Result<(), StateError> {
-        self.keeper.expect(Base::of(Some(snapshot))?);
+        self.keeper.expect(Base::from_state(Some(snapshot))?);
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use cty::Number;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Kind, Member, Node};
-use crate::content::{did_you_mean, suggest};
+use crate::suggest::{did_you_mean, suggest};
 use crate::{Diagnostic, Pos, Range};
 
 /// Deeper nesting than documents have, and shallow enough for any stack.

@@ -84,7 +84,7 @@ fn attributes(json: &Json) -> Result<BTreeMap<Arc<str>, AttributeSchema>> {
                     attributes: attributes(&nested["attributes"])?,
                     nesting: nesting(nested),
                 }),
-                None => AttributeType::Plain(cty::json::type_from_json(&a["type"])?),
+                None => AttributeType::Plain(cty::json::type_from_json(&a["type"]).map_err(|e| e.to_string())?),
             },
             required: flag(a, "required"),
             optional: flag(a, "optional"),

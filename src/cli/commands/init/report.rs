@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use addrs::Provider;
 use packages::install::{Installation, Outcome, Provenance, Step};
+use packages::metadata::Authentication;
 use packages::selection::Selection;
 use packages::signature::Standing;
-use packages::sources::Authentication;
 use versions::Constraints;
 
 use super::{note, say, space};

@@ -327,7 +327,7 @@ fn gather(
 fn contents<'p>(from: &'p [Pack], gathered: Gathered, cli_config: Option<PathBuf>) -> Result<Contents<'p>, PackError> {
     let mut contents = Contents::default();
     for pack in from {
-        let more = Contents::of(pack);
+        let more = Contents::from_pack(pack);
         contents.providers.extend(more.providers);
         contents.modules.extend(more.modules);
         contents.configurations.extend(more.configurations);

@@ -82,8 +82,8 @@ pub(super) fn calling(texts: &[String], staging: &Path) -> Result<PathBuf, Failu
 /// The reason why an argument names no module for a pack.
 #[derive(Debug, PartialEq, thiserror::Error)]
 enum SourceError {
-    #[error("{0}")]
-    Address(String),
+    #[error(transparent)]
+    Address(#[from] config::source_address::SourceAddressError),
     #[error(transparent)]
     Constraint(#[from] versions::VersionError),
     #[error("a module in a directory is part of the configuration that calls it")]
@@ -102,7 +102,7 @@ fn named_source(text: &str) -> Result<(&str, Option<&str>), SourceError> {
         Constraints::parse(constraint)?;
         return Ok((source, Some(constraint)));
     }
-    match ModuleSource::parse(text, false).map_err(SourceError::Address)? {
+    match ModuleSource::parse(text, false)? {
         ModuleSource::Local(_) => Err(SourceError::Directory),
         ModuleSource::Registry(_) | ModuleSource::Remote(_) => Ok((text, None)),
     }

@@ -10,7 +10,7 @@ use config::{Config, TestFile, test_files};
 use files::io_reason;
 use stores::backend;
 use syntax::{Diagnostics, SourceMap};
-use testing::substitutes::{check_overrides_of_file, check_overrides_of_run, check_providers};
+use testing::run_providers::{check_overrides_of_file, check_overrides_of_run, check_providers};
 use views::json;
 
 use crate::args::flags::{self, Flags, FromFlags};

@@ -48,9 +48,10 @@ fn what_a_full_disk_refuses_does_not_begin_and_no_outcome_is_lost() {
     let path = dir.path().join("journal");
     let writer = on_a_full_disk(&path);
     let refused = writer.begin(&intent("a.b")).wait().unwrap_err();
-    assert!(refused.contains("space"), "{refused}");
+    assert!(refused.to_string().contains("space"), "{refused}");
     let number = writer.outcome(outcome("a.c"));
-    assert!(writer.sync().wait().is_err());
+    let unsaved = writer.sync().wait().unwrap_err();
+    assert!(unsaved.to_string().contains("space"), "{unsaved}");
     writer.outcome(outcome("a.d"));
     assert!(writer.wants_compaction());
     // The state was saved with the first outcome, which made room.
@@ -144,5 +145,6 @@ fn after_the_end_tickets_fail_instead_of_waiting() {
     writer.stop();
     let (sender, answered) = std::sync::mpsc::channel();
     std::thread::spawn(move || sender.send(writer.sync().wait()).unwrap());
-    assert!(answered.recv_timeout(Duration::from_secs(60)).unwrap().is_err());
+    let answer = answered.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert!(matches!(answer, Err(JournalError::Ended)), "{answer:?}");
 }

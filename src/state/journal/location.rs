@@ -19,9 +19,9 @@ use crate::{State, StateError};
 /// The longest part of a workspace's name that is in the name of its journal.
 const SHOWN: usize = 40;
 
-/// Where the journals of one state are.
+/// Location of the journals of one state.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum JournalLocation {
     /// Beside the state file.
     Beside(PathBuf),
     /// In a directory with others, under this name.
@@ -33,11 +33,11 @@ pub enum Place {
     },
 }
 
-impl Place {
-    /// The place for the state of a workspace in a store. `identity` is whatever tells the store from others; only its checksum
+impl JournalLocation {
+    /// Returns the location for a workspace's state in a store. `identity` distinguishes the store from others; only its checksum
     /// is in the name.
     #[must_use]
-    pub fn among(directory: PathBuf, workspace: &str, identity: &str) -> Place {
+    pub fn among(directory: PathBuf, workspace: &str, identity: &str) -> JournalLocation {
         let plain = |c: char| {
             if c.is_ascii_alphanumeric() || "-_".contains(c) {
                 c
@@ -48,22 +48,22 @@ impl Place {
         let shown: String = workspace.chars().take(SHOWN).map(plain).collect();
         let sum = checksum(format!("{workspace}\0{identity}").as_bytes());
         let name = format!("{shown}-{}.journal", sum.get(..16).unwrap_or(&sum));
-        Place::Among { directory, name }
+        JournalLocation::Among { directory, name }
     }
 
     /// The path of the journal.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         match self {
-            Place::Beside(state) => super::path_of(state),
-            Place::Among { directory, name } => directory.join(name),
+            JournalLocation::Beside(state) => super::path_of(state),
+            JournalLocation::Among { directory, name } => directory.join(name),
         }
     }
 
     /// The journal for this state, if there is one.
     pub(super) fn find(&self, known: Option<&State>) -> Result<Option<Found>, StateError> {
         let own = recovery::find(&self.path())?;
-        let Place::Among { directory, name } = self else {
+        let JournalLocation::Among { directory, name } = self else {
             return Ok(own);
         };
         let Some(state) = known.filter(|state| !state.lineage.is_empty()) else {
@@ -73,7 +73,7 @@ impl Place {
         if own.as_ref().is_some_and(|own| own.alive) || others.iter().all(|other| other == name) {
             return Ok(own);
         }
-        let base = Base::of(Some(state))?;
+        let base = Base::from_state(Some(state))?;
         if own.as_ref().is_some_and(|own| own.contents.knows(&base)) {
             return Ok(own);
         }
@@ -91,7 +91,7 @@ impl Place {
     /// Makes room for a new journal: its directory, and nothing of its name that nobody writes. Such a one has been told without
     /// the lock, or is that of another state; it stays under another name.
     pub(super) fn prepare(&self) -> Result<(), StateError> {
-        if let Place::Among { directory, .. } = self {
+        if let JournalLocation::Among { directory, .. } = self {
             private_directory(directory)?;
         }
         let path = self.path();

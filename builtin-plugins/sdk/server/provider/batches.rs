@@ -1,0 +1,235 @@
+//! Calls in batches: see `proto/calls.proto` for what travels, and why.
+//!
+//! One task has all calls of a stream, begins each when it arrives, and sends what has ended together. Calls of plugins that never
+//! block run on that task; others have threads of their own as always.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use futures::stream::{BoxStream, FuturesUnordered};
+use futures::{FutureExt as _, StreamExt as _};
+use prost::bytes::Bytes;
+use proto::calls::provider_calls_server::ProviderCalls;
+use proto::calls::request::Method as Called;
+use proto::calls::{Answer, Answers, Failure, Request as Call, Requests};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Request, Response, Status, Streaming};
+
+use super::{Method, Service, method};
+use crate::context::StopOnDrop;
+use crate::server::MESSAGE_LIMIT;
+use crate::server::auxiliary::Shutdown;
+
+/// How many messages with answers may wait to be sent. Each holds all that was ready.
+const WAITING: usize = 4;
+/// An answer that is at least this large travels alone.
+const LARGE: usize = 1 << 20;
+/// What an answer has around its message, at most.
+const AROUND: usize = 64;
+
+/// The name of a method in version 6 of the protocol.
+fn name(called: Called) -> &'static str {
+    match called {
+        // Not a method: no version of the protocol knows it.
+        Called::Cancel => "",
+        Called::ValidateResourceConfig => "ValidateResourceConfig",
+        Called::ValidateDataResourceConfig => "ValidateDataResourceConfig",
+        Called::UpgradeResourceState => "UpgradeResourceState",
+        Called::UpgradeResourceIdentity => "UpgradeResourceIdentity",
+        Called::ReadResource => "ReadResource",
+        Called::PlanResourceChange => "PlanResourceChange",
+        Called::ApplyResourceChange => "ApplyResourceChange",
+        Called::ReadDataSource => "ReadDataSource",
+        Called::CallFunction => "CallFunction",
+    }
+}
+
+type Running = BoxFuture<'static, Answer>;
+
+/// The calls of a stream.
+struct Exchange {
+    service: Service,
+    running: FuturesUnordered<Running>,
+    /// What asks a call to stop, by its number.
+    callers: HashMap<u64, StopOnDrop>,
+    ready: Vec<Answer>,
+    /// An open stream would keep the server from ending.
+    shutdown: BoxFuture<'static, ()>,
+}
+
+impl Exchange {
+    /// Begins a call. It may have ended when this returns.
+    fn begin(&mut self, call: Call, cx: &mut Context<'_>) {
+        let number = call.number;
+        let called = call.method();
+        if called == Called::Cancel {
+            self.callers.remove(&number);
+            return;
+        }
+        let begun = Arc::new(self.service.core.calls.begin());
+        let caller = begun.stop_on_drop();
+        let service = Service {
+            core: self.service.core.clone(),
+            begun: Some(begun),
+        };
+        let mut running: Running = Box::pin(async move {
+            let result = match method(6, name(called)) {
+                Some(Method::Unary(answer)) => answer(service, Request::new(call.message)).await,
+                _ => Err(Status::unimplemented("this method is not called in batches")),
+            };
+            answer(number, result.map(Response::into_inner))
+        });
+        match running.poll_unpin(cx) {
+            Poll::Ready(answer) => self.ready.push(answer),
+            Poll::Pending => {
+                self.callers.insert(number, caller);
+                self.running.push(running);
+            }
+        }
+    }
+
+    /// The next answers: what has ended since the last ones.
+    fn poll_ended(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready(Some(answer)) = self.running.poll_next_unpin(cx) {
+            self.callers.remove(&answer.number);
+            self.ready.push(answer);
+        }
+    }
+
+    /// Runs until no call can come any more and all have ended.
+    async fn run(mut self, mut requests: Streaming<Requests>, answers: mpsc::Sender<Result<Answers, Status>>) {
+        let mut open = true;
+        loop {
+            poll_fn(|cx| {
+                if open && self.shutdown.poll_unpin(cx).is_ready() {
+                    open = false;
+                }
+                while open {
+                    match requests.poll_next_unpin(cx) {
+                        Poll::Ready(Some(Ok(batch))) => {
+                            batch.requests.into_iter().for_each(|call| self.begin(call, cx))
+                        }
+                        // The connection is gone, and with it all callers.
+                        Poll::Ready(_) => {
+                            open = false;
+                            self.callers.clear();
+                        }
+                        Poll::Pending => break,
+                    }
+                }
+                self.poll_ended(cx);
+                match open && self.ready.is_empty() {
+                    true => Poll::Pending,
+                    false if self.ready.is_empty() && !self.running.is_empty() => Poll::Pending,
+                    false => Poll::Ready(()),
+                }
+            })
+            .await;
+            if self.ready.is_empty() {
+                return;
+            }
+            for batch in batches(std::mem::take(&mut self.ready)) {
+                // Nobody waits for it any more where this fails. The calls run to their ends.
+                drop(answers.send(Ok(batch)).await);
+            }
+        }
+    }
+}
+
+/// What a call has come to.
+fn answer(number: u64, result: Result<Bytes, Status>) -> Answer {
+    let result = result.and_then(|message| match message.len() > MESSAGE_LIMIT - AROUND {
+        // In the words of the library, for a message of its own.
+        true => Err(Status::out_of_range(format!(
+            "Error, encoded message length too large: found {} bytes, the limit is: {MESSAGE_LIMIT} bytes",
+            message.len()
+        ))),
+        false => Ok(message),
+    });
+    match result {
+        Ok(message) => Answer {
+            number,
+            message,
+            failure: None,
+        },
+        Err(status) => Answer {
+            number,
+            message: Bytes::new(),
+            failure: Some(Failure {
+                code: Code::into(status.code()),
+                text: status.message().to_owned(),
+            }),
+        },
+    }
+}
+
+/// Answers in messages, none of them too large.
+fn batches(ready: Vec<Answer>) -> Vec<Answers> {
+    let mut batches: Vec<Answers> = Vec::with_capacity(1);
+    let mut size = LARGE;
+    for answer in ready {
+        size += answer.message.len();
+        if size >= LARGE {
+            batches.push(Answers::default());
+            size = answer.message.len();
+        }
+        if let Some(last) = batches.last_mut() {
+            last.answers.push(answer);
+        }
+    }
+    batches
+}
+
+/// The service of calls in batches.
+pub(crate) struct Batches {
+    pub service: Service,
+    pub shutdown: Shutdown,
+}
+
+#[tonic::async_trait]
+impl ProviderCalls for Batches {
+    type ExchangeStream = BoxStream<'static, Result<Answers, Status>>;
+
+    async fn exchange(&self, request: Request<Streaming<Requests>>) -> Result<Response<Self::ExchangeStream>, Status> {
+        let (answers, stream) = mpsc::channel(WAITING);
+        let exchange = Exchange {
+            service: self.service.clone(),
+            running: FuturesUnordered::new(),
+            callers: HashMap::new(),
+            ready: Vec::new(),
+            shutdown: {
+                let shutdown = self.shutdown.clone();
+                Box::pin(async move { shutdown.begun().await })
+            },
+        };
+        tokio::spawn(exchange.run(request.into_inner(), answers));
+        Ok(Response::new(ReceiverStream::new(stream).boxed()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sized(length: usize) -> Answer {
+        answer(1, Ok(vec![0; length].into()))
+    }
+
+    #[test]
+    fn large_answers_travel_apart() {
+        let ready = vec![sized(1), sized(LARGE - 10), sized(5), sized(LARGE), sized(1)];
+        let lengths: Vec<usize> = batches(ready).iter().map(|batch| batch.answers.len()).collect();
+        assert_eq!(lengths, [3, 1, 1]);
+        assert!(batches(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn answer_above_the_limit_fails_alone() {
+        let failure = sized(MESSAGE_LIMIT).failure.unwrap_or_default();
+        assert_eq!(failure.code, i32::from(Code::OutOfRange));
+    }
+}

@@ -1,0 +1,29 @@
+//! Texts of problems: the summaries of what stores do, and the request that a detail is about.
+
+use monoform_sdk::{Diagnostic, Diagnostics};
+
+pub const READ: &str = "Error reading the state";
+pub const WRITE: &str = "Error writing the state";
+pub const DELETE: &str = "Error deleting the state";
+pub const LIST: &str = "Failed to list workspaces";
+pub const LOCK: &str = "Error acquiring the state lock";
+pub const UNLOCK: &str = "Cannot release the state lock";
+
+/// A request, for messages: the summary of its problems, and the sentence that says what it does ("Reading the object …").
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    pub summary: &'a str,
+    pub what: &'a str,
+}
+
+#[must_use]
+pub fn problem(summary: &str, detail: impl Into<String>) -> Diagnostics {
+    Diagnostic::error(summary, detail.into()).into()
+}
+
+/// The details of problems in one text, for messages about something that failed because of them.
+#[must_use]
+pub fn details(problems: &Diagnostics) -> String {
+    let details: Vec<&str> = problems.0.iter().map(|problem| problem.detail.as_str()).collect();
+    details.join(" ")
+}

@@ -1,0 +1,23 @@
+//! States in gzip, as some services keep them.
+
+use std::io::{Read as _, Result, Write as _};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+
+/// # Errors
+/// Never for a state in memory.
+pub fn compressed(state: &[u8]) -> Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(state)?;
+    encoder.finish()
+}
+
+/// # Errors
+/// The bytes are not one whole file of gzip.
+pub fn decompressed(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut state = Vec::new();
+    GzDecoder::new(bytes).read_to_end(&mut state)?;
+    Ok(state)
+}

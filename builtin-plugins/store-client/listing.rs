@@ -1,0 +1,122 @@
+//! Workspaces of a store, from the names of its objects.
+
+use std::collections::BTreeSet;
+
+use monoform_sdk::Result;
+use monoform_sdk::state_store::DEFAULT;
+
+use crate::about::{About, problem};
+use crate::client::Answer;
+use crate::xml::Xml;
+
+/// One answer to the request for a list.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    pub names: Vec<String>,
+    /// Where the next page begins; `None` for the last page.
+    pub next: Option<String>,
+}
+
+impl Page {
+    /// The answer of a service that lists the objects of a bucket as the first version of S3's interface does: what comes next is
+    /// after a marker, which is the last name if the answer does not say it.
+    ///
+    /// # Errors
+    /// The answer is not one whole document.
+    pub fn of_bucket(about: About<'_>, answer: &Answer) -> Result<Page> {
+        let listed = Xml::of(answer).map_err(|failure| failure.diagnostic(about.summary, about.what))?;
+        let names: Vec<String> = listed.texts("Key").map(str::to_owned).collect();
+        let marker = listed.text("NextMarker").filter(|next| !next.is_empty());
+        let next = marker.map(str::to_owned).or_else(|| names.last().cloned());
+        Ok(Page {
+            next: next.filter(|_| listed.text("IsTruncated") == Some("true")),
+            names,
+        })
+    }
+}
+
+/// The names on all pages of a list. `page` requests the page that begins at a place, at first without one.
+///
+/// # Errors
+/// Those of `page`; or the service answers with the same page again, and the list would never end.
+pub async fn names<F>(about: About<'_>, mut page: impl FnMut(Option<String>) -> F) -> Result<Vec<String>>
+where
+    F: Future<Output = Result<Page>>,
+{
+    let mut names = Vec::new();
+    let mut place: Option<String> = None;
+    loop {
+        let Page { names: more, next } = page(place.clone()).await?;
+        names.extend(more);
+        let next = next.filter(|next| !next.is_empty());
+        if next.is_none() {
+            return Ok(names);
+        }
+        if next == place {
+            let detail = format!("{} failed: the service answers with the same page again.", about.what);
+            return Err(problem(about.summary, detail));
+        }
+        place = next;
+    }
+}
+
+/// The workspaces of objects that are called `prefix`, a name without slashes, `end`. The default workspace comes first, whether it has
+/// an object or not.
+#[must_use]
+pub fn workspaces<'n>(names: impl IntoIterator<Item = &'n str>, prefix: &str, end: &str) -> Vec<String> {
+    let workspace = |name: &'n str| name.strip_prefix(prefix)?.strip_suffix(end);
+    let found: BTreeSet<&str> = names
+        .into_iter()
+        .filter_map(workspace)
+        .filter(|name| !name.is_empty() && !name.contains('/') && *name != DEFAULT)
+        .collect();
+    [DEFAULT].into_iter().chain(found).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    const ABOUT: About<'static> = About {
+        summary: "s",
+        what: "Listing",
+    };
+
+    #[tokio::test]
+    async fn all_pages_are_read_and_a_repeated_one_is_an_error() {
+        let page = |place: Option<String>| async move {
+            let next = place.is_none().then(|| "b".to_owned());
+            Ok(Page {
+                names: vec![place.unwrap_or_else(|| "a".to_owned())],
+                next,
+            })
+        };
+        assert_eq!(names(ABOUT, page).await.unwrap(), ["a", "b"]);
+        let endless = |_| async {
+            Ok(Page {
+                names: Vec::new(),
+                next: Some("a".to_owned()),
+            })
+        };
+        let problems = names(ABOUT, endless).await.unwrap_err();
+        assert!(problems.0[0].detail.contains("same page"), "{problems:?}");
+    }
+
+    #[test]
+    fn workspaces_are_what_stands_between_prefix_and_end() {
+        let names = [
+            "env:/b/k",
+            "env:/a/k",
+            "env:/a/k",
+            "env:/a/other",
+            "env:/a/b/k",
+            "env://k",
+            "k",
+            "env:/default/k",
+        ];
+        assert_eq!(workspaces(names, "env:/", "/k"), ["default", "a", "b"]);
+        assert_eq!(workspaces(["k-env:x", "k-env:", "k"], "k-env:", ""), ["default", "x"]);
+    }
+}

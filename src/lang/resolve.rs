@@ -1,0 +1,40 @@
+//! Bodies in the JSON syntax, in which only the schema tells blocks from attributes.
+
+use std::borrow::Cow;
+
+use schema::{BlockSchema, Nesting};
+use syntax::Diagnostics;
+use syntax::ast::{Body, Expr};
+use syntax::content::{self, BodySpec};
+
+/// The labels of the blocks of a map, and of dynamic blocks.
+const KEY: &[&str] = &["key"];
+const TYPE: &[&str] = &["type"];
+
+/// A `dynamic` block.
+pub(crate) const DYNAMIC: BodySpec<'static> = BodySpec {
+    attributes: &[("for_each", true), ("iterator", false), ("labels", false)],
+    blocks: &[("content", &[])],
+};
+
+/// A body in which the blocks of the schema are blocks. In the JSON syntax only the schema distinguishes them from
+/// attributes; a body in the native syntax is returned unchanged.
+pub fn resolve<'b>(body: &'b Body, schema: &BlockSchema, diagnostics: &mut Diagnostics) -> Cow<'b, Body> {
+    if !body.attributes.iter().any(|a| matches!(a.expr, Expr::Json(_))) {
+        return Cow::Borrowed(body);
+    }
+    let labels_of = |name: &str| match schema.blocks.get(name) {
+        Some(nested) if nested.nesting == Nesting::Map => Some(KEY),
+        Some(_) => Some(&[][..]),
+        None if name == "dynamic" && !schema.attributes.contains_key(name) => Some(TYPE),
+        None => None,
+    };
+    let mut body = syntax::json::resolve(body.clone(), labels_of, diagnostics);
+    for block in &mut body.blocks {
+        if &*block.ty == "dynamic" && !schema.blocks.contains_key("dynamic") {
+            let inner = std::mem::replace(&mut block.body, Body::empty(&block.range));
+            block.body = content::resolve(inner, DYNAMIC, diagnostics);
+        }
+    }
+    Cow::Owned(body)
+}

@@ -1,0 +1,8 @@
+//! Media types of manifests and layers.
+
+/// The media type of a manifest of one artifact.
+pub const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
+/// The media type of a manifest that lists manifests, one a platform.
+pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// The media type of a layer that is a ZIP archive.
+pub const ZIP: &str = "archive/zip";

@@ -1,0 +1,17 @@
+//! Everything that a run is carried out with.
+
+use std::sync::Arc;
+
+use config::{Config, TestRun};
+
+use crate::providers::RunProviders;
+use crate::variables::RunVariables;
+
+/// Everything that a run is carried out with.
+pub(crate) struct Setting<'f, 's> {
+    pub run: &'f TestRun,
+    pub index: usize,
+    pub config: Arc<Config>,
+    pub providers: RunProviders<'s>,
+    pub variables: RunVariables,
+}

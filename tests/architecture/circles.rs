@@ -1,0 +1,217 @@
+//! Circles of files: inside a crate, too, a file uses only those below it.
+//!
+//! An arrow is a `use` of another file's item, or a path through `crate::` to it. Files that are one subject in a directory
+//! (`mod.rs` and what is beside it) are files like any other. Unit tests do not count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The circles that remain: the crate, its files, and the reason.
+const CIRCLES: &[(&str, &[&str], &str)] = &[
+    (
+        "src/syntax",
+        &["ast", "json"],
+        "an expression of a JSON document is made when it is asked for, since only the reader knows what is meant",
+    ),
+    (
+        "src/plugins",
+        &["grpc", "grpc_v5", "grpc_v6"],
+        "the macro that writes the calls of both protocols needs the tables of each",
+    ),
+];
+
+/// Crates that are looked at when their parts have found their places.
+const LATER: &[&str] = &["src/cli", "src/views", "src/engine", "builtin-plugins"];
+
+/// A file as its module's path inside the crate.
+type Module = Vec<String>;
+
+fn rust_files(dir: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).expect("a directory").flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            // Directories of tests; an example is a crate of its own.
+            if !matches!(&*name, "tests" | "fixture_tests" | "examples" | "target") {
+                rust_files(&path, out);
+            }
+        } else if name.ends_with(".rs") && name != "tests.rs" {
+            out.push(path);
+        }
+    }
+}
+
+fn module_of(root: &Path, file: &Path) -> Module {
+    let path = file.strip_prefix(root).expect("a file of the crate").with_extension("");
+    let mut parts: Module = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    if parts.last().is_some_and(|last| last == "mod" || last == "lib") {
+        parts.pop();
+    }
+    parts
+}
+
+/// The text of a file without comments and unit tests.
+fn code(file: &Path) -> String {
+    let text = fs::read_to_string(file).expect("a text");
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let line = |line: &str| line.split("//").next().unwrap_or_default().to_owned();
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The paths of a tree such as `a::{b, c::{d, e}}`.
+fn paths(prefix: &str, tree: &str, out: &mut Vec<String>) {
+    let Some((head, rest)) = tree.split_once('{') else {
+        out.push(format!("{prefix}{tree}"));
+        return;
+    };
+    let inner = rest.rsplit_once('}').map_or(rest, |(inner, _)| inner);
+    let (mut depth, mut begin) = (0, 0);
+    for (at, c) in inner.char_indices().chain([(inner.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                paths(&format!("{prefix}{head}"), &inner[begin..at], out);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The paths that a file names: in its `use` declarations, and with `crate::` in its code.
+fn named(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for statement in text.split(';') {
+        let begin = statement.rfind('\n').map_or(0, |at| at + 1);
+        let whole = match statement
+            .find("use crate")
+            .or(statement.find("use super"))
+            .or(statement.find("use self"))
+        {
+            Some(at) => &statement[at + "use ".len()..],
+            None => statement[begin..].trim_start(),
+        };
+        if whole.starts_with("crate::") || whole.starts_with("super::") || whole.starts_with("self::") {
+            let tree: String = whole.replace(" as ", " ").split(' ').map(str::trim).collect();
+            paths("", &tree.replace(char::is_whitespace, ""), &mut out);
+        }
+    }
+    for (at, _) in text.match_indices("crate::") {
+        let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        out.push(text[at..].chars().take_while(|c| is_path(*c)).collect());
+    }
+    out
+}
+
+/// The file that a path leads to: the longest part of it that is one.
+fn target<'m>(path: &str, from: &Module, modules: &'m BTreeSet<Module>) -> Option<&'m Module> {
+    let mut base: Module = Vec::new();
+    for part in path.split("::").filter(|part| !part.is_empty()) {
+        match part {
+            "crate" => base.clear(),
+            "self" if base.is_empty() => base.clone_from(from),
+            "super" => {
+                if base.is_empty() {
+                    base.clone_from(from);
+                }
+                base.pop();
+            }
+            name => base.push(name.to_owned()),
+        }
+    }
+    (1..=base.len()).rev().find_map(|length| modules.get(&base[..length]))
+}
+
+/// The files of each circle.
+fn circles(root: &Path) -> Vec<BTreeSet<String>> {
+    let mut files = Vec::new();
+    rust_files(root, &mut files);
+    let by_module: BTreeMap<Module, PathBuf> = files.into_iter().map(|file| (module_of(root, &file), file)).collect();
+    let modules: BTreeSet<Module> = by_module.keys().cloned().collect();
+    let mut reached: BTreeMap<&Module, BTreeSet<&Module>> = BTreeMap::new();
+    for (module, file) in &by_module {
+        let found = named(&code(file));
+        let found = found.iter().filter_map(|path| target(path, module, &modules));
+        reached.insert(module, found.filter(|other| *other != module).collect());
+    }
+    // All that each reaches: few enough files for the plain way.
+    loop {
+        let before: usize = reached.values().map(BTreeSet::len).sum();
+        for module in &modules {
+            let next: BTreeSet<&Module> = reached[module]
+                .iter()
+                .flat_map(|other| reached[*other].clone())
+                .collect();
+            if let Some(all) = reached.get_mut(module) {
+                all.extend(next);
+            }
+        }
+        if reached.values().map(BTreeSet::len).sum::<usize>() == before {
+            break;
+        }
+    }
+    let circle = |module: &Module| -> BTreeSet<String> {
+        let both = reached[module].iter().filter(|other| reached[**other].contains(module));
+        both.map(|other| other.join("/")).collect()
+    };
+    let found: BTreeSet<BTreeSet<String>> = modules.iter().map(circle).collect();
+    found.into_iter().filter(|circle| circle.len() > 1).collect()
+}
+
+fn crates() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for above in ["src", "builtin-plugins"] {
+        for entry in fs::read_dir(root.join(above)).expect("a directory").flatten() {
+            if entry.path().join("Cargo.toml").is_file() {
+                found.push(format!("{above}/{}", entry.file_name().to_string_lossy()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn files_of_a_crate_use_each_other_in_no_circle_but_those_listed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for name in crates()
+        .iter()
+        .filter(|name| !LATER.iter().any(|later| name.starts_with(later)))
+    {
+        for circle in circles(&root.join(name)) {
+            found.push((name.clone(), circle));
+        }
+    }
+    let listed: Vec<(String, BTreeSet<String>)> = CIRCLES
+        .iter()
+        .map(|(name, files, _)| {
+            (
+                (*name).to_owned(),
+                files.iter().map(|file| (*file).to_owned()).collect(),
+            )
+        })
+        .collect();
+    found.sort();
+    let mut expected = listed;
+    expected.sort();
+    assert_eq!(found, expected, "left: found; right: listed");
+}
+
+#[test]
+fn a_circle_of_two_files_is_found() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).expect("a file");
+    write("lib.rs", "mod a;\nmod b;\nmod c;\n");
+    write("a.rs", "use crate::{b::B, c};\npub struct A;\n");
+    write(
+        "b.rs",
+        "pub struct B;\n\npub fn a() -> usize {\n    size_of::<crate::a::A>()\n}\n",
+    );
+    write("c.rs", "#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n");
+    let expected: BTreeSet<String> = ["a".to_owned(), "b".to_owned()].into();
+    assert_eq!(circles(dir.path()), [expected]);
+}
