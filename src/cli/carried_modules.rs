@@ -12,7 +12,6 @@ use files::mounts::Mounts;
 use modules::{Install, Mirror};
 use packages::packed::Carried;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
-use views::program;
 
 use crate::session::{Session, Surroundings};
 use crate::workdir;
@@ -92,19 +91,19 @@ fn run(
     in_memory: Option<Arc<Mounts>>,
     tests: &[Arc<TestFile>],
 ) -> Result<Installed, Diagnostics> {
-    let (nothing, environment) = (Manifest::default(), session.env.variables());
+    let (nothing, set) = (Manifest::default(), session.set_variables());
     let install = Install {
         client: session.net(),
         data_dir,
         in_memory,
         upgrade: false,
-        load: workdir::load_options(session, &nothing, &environment),
+        load: workdir::load_options(session, &nothing, &set),
         mirror: Some(mirror),
         carried: None,
         tests,
         // Which test files there are is known to few commands.
         forget: false,
-        program: program::name(),
+        program: session.ui.program,
     };
     let mut installed = |event| tracing::info!(?event, "a module that this executable carries");
     let outcome = session.runtime()?.block_on(install.run(".", &mut installed));

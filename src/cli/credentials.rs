@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use net::hosts::CredentialsHelper;
 use net::{Client, Host, Token, credentials_file};
 use syntax::Diagnostic;
-use views::program;
 
 use crate::args::UsageError;
 use crate::session::Session;
@@ -23,6 +22,17 @@ pub enum Location<'s> {
     Helper(&'s CredentialsHelper),
     /// Nowhere yet: it would be in the file.
     Nowhere,
+}
+
+/// The reason why a token cannot be stored or removed: a clause without its full stop.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error(transparent)]
+    Helper(#[from] net::Error),
+    #[error(transparent)]
+    File(#[from] credentials_file::CredentialsFileError),
+    #[error("there is no home directory for the file credentials.tfrc.json: HOME is not set")]
+    NoHome,
 }
 
 /// The stored token of a host.
@@ -104,14 +114,14 @@ impl<'s> Stored<'s> {
 
     /// The error for a token that a person has written down.
     #[must_use]
-    pub fn elsewhere(&self, what: &str) -> Diagnostic {
+    pub fn elsewhere(&self, what: &str, command: &str) -> Diagnostic {
         let host = self.host.display();
         Diagnostic::error(
             format!("Credentials for {host} are manually configured"),
             format!(
                 "The command \"{} {}\" cannot {what}, because a file of the CLI configuration that it does not change has a \
                  \"credentials\" block for {host}. Remove the block, and revoke its token at the host if nothing else uses it.",
-                program::command(),
+                command,
                 what.replace(' ', "")
             ),
         )
@@ -120,15 +130,14 @@ impl<'s> Stored<'s> {
     /// Stores a token in the place of the one that is there; without one, removes that.
     ///
     /// # Errors
-    /// It cannot be stored: a clause without its full stop.
-    pub async fn store(&self, net: &Client, token: Option<&Token>) -> Result<(), String> {
+    /// It cannot be stored.
+    pub async fn store(&self, net: &Client, token: Option<&Token>) -> Result<(), StoreError> {
         if let Location::Helper(helper) = self.location() {
-            let changed = net.change_in_helper(helper, &self.host, token).await;
-            return changed.map_err(|e| e.to_string());
+            return Ok(net.change_in_helper(helper, &self.host, token).await?);
         }
         match &self.file {
-            Some(path) => credentials_file::update(path, &self.host, token).map_err(|e| e.to_string()),
-            None => Err("there is no home directory for the file credentials.tfrc.json: HOME is not set".to_owned()),
+            Some(path) => credentials_file::update(path, &self.host, token).map_err(StoreError::from),
+            None => Err(StoreError::NoHome),
         }
     }
 }

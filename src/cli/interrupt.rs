@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use engine::stop::Stop;
 use state::SharedStore;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use views::program;
 use views::stream::Stream;
 use views::ui::Ui;
 
@@ -106,7 +105,7 @@ Gracefully shutting \
                      down...
 No further operation begins. Running providers and commands are asked to stop.
 ",
-                    program::tool()
+                    ui.program.tool
                 ),
                 2 => {
                     end_by_force(last_resort.clone());

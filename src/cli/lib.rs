@@ -4,8 +4,8 @@
 //! command has one struct of arguments, which is read once; nothing further in knows the names of flags. A command loads the
 //! configuration and the values of variables through `workdir`, opens its state through `state_session`, starts plugins through
 //! `plugin_source`, has the engine plan and apply through `operation`, and prints results through the crate `views`. What a
-//! workspace of HCP Terraform runs on the server goes through `runs` instead. `planfile` reads and writes saved plans. `process` has
-//! what the whole process shares: working directory, clock, exit.
+//! workspace of HCP Terraform runs on the server goes through the crate `hosted` instead. `process` has what the whole
+//! process shares: working directory, clock, exit.
 //!
 //! A command returns an outcome, which only the dispatcher (`commands/mod.rs`) renders; see `outcome`.
 //! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a defect, reported as one, with status 11.
@@ -17,20 +17,16 @@ mod commands;
 mod credentials;
 mod downloads;
 pub mod env;
-mod generated;
 mod guide;
 mod interrupt;
 mod logging;
-mod migrate_cloud;
 mod operation;
 mod outcome;
 mod panics;
-mod planfile;
 mod planned_variables;
 mod plugin_source;
 mod process;
-mod remote;
-mod runs;
+mod remote_run;
 mod session;
 mod state_session;
 mod store_context;
@@ -75,5 +71,5 @@ pub fn main(invocation: Invocation) -> ExitCode {
 #[doc(hidden)]
 pub mod fuzzing {
     //! Decoders that only fuzz targets use from outside.
-    pub use crate::planfile::{PlanFileError, reread_document};
+    pub use stores::planfile::{PlanFileError, reread_document};
 }

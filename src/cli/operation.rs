@@ -19,12 +19,12 @@ use state::journal::Writer;
 use stores::backend::{self, Place, StatePlace};
 use stores::journal;
 use stores::persist::Persister;
+use stores::planfile::{self, SavedPlan};
 use stores::session::{Opening, StateSession};
 use stores::workspace;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 use views::live::{Live, Work};
-use views::program;
 use views::progress::Progress;
 use views::reporter::{Done, OperationView, Reporter};
 use views::ui::Ui;
@@ -35,10 +35,8 @@ use crate::args::groups::StateFlags;
 use crate::args::operation::OperationArguments;
 use crate::interrupt::{self, LastResort};
 use crate::outcome::{Failure, Outcome, Within as _};
-use crate::planfile::{self, SavedPlan};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
-use crate::runs;
 use crate::session::{Session, Surroundings};
 use crate::state_session::opening;
 use crate::validation::beyond_loading;
@@ -85,7 +83,7 @@ impl<'s> Operation<'s> {
     /// Gets everything ready for planning: configuration, values, lock, state, plugins.
     pub fn begin(
         session: &'s Session,
-        arguments: &OperationArguments<'_>,
+        arguments: &OperationArguments,
         mode: Mode,
         verb: Verb,
     ) -> Result<Operation<'s>, Failure> {
@@ -95,7 +93,7 @@ impl<'s> Operation<'s> {
                      exists, run it where the configuration files (.tf) are."
                     .to_owned()
             } else {
-                format!("To destroy everything, run \"{} destroy\".", program::command())
+                format!("To destroy everything, run \"{} destroy\".", session.ui.program.command)
             };
             return Err(Failure::new(
                 "No configuration files",
@@ -122,7 +120,7 @@ impl<'s> Operation<'s> {
     /// Gets everything ready for an import, with a configuration that was read already.
     pub fn for_import(
         session: &'s Session,
-        arguments: &OperationArguments<'_>,
+        arguments: &OperationArguments,
         project: Project,
     ) -> Result<Operation<'s>, Failure> {
         Operation::with_project(session, arguments, project, Verb::Import, None)
@@ -131,7 +129,7 @@ impl<'s> Operation<'s> {
     /// Gets everything ready for a query, with a configuration that was read already, and the warnings about it.
     pub fn for_query(
         session: &'s Session,
-        arguments: &OperationArguments<'_>,
+        arguments: &OperationArguments,
         project: Project,
         warnings: Diagnostics,
     ) -> Result<Operation<'s>, Failure> {
@@ -154,7 +152,7 @@ impl<'s> Operation<'s> {
     /// The same for a configuration that was read already, perhaps with values of variables that are known already.
     pub(crate) fn with_project(
         session: &'s Session,
-        arguments: &OperationArguments<'_>,
+        arguments: &OperationArguments,
         project: Project,
         verb: Verb,
         known: Option<BTreeMap<Arc<str>, Value>>,
@@ -165,7 +163,7 @@ impl<'s> Operation<'s> {
     /// The same for a state at a place that is known already.
     fn at_place(
         session: &'s Session,
-        arguments: &OperationArguments<'_>,
+        arguments: &OperationArguments,
         mut project: Project,
         verb: Verb,
         known: Option<BTreeMap<Arc<str>, Value>>,
@@ -208,13 +206,7 @@ impl<'s> Operation<'s> {
                 ..Variables::default()
             },
             None => {
-                let input = arguments.input && session.stream.is_none();
-                let stored = match verb {
-                    Verb::Import => runs::variables::stored(session, &project.config)?,
-                    _ => BTreeMap::new(),
-                };
-                let result = workdir::variables(session, &mut project, arguments.variables, &stored, input);
-                let (variables, warnings) = result.within(&project.sources)?;
+                let (variables, warnings) = values(session, &mut project, verb, arguments.input)?;
                 before.extend(warnings);
                 variables
             }
@@ -248,11 +240,11 @@ impl<'s> Operation<'s> {
     /// Gets everything ready for applying a saved plan: its configuration and values, and the state it was made for.
     pub fn saved(
         session: &'s Session,
-        arguments: &OperationArguments<'_>,
+        arguments: &OperationArguments,
         path: &Path,
     ) -> Result<(Operation<'s>, SavedPlan), Failure> {
         warn_of_state_flag(session, &arguments.files);
-        let saved = planfile::read(path, VERSION)?;
+        let saved = planfile::read(path, VERSION, session.ui.program)?;
         let loaded = workdir::load_planned(session, &saved);
         let mut project = Project {
             config: loaded.config,
@@ -261,7 +253,7 @@ impl<'s> Operation<'s> {
         if loaded.diagnostics.has_errors() {
             return Err(Failure::within(loaded.diagnostics, &project.sources));
         }
-        let variables = planned_variables::read(session, arguments.variables, &mut project, &saved.plan)?;
+        let variables = planned_variables::read(session, &mut project, &saved.plan)?;
         let selected = workspace::selected(&session.stores())?;
         if saved.workspace != selected {
             return Err(Failure::new(
@@ -269,8 +261,7 @@ impl<'s> Operation<'s> {
                 format!(
                     "The plan describes changes to the workspace \"{0}\", and the workspace \"{selected}\" is selected. To apply \
                      this plan, select the other one first: \"{1} workspace select {0}\".",
-                    saved.workspace,
-                    program::command()
+                    saved.workspace, session.ui.program.command
                 ),
             ));
         }
@@ -460,7 +451,7 @@ impl<'s> Operation<'s> {
                 problems.extend(self.take_warnings());
                 problems.extend(result.diagnostics);
                 if plan.is_partial() && plan.invoke.is_none() {
-                    problems.push(views::plan::incomplete_warning());
+                    problems.push(views::plan::incomplete_warning(self.session.ui.program.command));
                 }
                 let unsaved = self.save(&result.state);
                 if !unsaved.has_errors() {
@@ -554,6 +545,21 @@ impl<'s> Operation<'s> {
             parallelism: self.parallelism,
         }
     }
+}
+
+/// The values of the root variables for an operation, with warnings about them.
+fn values(
+    session: &Session,
+    project: &mut Project,
+    verb: Verb,
+    input: bool,
+) -> Result<(Variables, Diagnostics), Failure> {
+    let stored = match verb {
+        Verb::Import => hosted::variables::stored(&session.hosted(), &project.config)?,
+        _ => BTreeMap::new(),
+    };
+    let result = workdir::variables(session, project, &stored, input && session.stream.is_none());
+    result.within(&project.sources)
 }
 
 /// Warns of `-state` beside a backend in the configuration.

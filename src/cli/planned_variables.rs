@@ -10,27 +10,17 @@ use engine::plan::Plan;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::outcome::Failure;
-use crate::session::Surroundings;
+use crate::session::Session;
 use crate::workdir::Project;
 
 /// The values of the variables of a saved plan. Values that are set again must be the same; ephemeral ones, which are not
 /// saved, must be set again.
-pub fn read(
-    surroundings: &Surroundings,
-    flags: &[VariableFlag],
-    project: &mut Project,
-    plan: &Plan,
-) -> Result<BTreeMap<Arc<str>, Value>, Failure> {
+pub fn read(session: &Session, project: &mut Project, plan: &Plan) -> Result<BTreeMap<Arc<str>, Value>, Failure> {
+    let flags = &session.invocation.variables;
     let mut out: BTreeMap<Arc<str>, Value> = BTreeMap::new();
     let mut problems = Diagnostics::new();
-    let environment = surroundings.env.variables();
-    let inputs = values::ValueInputs {
-        files: &config::files::Disk,
-        environment: &environment,
-        flags,
-    };
     let root = project.config.root.module.clone();
-    let collected = values::collect(&root, &inputs);
+    let collected = values::collect(&root, &session.set_variables());
     project.sources.extend(collected.sources);
     let found = collected.undeclared.into_iter().chain(collected.diagnostics);
     let mut invalid: Vec<Diagnostic> = found.filter(Diagnostic::is_error).collect();
@@ -80,7 +70,7 @@ pub fn read(
         }
         out.insert(variable.name.clone(), planned);
     }
-    surroundings.pass(&problems, &project.sources)?;
+    session.pass(&problems, &project.sources)?;
     Ok(out)
 }
 

@@ -3,18 +3,17 @@
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use config::values::VariableFlag;
+use config::files::Disk;
+use config::values::{SetVariables, ValueInputs, VariableFlag};
 use files::mounts::Mounts;
 use packages::cli_config::CliConfig;
 use packages::{Catalog, Settings, builtin::Builtins};
 use plugins::{Host, HostSettings, ReportWaiting};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
-use views::diagnostics;
+use views::console::Console;
 use views::plan::Shown;
-use views::program;
-use views::stream::Stream;
 use views::ui::Ui;
 
 use crate::TERRAFORM_VERSION;
@@ -45,26 +44,9 @@ fn try_threads(count: usize) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What the version that a workspace of HCP Terraform is for means to a command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RemoteVersion {
-    /// Nothing: it does not write the state by itself.
-    #[default]
-    Unimportant,
-    /// It must fit.
-    Checked,
-    /// It is warned of one that does not fit: `-ignore-remote-version`.
-    Ignored,
-}
-
 /// What the process has, whatever command it runs: terminal, environment, CLI configuration, plugins.
 pub struct Surroundings {
-    /// Streams and questions.
-    pub ui: Arc<Ui>,
-    /// The stream of machine-readable events, which takes the place of text with `-json`.
-    pub stream: Option<Arc<Stream>>,
-    /// The form of problems in text.
-    pub form: diagnostics::Form,
+    pub console: Console,
     pub env: Env,
     pub builtins: Builtins,
     pub cli_config: CliConfig,
@@ -85,7 +67,7 @@ pub struct Invocation {
     /// The flags that set variables: the configuration is loaded with them.
     pub variables: Vec<VariableFlag>,
     /// Whether the version that a remote workspace is for must fit.
-    pub remote_version: RemoteVersion,
+    pub remote_version: hosted::RemoteVersion,
     /// Options of the views of plans, states and outputs.
     pub shown: Shown,
     /// Whether progress is told by lines: not with `-concise`.
@@ -96,6 +78,8 @@ pub struct Invocation {
 pub struct Session {
     surroundings: Surroundings,
     pub invocation: Invocation,
+    /// Variables as environment, files and flags set them, once they were read.
+    set: Mutex<Option<Arc<SetVariables>>>,
 }
 
 impl Session {
@@ -104,7 +88,27 @@ impl Session {
         Session {
             surroundings,
             invocation,
+            set: Mutex::default(),
         }
+    }
+
+    /// Variables as the environment, variable files and flags set them. These are read once for a command, so that loading and
+    /// planning depend on the same values.
+    pub fn set_variables(&self) -> Arc<SetVariables> {
+        let mut set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = || {
+            SetVariables::read(&ValueInputs {
+                files: &Disk,
+                environment: &self.env.variables(),
+                flags: &self.invocation.variables,
+            })
+        };
+        set.get_or_insert_with(|| Arc::new(read())).clone()
+    }
+
+    /// Has variables read again, for a command that runs again when files change.
+    pub fn forget_variables(&self) {
+        *self.set.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -116,14 +120,20 @@ impl Deref for Session {
     }
 }
 
+impl Deref for Surroundings {
+    type Target = Console;
+
+    fn deref(&self) -> &Console {
+        &self.console
+    }
+}
+
 impl Surroundings {
     /// Those of a directory, for a command that writes text.
     #[must_use]
     pub fn new(ui: Arc<Ui>, env: Env, builtins: Builtins, cli_config: CliConfig, working_dir: PathBuf) -> Surroundings {
         Surroundings {
-            ui,
-            stream: None,
-            form: diagnostics::Form::default(),
+            console: Console::new(ui),
             env,
             builtins,
             cli_config,
@@ -132,19 +142,6 @@ impl Surroundings {
             working_dir,
             mounts: OnceLock::new(),
         }
-    }
-
-    /// Shows problems while the command runs; returns whether one of them is an error. What is known at its end belongs to its
-    /// outcome.
-    pub fn show_now(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
-        if let Some(stream) = &self.stream {
-            for problem in problems {
-                stream.diagnostic(problem, sources);
-            }
-            return problems.has_errors();
-        }
-        diagnostics::show(&self.ui, problems, sources, self.form);
-        problems.has_errors()
     }
 
     /// Shows what came of a command, and gives its exit status.
@@ -160,11 +157,6 @@ impl Surroundings {
             }
         }
         outcome.status
-    }
-
-    /// Shows a warning that refers to no file while the command runs.
-    pub fn warn_now(&self, warning: Diagnostic) {
-        self.show_now(&warning.into(), &SourceMap::default());
     }
 
     /// Goes on where there is no error: warnings are shown now. With errors among them, all problems are those of the failure.
@@ -227,7 +219,7 @@ impl Surroundings {
             self.cli_config.clone(),
             self.working_dir.clone(),
         );
-        settings.program = program::name();
+        settings.program = self.ui.program;
         change(&mut settings);
         let reattached = match self.env.get("TF_REATTACH_PROVIDERS") {
             Some(text) => plugins::reattach::parse(text)?.into_keys().collect(),

@@ -1,6 +1,10 @@
 //! The surroundings of a session as the crates `stores` and `hosted` take them.
 
+use std::sync::Arc;
+
 use addrs::Provider;
+use engine::stop::Stop;
+use hosted::{migrate, remote};
 use packages::selection::Selection;
 use plugins::Host;
 use stores::backend::Place;
@@ -11,12 +15,11 @@ use stores::{Context, NoAnswer, Question, SelectedProvider, Tone};
 use syntax::{Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 use versions::Constraints;
-use views::program;
 use views::prompt::{Answer, Echo};
 
+use crate::interrupt;
 use crate::plugin_source::program_of;
 use crate::session::{Session, Surroundings};
-use crate::{migrate_cloud, remote};
 
 /// The text for a lock that is waited for.
 const LOCKING: &str = "Acquiring state lock. This may take a few moments...";
@@ -30,10 +33,27 @@ impl Session {
             data_dir: self.env.data_dir(),
             workspace: self.env.workspace(),
             builtin: &self.builtins.state_stores,
-            program: program::name(),
+            program: self.ui.program,
             console: surroundings,
             plugins: surroundings,
             cloud: self,
+        }
+    }
+
+    /// What runs on a server depend on.
+    #[must_use]
+    pub fn hosted(&self) -> hosted::Context<'_> {
+        let surroundings: &Surroundings = self;
+        hosted::Context {
+            stores: self.stores(),
+            console: &self.console,
+            environment: &self.env,
+            working_dir: &self.working_dir,
+            net: self.net(),
+            interrupts: surroundings,
+            shown: self.invocation.shown,
+            concise: self.invocation.concise,
+            in_automation: self.env.in_automation(),
         }
     }
 }
@@ -102,6 +122,12 @@ impl stores::Console for Surroundings {
     }
 }
 
+impl hosted::Interrupts for Surroundings {
+    fn listen(&self, stop: Stop) {
+        interrupt::listen_telling(self.ui.clone(), self.stream.clone(), stop, Arc::default());
+    }
+}
+
 impl stores::Plugins for Surroundings {
     fn runtime(&self) -> Result<Runtime, Diagnostics> {
         Surroundings::runtime(self)
@@ -139,14 +165,14 @@ impl stores::Plugins for Surroundings {
 
 impl stores::Cloud for Session {
     fn check(&self, store: &Store, workspace: &str) -> Result<(), Diagnostics> {
-        remote::check(self, store, workspace)
+        remote::check(&self.hosted(), self.invocation.remote_version, store, workspace)
     }
 
     fn migrate(&self, migration: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
-        migrate_cloud::migrate(self, migration, from, to)
+        migrate::migrate(&self.hosted(), migration, from, to)
     }
 
     fn tags(&self, store: &Store) -> Result<String, Diagnostics> {
-        remote::tags(self, store)
+        remote::tags(&self.hosted(), store)
     }
 }

@@ -6,19 +6,18 @@ use std::sync::Arc;
 use config::files::{Disk, FileSource, Mounted};
 use config::manifest::Manifest;
 use config::model::Variable;
-use config::values::{self, StoredValue, ValueInputs, ValueSource, VariableFlag, VariableValue};
+use config::values::{self, SetVariables, StoredValue, ValueSource, VariableValue};
 use config::{Config, LoadOptions, Loaded, RootVariables};
 use cty::Value;
 use engine::inputs::EvaluationEnvironment;
 use lang::scope::FunctionSettings;
+use stores::planfile::{self, SavedPlan};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
-use views::program;
 use views::prompt::{Answer, Echo};
 
 use crate::TERRAFORM_VERSION;
 use crate::carried_modules;
 use crate::outcome::Failure;
-use crate::planfile::{self, SavedPlan};
 use crate::process;
 use crate::session::{Session, Surroundings};
 
@@ -126,8 +125,8 @@ fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> 
             problems.into_iter().chain(carried_modules::unusable(session)).collect(),
         );
     };
-    let environment = session.env.variables();
-    let options = load_options(session, &installed.manifest, &environment);
+    let set = session.set_variables();
+    let options = load_options(session, &installed.manifest, &set);
     let files = Mounted {
         mounts: session.mounts.get().cloned(),
         files,
@@ -150,24 +149,16 @@ fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Lo
             Manifest::default()
         }
     };
-    let environment = session.env.variables();
-    let options = load_options(session, &manifest, &environment);
+    let set = session.set_variables();
+    let options = load_options(session, &manifest, &set);
     (load(files, dir, &options), problems)
 }
 
 /// How the configuration of the working directory is loaded: its const variables have the values that flags, files and the
 /// environment give them, and are never prompted for.
-pub fn load_options<'o>(
-    session: &'o Session,
-    manifest: &'o Manifest,
-    environment: &'o BTreeMap<String, String>,
-) -> LoadOptions<'o> {
+pub fn load_options<'o>(session: &'o Session, manifest: &'o Manifest, set: &'o SetVariables) -> LoadOptions<'o> {
     LoadOptions {
-        variables: RootVariables::Inputs(ValueInputs {
-            files: &Disk,
-            environment,
-            flags: &session.invocation.variables,
-        }),
+        variables: RootVariables::Set(set),
         cwd: session.original_dir.to_str().unwrap_or("."),
         ..LoadOptions::new(TERRAFORM_VERSION, manifest)
     }
@@ -212,20 +203,13 @@ pub struct Variables {
 /// The values of the root variables, from flags, files, the environment, and then what a workspace has stored for them; missing ones
 /// are prompted for where input is possible.
 pub fn variables(
-    surroundings: &Surroundings,
+    session: &Session,
     project: &mut Project,
-    flags: &[VariableFlag],
     stored: &BTreeMap<String, StoredValue>,
     input: bool,
 ) -> Result<(Variables, Diagnostics), Diagnostics> {
-    let environment = surroundings.env.variables();
-    let inputs = ValueInputs {
-        files: &Disk,
-        environment: &environment,
-        flags,
-    };
     let root = project.config.root.module.clone();
-    let mut collected = values::collect(&root, &inputs);
+    let mut collected = values::collect(&root, &session.set_variables());
     values::complete(&root, stored, &mut collected);
     project.sources.extend(std::mem::take(&mut collected.sources));
     let mut problems = collected.diagnostics;
@@ -233,11 +217,11 @@ pub fn variables(
         let Some(variable) = root.variables.get(&name) else {
             continue;
         };
-        if !(input && surroundings.env.input()) {
+        if !(input && session.env.input()) {
             problems.push(values::missing_variable(variable));
             continue;
         }
-        match asked(surroundings, &project.sources, variable) {
+        match asked(session, &project.sources, variable) {
             Ok(Some(found)) => {
                 if let Some(value) = problems.take(found) {
                     collected.values.insert(name, value);
@@ -327,7 +311,7 @@ pub fn environment(surroundings: &Surroundings, workspace: &str) -> EvaluationEn
             ..FunctionSettings::default()
         },
         witness: None,
-        program: program::name(),
+        program: surroundings.ui.program,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::losses::{Header, broken_parts, headers, names_in_text, surrounds};
 use crate::manifest::Manifest;
 use crate::model::{CallAddress, Config, LiteralAddress, Losses, Module, ModuleCall, ModuleFile, ModuleNode, Variable};
 use crate::source_address::ModuleSource;
-use crate::values::{self, ValueInputs};
+use crate::values::{self, SetVariables};
 use crate::version::{Constraint, Version};
 use crate::{assemble, decode, parse, providers};
 
@@ -53,8 +53,8 @@ pub enum RootVariables<'o> {
     None,
     /// They are known already, such as in a saved plan. One that is missing has its default.
     Known(&'o ConstValues),
-    /// From the environment, from files and from flags. One that is missing is an error.
-    Inputs(ValueInputs<'o>),
+    /// As the environment, files and flags set them. One that is missing is an error.
+    Set(&'o SetVariables),
 }
 
 /// What loading gives.
@@ -273,8 +273,8 @@ impl Loader<'_> {
         let given = match self.options.variables {
             RootVariables::None => ConstValues::new(),
             RootVariables::Known(values) => values.clone(),
-            RootVariables::Inputs(inputs) => {
-                let collected = values::collect_const(module, &inputs);
+            RootVariables::Set(set) => {
+                let collected = values::collect_const(module, set);
                 self.sources.extend(collected.sources);
                 if !self.tests {
                     // A value may be meant for a test file, or for another module.

@@ -6,7 +6,7 @@
 
 mod stored;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -132,12 +132,64 @@ pub struct CollectedValues {
     pub undeclared: Diagnostics,
 }
 
+/// Everything that sets variables: the environment, variable files and flags, read once for a command. What depends on their values
+/// (the sources of modules, the plan) is decided by the same texts, whatever becomes of the files meanwhile.
+#[derive(Clone, Default)]
+pub struct SetVariables {
+    given: BTreeMap<Arc<str>, Given>,
+    /// The files that flags name.
+    named: BTreeSet<String>,
+    sources: SourceMap,
+    diagnostics: Diagnostics,
+}
+
+/// Prints the names only: the values may be secrets.
+impl fmt::Debug for SetVariables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.given.keys()).finish()
+    }
+}
+
+impl SetVariables {
+    /// Reads the environment, the files and the flags, in this order.
+    #[must_use]
+    pub fn read(inputs: &ValueInputs<'_>) -> SetVariables {
+        let mut out = SetVariables::default();
+        for (name, text) in inputs.environment {
+            out.give(
+                name.as_str().into(),
+                Content::Text(text.clone()),
+                ValueSource::Environment,
+            );
+        }
+        out.automatic_files(inputs.files);
+        out.flags(inputs.files, inputs.flags);
+        out
+    }
+
+    /// The same with more flags, which win over everything before.
+    #[must_use]
+    pub fn with_flags(&self, files: &dyn FileSource, flags: &[VariableFlag]) -> SetVariables {
+        let mut out = self.clone();
+        out.flags(files, flags);
+        out
+    }
+
+    /// Returns true if a flag names this file.
+    #[must_use]
+    pub fn is_named(&self, path: &str) -> bool {
+        self.named.contains(path)
+    }
+}
+
 /// A value as it was set, not parsed yet.
+#[derive(Clone)]
 struct Given {
     content: Content,
     source: ValueSource,
 }
 
+#[derive(Clone)]
 enum Content {
     /// Text of the environment or of a flag.
     Text(String),
@@ -149,10 +201,10 @@ enum Content {
 
 /// Gathers the values of a root module's variables.
 #[must_use]
-pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
-    let (given, mut out) = given(module, inputs);
+pub fn collect(module: &Module, set: &SetVariables) -> CollectedValues {
+    let mut out = set.reported(module);
     for variable in module.variables.values() {
-        let value = collected(variable, given.get(&variable.name), &mut out);
+        let value = collected(variable, set.given.get(&variable.name), &mut out);
         if let Some(value) = value {
             let warning = deprecated_variable(variable, &value.value).filter(|_| value.source != ValueSource::Default);
             out.diagnostics.extend(warning);
@@ -164,10 +216,10 @@ pub fn collect(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
 
 /// Gathers the values of a root module's const variables. Of other variables, only what cannot be read is reported.
 #[must_use]
-pub fn collect_const(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValues {
-    let (given, mut out) = given(module, inputs);
+pub fn collect_const(module: &Module, set: &SetVariables) -> CollectedValues {
+    let mut out = set.reported(module);
     for variable in module.variables.values() {
-        let given = given.get(&variable.name);
+        let given = set.given.get(&variable.name);
         if variable.is_const {
             let value = collected(variable, given, &mut out);
             out.values.extend(value.map(|value| (variable.name.clone(), value)));
@@ -176,35 +228,6 @@ pub fn collect_const(module: &Module, inputs: &ValueInputs<'_>) -> CollectedValu
         }
     }
     out
-}
-
-/// Everything that is set, and what is wrong with it as a whole.
-fn given(module: &Module, inputs: &ValueInputs<'_>) -> (BTreeMap<Arc<str>, Given>, CollectedValues) {
-    let mut collector = Collector {
-        files: inputs.files,
-        given: BTreeMap::new(),
-        out: CollectedValues::default(),
-    };
-    for (name, text) in inputs.environment {
-        // The environment may be meant for other configurations too: what is not declared here is no mistake.
-        if module.variables.contains_key(&**name) {
-            collector.give(
-                name.as_str().into(),
-                Content::Text(text.clone()),
-                ValueSource::Environment,
-            );
-        }
-    }
-    collector.automatic_files();
-    for flag in inputs.flags {
-        match flag {
-            VariableFlag::Var(text) => collector.var_flag(text),
-            VariableFlag::File(path) => collector.file(path),
-        }
-    }
-    let Collector { given, mut out, .. } = collector;
-    report_undeclared(module, &given, &mut out.undeclared);
-    (given, out)
 }
 
 /// The value of a variable; `None` if it has none, or a wrong one.
@@ -254,23 +277,40 @@ pub fn missing_variable(variable: &Variable) -> Diagnostic {
     .at(&variable.range)
 }
 
-struct Collector<'c> {
-    files: &'c dyn FileSource,
-    given: BTreeMap<Arc<str>, Given>,
-    out: CollectedValues,
-}
+impl SetVariables {
+    /// No values yet, and the problems of what is set as a whole.
+    fn reported(&self, module: &Module) -> CollectedValues {
+        let mut out = CollectedValues {
+            sources: self.sources.clone(),
+            diagnostics: self.diagnostics.clone(),
+            ..CollectedValues::default()
+        };
+        report_undeclared(module, &self.given, &mut out.undeclared);
+        out
+    }
 
-impl Collector<'_> {
+    fn flags(&mut self, files: &dyn FileSource, flags: &[VariableFlag]) {
+        for flag in flags {
+            match flag {
+                VariableFlag::Var(text) => self.var_flag(text),
+                VariableFlag::File(path) => {
+                    self.named.insert(path.clone());
+                    self.file(files, path);
+                }
+            }
+        }
+    }
+
     fn give(&mut self, name: Arc<str>, content: Content, source: ValueSource) {
         self.given.insert(name, Given { content, source });
     }
 
     /// The files that are read without being named.
-    fn automatic_files(&mut self) {
-        let mut names = match self.files.list(".") {
+    fn automatic_files(&mut self, files: &dyn FileSource) {
+        let mut names = match files.list(".") {
             Ok(names) => names,
             Err(error) => {
-                self.out.diagnostics.push(Diagnostic::error(
+                self.diagnostics.push(Diagnostic::error(
                     "Failed to read variables files",
                     format!("The working directory cannot be read: {}.", io_reason(&error)),
                 ));
@@ -280,12 +320,12 @@ impl Collector<'_> {
         names.sort();
         for first in ["terraform.tfvars", "terraform.tfvars.json"] {
             if names.iter().any(|n| n == first) {
-                self.file(first);
+                self.file(files, first);
             }
         }
         for name in names {
             if name.ends_with(".auto.tfvars") || name.ends_with(".auto.tfvars.json") {
-                self.file(&name);
+                self.file(files, &name);
             }
         }
     }
@@ -293,13 +333,13 @@ impl Collector<'_> {
     fn var_flag(&mut self, text: &str) {
         let invalid = |detail: String| Diagnostic::error("Invalid -var option", detail);
         let Some((name, value)) = text.split_once('=') else {
-            self.out.diagnostics.push(invalid(format!(
+            self.diagnostics.push(invalid(format!(
                 "\"{text}\" is not the name of a variable, an equals sign, and a value, such as -var=\"key=value\"."
             )));
             return;
         };
         if name.ends_with(' ') {
-            self.out.diagnostics.push(invalid(format!(
+            self.diagnostics.push(invalid(format!(
                 "The name of the variable, \"{name}\", ends with a blank. Did you mean -var=\"{}={}\"?",
                 name.trim_end(),
                 value.trim_start()
@@ -309,8 +349,8 @@ impl Collector<'_> {
         self.give(name.into(), Content::Text(value.to_owned()), ValueSource::Flag);
     }
 
-    fn file(&mut self, path: &str) {
-        let bytes = match self.files.read(path) {
+    fn file(&mut self, files: &dyn FileSource, path: &str) {
+        let bytes = match files.read(path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let detail = if error.kind() == std::io::ErrorKind::NotFound {
@@ -318,13 +358,12 @@ impl Collector<'_> {
                 } else {
                     format!("The variables file {path} cannot be read: {}.", io_reason(&error))
                 };
-                self.out
-                    .diagnostics
+                self.diagnostics
                     .push(Diagnostic::error("Failed to read variables file", detail));
                 return;
             }
         };
-        self.out.sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
+        self.sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
         if path.ends_with(".json") {
             self.json_file(path, &bytes)
         } else {
@@ -334,7 +373,7 @@ impl Collector<'_> {
 
     fn native_file(&mut self, path: &str, bytes: &[u8]) {
         let (body, problems) = parse::file(path, bytes);
-        self.out.diagnostics.extend(problems);
+        self.diagnostics.extend(problems);
         let body = Arc::unwrap_or_clone(body);
         for block in &body.blocks {
             let problem = match (&*block.ty, block.labels.first()) {
@@ -351,7 +390,7 @@ impl Collector<'_> {
                     "Blocks are not allowed here: a variable file has arguments only.",
                 ),
             };
-            self.out.diagnostics.push(problem.at(&block.type_range));
+            self.diagnostics.push(problem.at(&block.type_range));
         }
         for attribute in body.attributes {
             let source = ValueSource::File(attribute.expr.range().clone());
@@ -362,17 +401,17 @@ impl Collector<'_> {
     fn json_file(&mut self, path: &str, bytes: &[u8]) {
         let node = match json::parse(path, bytes) {
             Ok(node) => node,
-            Err(problem) => return self.out.diagnostics.push(problem),
+            Err(problem) => return self.diagnostics.push(problem),
         };
         if let Some(problem) = node.duplicate() {
-            return self.out.diagnostics.push(problem);
+            return self.diagnostics.push(problem);
         }
         let json::Kind::Object(members) = &node.kind else {
             let problem = Diagnostic::error(
                 "Incorrect JSON value type",
                 "A variable file in JSON is one object, with a property for each variable.",
             );
-            return self.out.diagnostics.push(problem.at(&node.start_range()));
+            return self.diagnostics.push(problem.at(&node.start_range()));
         };
         for member in members.iter().filter(|m| &*m.name != "//") {
             let range = member.value.range.clone();
@@ -413,6 +452,7 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
                     ));
                 }
             }
+            // The environment may be meant for other configurations, too.
             _ => {}
         }
     }

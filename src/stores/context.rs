@@ -118,8 +118,6 @@ pub trait Plugins {
     /// No threads can be started.
     fn runtime(&self) -> Result<Runtime, Diagnostics>;
 
-    /// The plugin host.
-    ///
     /// # Errors
     /// A setting of the environment makes no sense.
     fn host(&self) -> Result<Host, Diagnostics>;

@@ -2,7 +2,8 @@
 //!
 //! [`backend`] decides where the state of a configuration is, from the `backend` block and the record of the last `init`, and brings
 //! states along when that changes. [`session`] opens and locks one, writes it, and rescues it where it cannot be written; [`persist`]
-//! saves results while an apply runs, and [`journal`] writes down what a run is about to do.
+//! saves results while an apply runs, and [`journal`] writes down what a run is about to do. [`planfile`] reads and
+//! writes saved plans, which name the backend that they were made with; [`generated`] writes the configuration that a plan generates.
 //!
 //! Nothing here knows a command line, a terminal or the packages of plugins: a [`Context`] has what is needed of them. Begin reading
 //! with `context.rs` and `backend/mod.rs`.
@@ -14,8 +15,10 @@
 
 pub mod backend;
 pub mod context;
+pub mod generated;
 pub mod journal;
 pub mod persist;
+pub mod planfile;
 pub mod session;
 pub mod workspace;
 

@@ -43,7 +43,6 @@ pub struct Results {
     journal: Option<Writer>,
 }
 
-/// The objects of an instance.
 struct Received {
     address: AbsResourceInstance,
     provider: AbsProviderConfig,
@@ -222,7 +221,6 @@ fn processor_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// When to write.
 #[derive(Debug)]
 struct Schedule {
     /// How long a result waits for others.

@@ -24,7 +24,6 @@ pub const ERRORED_STATE: &str = "errored.tfstate";
 pub enum Backup {
     /// `NAME.backup`.
     Beside,
-    /// No copy.
     None,
     /// The file named by a flag.
     File(PathBuf),
@@ -53,9 +52,7 @@ impl Backup {
     }
 }
 
-/// How to open a state.
 pub struct Opening<'a> {
-    /// The state to read.
     pub source: Source,
     /// The file to write, if it is another; not for a state in a store.
     pub out: Option<PathBuf>,
@@ -87,7 +84,6 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// An opened state.
 pub struct StateSession<'s> {
     context: Context<'s>,
     store: SharedStore,
@@ -97,7 +93,6 @@ pub struct StateSession<'s> {
     pub state: Option<State>,
     /// The lineage and serial that were read.
     origin: (String, u64),
-    /// The operation, as the lock names it.
     operation: String,
     /// The state as it was read, for a command that changes it without planning.
     before: State,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use config::Config;
-use config::values::ValueInputs;
+use config::values::SetVariables;
 use engine::inputs::EvaluationEnvironment;
 use engine::results::ResultSink;
 use engine::stop::Stop;
@@ -24,9 +24,9 @@ pub struct Suite<'s> {
     /// The module beside which the files stand.
     pub root: &'s Config,
     /// Values of variables from outside.
-    pub outside: ValueInputs<'s>,
+    pub outside: &'s SetVariables,
     /// The same for files in the directory for tests, which has variable files of its own.
-    pub outside_in_tests: ValueInputs<'s>,
+    pub outside_in_tests: &'s SetVariables,
     /// Where providers come from.
     pub providers: &'s dyn ProviderSource,
     /// How expressions are evaluated.

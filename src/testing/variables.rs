@@ -68,9 +68,9 @@ impl FileRun<'_> {
             return (BTreeMap::new(), Diagnostics::new());
         }
         let inputs = if self.of.file.in_test_dir {
-            &self.suite.outside_in_tests
+            self.suite.outside_in_tests
         } else {
-            &self.suite.outside
+            self.suite.outside
         };
         let collected = config::values::collect(&module, inputs);
         self.add_sources(collected.sources);

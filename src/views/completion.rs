@@ -6,7 +6,6 @@ use engine::apply::{Completion, Recorded, UnfinishedOperation};
 use engine::plan::Action;
 
 use crate::command_line::joined;
-use crate::program;
 use crate::verb::Verb;
 
 /// How many operations are listed one by one.
@@ -43,7 +42,7 @@ pub fn text(verb: Verb, completion: &Completion) -> Option<String> {
 /// How to go on: the command as it was typed, or that for a new plan in place of the saved one, which is of no use any more.
 /// Values of variables are left out: they may be secrets. Nothing if running the command again would do more than go on.
 #[must_use]
-pub fn next(typed: &[String], saved: Option<&str>) -> Option<String> {
+pub fn next(typed: &[String], saved: Option<&str>, command: &str) -> Option<String> {
     let again_is_more = |word: &str| {
         let flag = word.strip_prefix('-').map(|flag| flag.trim_start_matches('-'));
         flag.is_some_and(|flag| flag.starts_with("replace") || flag.starts_with("invoke"))
@@ -51,7 +50,6 @@ pub fn next(typed: &[String], saved: Option<&str>) -> Option<String> {
     if typed.is_empty() || typed.iter().any(|word| again_is_more(word)) {
         return None;
     }
-    let command = program::command();
     let Some(saved) = saved else {
         let words = without_values(typed);
         return Some(format!("\nTo go on, run again:\n  {command} {}\n", joined(&words)));
@@ -150,7 +148,7 @@ mod tests {
     #[test]
     fn the_command_to_go_on_has_no_values_of_variables() {
         let words = |text: &str| text.split('|').map(str::to_owned).collect::<Vec<_>>();
-        let of = |text: &str, saved| next(&words(text), saved).unwrap();
+        let of = |text: &str, saved| next(&words(text), saved, "monoform").unwrap();
         assert_eq!(of("apply", None), "\nTo go on, run again:\n  monoform apply\n");
         assert_eq!(
             of(
@@ -163,7 +161,7 @@ mod tests {
             of("-chdir=d|apply|-parallelism=3|a plan", Some("a plan")),
             "\nTo go on, make a new plan and apply it:\n  monoform -chdir=d plan -out='a plan'\n  monoform -chdir=d apply 'a plan'\n"
         );
-        assert_eq!(next(&words("apply|-replace=t.n"), None), None);
+        assert_eq!(next(&words("apply|-replace=t.n"), None, "monoform"), None);
     }
 
     #[test]

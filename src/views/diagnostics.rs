@@ -3,7 +3,6 @@
 use syntax::diag::Extra;
 use syntax::{Diagnostic, Diagnostics, Severity, SourceMap};
 
-use crate::program;
 use crate::snippet::{shown_range, snippet};
 use crate::suite::comparison as compared;
 use crate::ui::{Style, Ui};
@@ -214,7 +213,7 @@ pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form)
         false => (out, &|text| ui.out(text)),
     };
     if form.compact && errors.is_empty() {
-        write(compact_warnings(&warnings, layout.style));
+        write(compact_warnings(&warnings, layout.style, ui.program.tool));
         return;
     }
     for warning in &warnings {
@@ -225,7 +224,7 @@ pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form)
     }
 }
 
-pub(super) fn compact_warnings(warnings: &[Diagnostic], style: Style) -> String {
+pub(super) fn compact_warnings(warnings: &[Diagnostic], style: Style, tool: &str) -> String {
     let mut out = format!("{}\n", style.paint_warning("Warnings:"));
     out.push('\n');
     for warning in warnings {
@@ -240,7 +239,7 @@ pub(super) fn compact_warnings(warnings: &[Diagnostic], style: Style) -> String 
     }
     out.push_str(&format!(
         "\nTo see the full warning notes, run {} without -compact-warnings.\n",
-        program::tool()
+        tool
     ));
     out
 }
@@ -335,7 +334,7 @@ goes on for a bit.
 
     #[test]
     fn compact_warnings_have_one_line_each() {
-        let text = compact_warnings(&[Diagnostic::warning("A", "b")], Style::PLAIN);
+        let text = compact_warnings(&[Diagnostic::warning("A", "b")], Style::PLAIN, "Monoform");
         assert_eq!(
             text,
             "Warnings:\n\n- A\n\nTo see the full warning notes, run Monoform without -compact-warnings.\n"

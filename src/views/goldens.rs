@@ -179,6 +179,7 @@ fn changes(look: Look) -> String {
         colour: look.colour,
         width: look.width,
         revealed: false,
+        program: addrs::Program::MONOFORM,
     };
     diff::plan_text(&plan, &schemas, style)
 }
@@ -254,7 +255,7 @@ fn warnings(look: Look) -> String {
         .iter()
         .map(|problem| diagnostics::format(problem, &sources(), look.layout()))
         .collect();
-    out.push_str(&diagnostics::compact_warnings(&folded, look.layout().style));
+    out.push_str(&diagnostics::compact_warnings(&folded, look.layout().style, "Monoform"));
     out
 }
 

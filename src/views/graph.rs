@@ -6,8 +6,6 @@ use std::fmt::Write as _;
 use addrs::Module;
 use engine::graph::{OperationGraph, ResourceGraph, Shape};
 
-use crate::program;
-
 /// The language of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -17,25 +15,22 @@ pub enum Format {
 
 const EMPTY: &str = "This configuration does not contain any resources.";
 
-fn for_more() -> String {
-    format!(
-        "For a more detailed graph, try: {} graph -type=plan",
-        program::command()
-    )
+fn for_more(command: &str) -> String {
+    format!("For a more detailed graph, try: {command} graph -type=plan")
 }
 
 /// The resources by their modules, and their order.
-pub fn resources(graph: &ResourceGraph, format: Format) -> String {
+pub fn resources(graph: &ResourceGraph, format: Format, command: &str) -> String {
     match format {
-        Format::Dot => resources_as_dot(graph),
-        Format::Mermaid => resources_as_mermaid(graph),
+        Format::Dot => resources_as_dot(graph, command),
+        Format::Mermaid => resources_as_mermaid(graph, command),
     }
 }
 
-fn resources_as_dot(graph: &ResourceGraph) -> String {
+fn resources_as_dot(graph: &ResourceGraph, command: &str) -> String {
     let mut out = "digraph G {\n  rankdir = \"RL\";\n  node [shape = rect, fontname = \"sans-serif\"];\n".to_owned();
     if graph.resources.is_empty() {
-        let more = for_more();
+        let more = for_more(command);
         let width = EMPTY.len().max(more.len());
         let _ = writeln!(out, "  /* {EMPTY:width$} */\n  /* {more:width$} */");
     }
@@ -61,10 +56,10 @@ fn resources_as_dot(graph: &ResourceGraph) -> String {
     out
 }
 
-fn resources_as_mermaid(graph: &ResourceGraph) -> String {
+fn resources_as_mermaid(graph: &ResourceGraph, command: &str) -> String {
     let mut out = "flowchart LR\n".to_owned();
     if graph.resources.is_empty() {
-        let _ = writeln!(out, "  %% {EMPTY}\n  %% {}", for_more());
+        let _ = writeln!(out, "  %% {EMPTY}\n  %% {}", for_more(command));
     }
     by_module(graph, &mut out, "  end\n", |out, step| match step {
         Step::Module(module) => {

@@ -15,6 +15,7 @@
 pub mod area;
 pub mod command_line;
 pub mod completion;
+pub mod console;
 pub mod diagnostics;
 pub mod diff;
 #[cfg(test)]
@@ -25,7 +26,6 @@ pub mod json;
 pub mod live;
 pub mod plan;
 pub mod process;
-pub mod program;
 pub mod progress;
 pub mod prompt;
 pub mod query;

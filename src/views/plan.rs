@@ -4,7 +4,6 @@ use engine::plan::Plan;
 use provider::Schemas;
 use syntax::Diagnostic;
 
-use crate::program;
 use crate::ui::{Style, Ui};
 use crate::wrap::wrap;
 use crate::{diff, summary};
@@ -36,6 +35,7 @@ impl Shown {
             colour: ui.style().on,
             width: ui.width(),
             revealed: self.sensitive,
+            program: ui.program,
         }
     }
 }
@@ -57,9 +57,8 @@ pub fn rule(style: Style, width: usize) -> String {
 
 /// How to go on with a saved plan. The path is broken over lines as in Terraform, whose drivers look for it.
 #[must_use]
-pub fn saved(out: &str, width: usize) -> String {
+pub fn saved(out: &str, width: usize, command: &str) -> String {
     let place = wrap(&format!("Saved the plan to: {out}"), width).join("\n");
-    let command = program::command();
     format!(
         "\n{place}\n\nTo perform exactly these actions, run the following command to apply:\n    {command} apply \"{out}\"\n"
     )
@@ -67,13 +66,12 @@ pub fn saved(out: &str, width: usize) -> String {
 
 /// The warning that goes with the application of a plan for a part of the configuration.
 #[must_use]
-pub fn incomplete_warning() -> Diagnostic {
+pub fn incomplete_warning(command: &str) -> Diagnostic {
     Diagnostic::warning(
         "Applied changes may be incomplete",
         format!(
             "The plan was made with the -target or -exclude option, so some of the changes that the configuration asks for may \
-             have been left out, and output values may not be up to date. This command shows what is pending:\n    {} plan",
-            program::command()
+             have been left out, and output values may not be up to date. This command shows what is pending:\n    {command} plan"
         ),
     )
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use addrs::Program;
+
 use crate::area::{self, Line, Size};
 use crate::prompt::{self, Answer, Echo};
 use crate::terminal::{SGR, shown};
@@ -111,6 +113,8 @@ pub struct Ui {
     err: Stream,
     /// Whether `-no-color` is set: then diagnostics have no rule on their left either.
     pub plain: bool,
+    /// The name of the program in what is shown.
+    pub program: Program,
     input: Input,
     /// Whether there may be a live area.
     live: bool,
@@ -157,6 +161,7 @@ impl Ui {
                 writer: Mutex::new(Box::new(err)),
             },
             plain: no_color,
+            program: Program::default(),
             input: Input::Standard,
             live: live && out_terminal,
             drawn: AtomicBool::new(false),
@@ -184,12 +189,19 @@ impl Ui {
             out: stream(&out),
             err: stream(&err),
             plain: true,
+            program: Program::default(),
             input: Input::Nobody,
             live,
             drawn: AtomicBool::new(false),
             line_begins: AtomicBool::new(true),
         };
         (Arc::new(ui), out, err)
+    }
+
+    /// The same for a program of another name.
+    #[must_use]
+    pub fn named(self, program: Program) -> Ui {
+        Ui { program, ..self }
     }
 
     /// Writes text for people to standard output. What goes wrong stops nothing; it is reported at the end

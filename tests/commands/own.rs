@@ -39,6 +39,10 @@ pub const TESTS: &[(&str, fn())] = &[
         failed_plan_writes_no_generated_configuration,
     ),
     (
+        "own::variable_file_from_a_pipe_sets_module_source_and_value",
+        variable_file_from_a_pipe_sets_module_source_and_value,
+    ),
+    (
         "own::a_state_beside_the_configuration",
         a_state_beside_the_configuration,
     ),
@@ -301,6 +305,23 @@ fn a_state_beside_the_configuration() {
 
 /// Which provider configurations there are, and who uses an ephemeral output, may be known to tests alone: what they need is
 /// installed all the same.
+/// A pipe can be read once: what loads the configuration and what plans must not read it both.
+fn variable_file_from_a_pipe_sets_module_source_and_value() {
+    let w = Workspace::new();
+    w.write(
+        "main.tf",
+        "variable \"place\" {\n  type  = string\n  const = true\n}\nvariable \"size\" {\n  type = string\n}\nmodule \"m\" {\n  source = \
+         var.place\n}\noutput \"both\" {\n  value = \"${module.m.name} ${var.size}\"\n}\n",
+    );
+    w.write("m/main.tf", "output \"name\" {\n  value = \"from m\"\n}\n");
+    let ran = shell(
+        &w,
+        "printf 'place = \"./m\"\\nsize = \"large\"\\n' | tf plan -no-color -input=false -var-file=/dev/stdin",
+    );
+    assert_eq!(ran.status, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("+ both = \"from m large\""), "{}", ran.stdout);
+}
+
 fn a_module_that_only_tests_complete() {
     let module = "terraform {\n  required_providers {\n    null = {\n      source = \"hashicorp/null\"\n      configuration_aliases \
                   = [null.mine]\n    }\n  }\n}\nresource \"null_resource\" \"a\" {\n  provider = null.mine\n}\noutput \"o\" {\n  value \

@@ -153,8 +153,7 @@ impl FromFlags for TargetFlags {
 
 /// `-var` and `-var-file` in the order of the command line.
 ///
-/// The session has them, too, for loading the configuration: a command that needs no other variables than const ones only
-/// declares them.
+/// A command only declares them: their values are those of the invocation (`Session::set_variables`).
 #[derive(Debug, Default, PartialEq)]
 pub struct VariableFlags(pub Vec<VariableFlag>);
 

@@ -1,36 +1,32 @@
 //! The arguments of commands that plan: what they say of an operation, and the plan that they ask for.
 
-use config::values::VariableFlag;
+use addrs::Program;
 use engine::inputs::PlanOptions;
 use engine::plan::Mode;
-use views::program;
 
 use crate::args::UsageError;
-use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags, VariableFlags};
+use crate::args::groups::{LockFlags, ModeFlags, OperationFlags, Parallelism, StateFlags, TargetFlags};
 
 /// The arguments of an operation that do not depend on the command.
 #[derive(Debug, Default)]
-pub struct OperationArguments<'a> {
+pub struct OperationArguments {
     /// Which state files.
     pub files: StateFlags,
     /// How to lock.
     pub lock: LockFlags,
-    /// Values of variables.
-    pub variables: &'a [VariableFlag],
     /// Whether missing variables may be prompted for.
     pub input: bool,
     /// How many operations may run at a time.
     pub parallelism: Parallelism,
 }
 
-impl<'a> OperationArguments<'a> {
+impl OperationArguments {
     /// Those of the commands that plan.
     #[must_use]
-    pub fn new(files: StateFlags, operation: &OperationFlags, variables: &'a VariableFlags) -> OperationArguments<'a> {
+    pub fn new(files: StateFlags, operation: &OperationFlags) -> OperationArguments {
         OperationArguments {
             files,
             lock: operation.lock,
-            variables: &variables.0,
             input: operation.input,
             parallelism: operation.parallelism,
         }
@@ -41,7 +37,7 @@ impl<'a> OperationArguments<'a> {
 ///
 /// # Errors
 /// Flags contradict each other, an address cannot be parsed, or a file of addresses cannot be read.
-pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
+pub fn plan_options(flags: &ModeFlags, program: Program) -> Result<PlanOptions, UsageError> {
     if flags.destroy && flags.refresh_only {
         return Err(UsageError::new(
             "Incompatible plan mode options",
@@ -54,7 +50,7 @@ pub fn plan_options(flags: &ModeFlags) -> Result<PlanOptions, UsageError> {
             format!(
                 "With -refresh=false there is nothing that -refresh-only could do: {} would neither read objects nor change \
                  any. Use one of the two.",
-                program::tool()
+                program.tool
             ),
         ));
     }

@@ -5,10 +5,10 @@ use std::path::Path;
 use engine::inputs::PlanOptions;
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
+use hosted::bookmark::Bookmark;
 use state::State;
 use syntax::Diagnostics;
 use views::plan::Form;
-use views::program;
 use views::reporter::Done;
 use views::verb::Verb;
 
@@ -19,7 +19,7 @@ use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::{Command, confirmed, is_file, output};
 use crate::operation::{Applied, Operation};
 use crate::outcome::{Failure, Outcome, Status};
-use crate::runs::{self, bookmark::Bookmark};
+use crate::remote_run;
 use crate::session::Session;
 
 pub const COMMAND: Command = Command {
@@ -35,7 +35,6 @@ pub const COMMAND: Command = Command {
 
 struct Arguments {
     modes: ModeFlags,
-    variables: VariableFlags,
     operation: OperationFlags,
     state: StateFlags,
     positional: Vec<String>,
@@ -46,9 +45,10 @@ impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.summary();
         flags.show_sensitive();
+        let modes = ModeFlags::read(flags);
+        VariableFlags::read(flags);
         Arguments {
-            modes: ModeFlags::read(flags),
-            variables: VariableFlags::read(flags),
+            modes,
             operation: OperationFlags::read(flags),
             state: StateFlags::read(flags),
             positional: flags.positional(),
@@ -70,7 +70,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         ));
     }
     let work = Work {
-        arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation, &arguments.variables),
+        arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation),
         auto_approve: arguments.auto_approve,
         verb: Verb::Apply,
         saved: positional.first().map(String::as_str),
@@ -84,7 +84,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         return saved(session, &work, path);
     }
-    let options = plan_options(&arguments.modes)?;
+    let options = plan_options(&arguments.modes, session.ui.program)?;
     approval_possible(session, arguments.auto_approve)?;
     direct(session, &work, &options)
 }
@@ -103,7 +103,7 @@ pub fn approval_possible(session: &Session, auto_approve: bool) -> Result<(), Us
 /// How to carry out a plan, for every command that does.
 pub struct Work<'a> {
     /// The arguments of the operation.
-    pub arguments: OperationArguments<'a>,
+    pub arguments: OperationArguments,
     /// Whether to apply without approval.
     pub auto_approve: bool,
     /// The command.
@@ -150,7 +150,7 @@ fn remote(
     options: &PlanOptions,
     saved: Option<&Path>,
 ) -> Result<Option<Status>, Failure> {
-    let request = runs::Request {
+    let request = remote_run::Request {
         verb: work.verb,
         arguments: &work.arguments,
         options,
@@ -160,7 +160,7 @@ fn remote(
         detailed_exitcode: false,
         saved,
     };
-    runs::perform(session, &request)
+    remote_run::perform(session, &request)
 }
 
 /// Plans, asks for approval, and applies.
@@ -193,7 +193,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
     if asked {
         // Warnings are to be known before the question is answered; without a question they come at the end.
         session.show_now(&std::mem::take(&mut problems), &operation.project.sources);
-        let (question, explanation) = question(&plan, &operation.workspace);
+        let (question, explanation) = question(&plan, &operation.workspace, session.ui.program.tool);
         match confirmed(session, &question, &explanation, "-auto-approve") {
             Ok(true) => {}
             Ok(false) => {
@@ -211,8 +211,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
     perform(session, work, operation, &plan, problems)
 }
 
-fn question(plan: &Plan, workspace: &str) -> (String, String) {
-    let tool = program::tool();
+fn question(plan: &Plan, workspace: &str, tool: &str) -> (String, String) {
     let place = if workspace == "default" {
         String::new()
     } else {
@@ -279,8 +278,8 @@ fn perform(
     let destroying = work.verb == Verb::Destroy;
     if let (None, Some(text)) = (&session.stream, unfinished) {
         // Standard output is what it is elsewhere.
-        let hint =
-            (!session.env.in_automation()).then(|| views::completion::next(&session.invocation.typed, work.saved));
+        let hint = (!session.env.in_automation())
+            .then(|| views::completion::next(&session.invocation.typed, work.saved, session.ui.program.command));
         session
             .ui
             .err(format!("\n{text}{}", hint.flatten().unwrap_or_default()));

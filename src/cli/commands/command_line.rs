@@ -29,12 +29,22 @@ pub(super) struct Parsed {
     pub typed: Vec<String>,
 }
 
+/// The reason why a command line cannot be taken apart.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandLineError {
+    #[error("Invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example")]
+    Chdir,
+    /// The arguments in an environment variable.
+    #[error("Error parsing extra CLI args from {name}: {why}")]
+    Extra { name: String, why: &'static str },
+}
+
 impl Parsed {
     /// Reads a command line and the arguments that the environment adds.
     ///
     /// # Errors
     /// An option before the command lacks its value, or the environment's arguments cannot be taken apart.
-    pub fn new(arguments: &[String], env: &Env) -> Result<Parsed, String> {
+    pub fn new(arguments: &[String], env: &Env) -> Result<Parsed, CommandLineError> {
         let mut parsed = Parsed {
             typed: arguments.to_vec(),
             ..Parsed::default()
@@ -46,10 +56,7 @@ impl Parsed {
             match flag.split_once('=') {
                 Some(("chdir", dir)) if !dir.is_empty() => parsed.chdir = Some(dir.into()),
                 _ if flag == "chdir" || flag == "chdir=" => {
-                    return Err(
-                        "Invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example"
-                            .into(),
-                    );
+                    return Err(CommandLineError::Chdir);
                 }
                 _ => match flag {
                     "help" | "h" => parsed.help = true,
@@ -82,7 +89,7 @@ impl Parsed {
         if !parsed.path.is_empty() {
             for (name, value) in env.arguments(&parsed.path) {
                 let Some(value) = value else { continue };
-                let more = words::split(value).map_err(|e| format!("Error parsing extra CLI args from {name}: {e}"))?;
+                let more = words::split(value).map_err(|why| CommandLineError::Extra { name, why })?;
                 all.extend(more);
             }
         }

@@ -10,8 +10,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 use std::sync::Arc;
 
 use addrs::ModuleInstance;
-use config::files::Disk;
-use config::values::{self, ValueInputs};
+use config::values;
 use cty::Value;
 use engine::console::{Console, INPUT_NAME, View};
 use engine::functions::Functions;
@@ -36,7 +35,6 @@ use crate::args::operation::OperationArguments;
 use crate::commands::Command;
 use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome, Within as _};
-use crate::runs;
 use crate::session::Session;
 use crate::workdir::{self, Project};
 
@@ -51,7 +49,6 @@ pub const COMMAND: Command = Command {
 };
 
 struct Arguments {
-    variables: VariableFlags,
     lock: LockFlags,
     positional: Vec<String>,
     state: Option<String>,
@@ -66,8 +63,8 @@ impl FromFlags for Arguments {
             true,
             "Has no effect: variables without a value are unknown, and never asked for.",
         );
+        VariableFlags::read(flags);
         Arguments {
-            variables: VariableFlags::read(flags),
             lock: LockFlags::read(flags),
             positional: flags.positional(),
             state: state_to_read(flags),
@@ -105,7 +102,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(Err(e)) => return Err(Failure::new("Invalid module instance address", e.detail)),
     };
     let mut project = workdir::load(session)?;
-    let variables = variables(session, arguments, &mut project).within(&project.sources)?;
+    let variables = variables(session, &mut project).within(&project.sources)?;
     let operation_arguments = OperationArguments {
         files: StateFlags {
             state: arguments.state.clone(),
@@ -121,20 +118,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 /// The values of the root variables; those that are not set are unknown.
-fn variables(
-    session: &Session,
-    arguments: &Arguments,
-    project: &mut Project,
-) -> Result<BTreeMap<Arc<str>, Value>, Diagnostics> {
-    let environment = session.env.variables();
-    let inputs = ValueInputs {
-        files: &Disk,
-        environment: &environment,
-        flags: &arguments.variables.0,
-    };
+fn variables(session: &Session, project: &mut Project) -> Result<BTreeMap<Arc<str>, Value>, Diagnostics> {
     let root = project.config.root.module.clone();
-    let mut collected = values::collect(&root, &inputs);
-    let stored = runs::variables::stored(session, &project.config)?;
+    let mut collected = values::collect(&root, &session.set_variables());
+    let stored = hosted::variables::stored(&session.hosted(), &project.config)?;
     values::complete(&root, &stored, &mut collected);
     project.sources.extend(collected.sources);
     let mut out: BTreeMap<Arc<str>, Value> = collected.values.into_iter().map(|(name, v)| (name, v.value)).collect();

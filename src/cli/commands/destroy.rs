@@ -26,7 +26,6 @@ pub const COMMAND: Command = Command {
 };
 
 struct Arguments {
-    variables: VariableFlags,
     targets: TargetFlags,
     operation: OperationFlags,
     state: StateFlags,
@@ -39,8 +38,8 @@ impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.summary();
         flags.show_sensitive();
+        VariableFlags::read(flags);
         Arguments {
-            variables: VariableFlags::read(flags),
             targets: TargetFlags::read(flags),
             operation: OperationFlags::read(flags),
             state: StateFlags::read(flags),
@@ -61,7 +60,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let options = targeted(Mode::Destroy, arguments.refresh, &arguments.targets)?;
     approval_possible(session, arguments.auto_approve)?;
     let work = Work {
-        arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation, &arguments.variables),
+        arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation),
         auto_approve: arguments.auto_approve,
         verb: Verb::Destroy,
         saved: None,

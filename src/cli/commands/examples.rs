@@ -453,7 +453,7 @@ mod tests {
         for command in COMMANDS {
             let examples = of(command.path);
             assert!(!examples.is_empty(), "{} has no example", command.path);
-            let declared = command.declared();
+            let declared = command.declared(addrs::Program::MONOFORM);
             for (arguments, _) in examples {
                 let words = words::split(arguments).unwrap();
                 let normal =

@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Value as Json, json};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::json::{Object, diagnostics};
-use views::program;
 use views::unified_diff;
 
 use crate::args::flags::{self, Flags, FromFlags};
@@ -169,7 +168,7 @@ impl Formatter<'_> {
                 Ok(_) => self.problem(
                     format!(
                         "Only .tf, .tfvars, and .tftest.hcl files can be processed with {} fmt",
-                        program::command()
+                        self.session.ui.program.command
                     ),
                     format!(
                         "The file {shown} has none of these endings, nor that of a mock file, .tfmock.hcl. Files in the JSON \

@@ -1,7 +1,6 @@
 //! `force-unlock`.
 
 use stores::backend::{Source, StatePlace};
-use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, confirmed};
@@ -44,7 +43,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         let explanation = format!(
             "  {} will remove the lock on the remote state.\n  This will allow local commands to modify this state, even \
              though it\n  may still be in use. Only 'yes' will be accepted to confirm.",
-            program::tool()
+            session.ui.program.tool
         );
         match confirmed(session, "Do you really want to force-unlock?", &explanation, "-force") {
             Ok(true) => {}
@@ -66,10 +65,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     match unlocked {
         Ok(()) => Ok(Outcome::line(format!(
             "{}\n\nCommands that need the lock of this state can get it again.",
-            session
-                .ui
-                .style()
-                .good(format!("{} state has been successfully unlocked!", program::tool())),
+            session.ui.style().good(format!(
+                "{} state has been successfully unlocked!",
+                session.ui.program.tool
+            )),
         ))),
         Err(e) => Err(Failure::new("Failed to unlock state", e)),
     }

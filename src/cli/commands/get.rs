@@ -7,7 +7,6 @@ use config::TestFile;
 use config::manifest::Manifest;
 use modules::{Event, Install, Mirror};
 use syntax::Diagnostics;
-use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
@@ -96,18 +95,18 @@ pub fn install(
     let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();
     let mirror = mirror.map_err(|why| Failure::new("Cannot install from the mirror", why.to_string()))?;
     let carried = carried_modules::of(session).filter(|_| mirror.is_none());
-    let (nothing, environment) = (Manifest::default(), session.env.variables());
+    let (nothing, set) = (Manifest::default(), session.set_variables());
     let install = Install {
         client: session.net(),
         data_dir: session.env.data_dir(),
         upgrade,
-        load: workdir::load_options(session, &nothing, &environment),
+        load: workdir::load_options(session, &nothing, &set),
         mirror,
         in_memory: None,
         carried,
         tests,
         forget: true,
-        program: program::name(),
+        program: session.ui.program,
     };
     let runtime = session.runtime()?;
     let say = |text: String| match &session.stream {

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use config::Config;
-use config::files::Disk;
-use config::values::{self, ValueInputs, VariableFlag, VariableValues};
+use config::values::{self, VariableValues};
 use engine::graph::{self, Operation};
 use engine::plan::{Mode, Plan};
 use provider::Schemas;
@@ -15,6 +14,7 @@ use views::graph::{self as view, Format};
 use views::graph_page;
 use views::json;
 
+use crate::VERSION;
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::show::all_schemas;
@@ -22,7 +22,6 @@ use crate::commands::{Command, no_positional};
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::session::Session;
 use crate::workdir::{self, Project};
-use crate::{VERSION, planfile};
 
 pub const COMMAND: Command = Command {
     path: "graph",
@@ -37,7 +36,6 @@ pub const COMMAND: Command = Command {
 };
 
 struct Arguments {
-    variables: VariableFlags,
     positional: Vec<String>,
     plan: Option<String>,
     kind: Option<String>,
@@ -54,8 +52,8 @@ impl FromFlags for Arguments {
             "N",
             "Has no effect: older versions left out what was deeper.",
         );
+        VariableFlags::read(flags);
         Arguments {
-            variables: VariableFlags::read(flags),
             positional: flags.positional(),
             plan: flags.value(
                 "plan",
@@ -166,13 +164,13 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let kind = Kind::of(arguments)?;
     let subject = match &arguments.plan {
         Some(path) => of_saved_plan(session, Path::new(path)),
-        None => of_directory(session, &arguments.variables.0),
+        None => of_directory(session),
     };
     let subject = subject?;
     let text = match format {
         Some(_) if arguments.json => document(&subject, arguments, kind)
             .map(|(json, problems)| (cty::json::to_text(&json, Some(2)) + "\n", problems)),
-        Some(format) => draw(&subject, arguments, &kind, format),
+        Some(format) => draw(&subject, arguments, &kind, format, session.ui.program.command),
         None => graph::resources(&subject.project.config, &subject.schemas, &subject.state)
             .map(|(resources, problems)| (graph_page::page(&resources, subject.plan.as_ref()), problems)),
     };
@@ -207,6 +205,7 @@ fn draw(
     arguments: &Arguments,
     kind: &Kind,
     format: Format,
+    command: &str,
 ) -> Result<(String, Diagnostics), Diagnostics> {
     let Subject {
         project,
@@ -219,7 +218,7 @@ fn draw(
     let operation = match kind {
         Kind::Resources => {
             let (resources, problems) = graph::resources(config, schemas, state)?;
-            return Ok((view::resources(&resources, format), problems));
+            return Ok((view::resources(&resources, format, command), problems));
         }
         Kind::Plan(mode) => Operation::Plan(*mode),
         Kind::Apply => Operation::Apply(plan.as_ref()),
@@ -229,16 +228,10 @@ fn draw(
 }
 
 /// The configuration of the working directory, with the state of the workspace.
-pub(super) fn of_directory(session: &Session, variables: &[VariableFlag]) -> Result<Subject, Failure> {
+pub(super) fn of_directory(session: &Session) -> Result<Subject, Failure> {
     let mut project = workdir::load(session)?;
-    let environment = session.env.variables();
-    let inputs = ValueInputs {
-        files: &Disk,
-        environment: &environment,
-        flags: variables,
-    };
     // Those that are not set need no value here.
-    let collected = values::collect(&project.config.root.module.clone(), &inputs);
+    let collected = values::collect(&project.config.root.module.clone(), &session.set_variables());
     project.sources.extend(collected.sources);
     let state = stores::backend::StatePlace::selected(&session.stores(), Some(&project.config))
         .and_then(|place| stores::session::read_source(&place.source()))
@@ -259,7 +252,7 @@ pub(super) fn of_directory(session: &Session, variables: &[VariableFlag]) -> Res
 
 /// What a saved plan was made of.
 pub(super) fn of_saved_plan(session: &Session, path: &Path) -> Result<Subject, Failure> {
-    let saved = planfile::read(path, VERSION)?;
+    let saved = stores::planfile::read(path, VERSION, session.ui.program)?;
     let loaded = workdir::load_planned(session, &saved);
     let state = saved.plan.prior_state.clone();
     let schemas = match loaded.diagnostics.has_errors() {

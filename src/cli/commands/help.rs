@@ -2,7 +2,6 @@
 
 use syntax::content::did_you_mean;
 use views::json::documents;
-use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::{Command, find, overview, page};
@@ -37,7 +36,7 @@ impl FromFlags for Arguments {
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let subject = arguments.positional.join(" ");
     if subject.is_empty() {
-        return Ok(Outcome::text(overview::general()));
+        return Ok(Outcome::text(overview::general(session.ui.program.command)));
     }
     if let Some(text) = text(session, &subject) {
         return Ok(Outcome::text(text));
@@ -50,7 +49,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
                 format!(
                     "There is no JSON document \"{name}\".{} To see all of them, run: {} help json",
                     did_you_mean(documents::nearest(name)),
-                    program::command()
+                    session.ui.program.command
                 ),
             )),
         };
@@ -60,7 +59,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         "No such topic or command",
         format!(
             "There is no help about \"{subject}\".{hint} To see all commands and topics, run: {} help",
-            program::command()
+            session.ui.program.command
         ),
     ))
 }
@@ -68,11 +67,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 /// The text about a topic, a command or a family of commands.
 fn text(session: &Session, subject: &str) -> Option<String> {
     if let Some(topic) = guide::find(subject) {
-        return Some(topic.shown(session.ui.style(), session.ui.width()));
+        return Some(topic.shown(session.ui.style(), session.ui.width(), session.ui.program.command));
     }
     match find(subject) {
-        Some(command) => Some(page(command)),
-        None => overview::family(subject),
+        Some(command) => Some(page(command, session.ui.program)),
+        None => overview::family(subject, session.ui.program.command),
     }
 }
 

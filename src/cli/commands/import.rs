@@ -31,7 +31,6 @@ pub const COMMAND: Command = Command {
 };
 
 struct Arguments {
-    variables: VariableFlags,
     lock: LockFlags,
     state: StateFlags,
     positional: Vec<String>,
@@ -42,7 +41,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
-        let variables = VariableFlags::read(flags);
+        VariableFlags::read(flags);
         let lock = LockFlags::read(flags);
         let state = StateFlags::read(flags);
         let positional = flags.positional();
@@ -55,7 +54,6 @@ impl FromFlags for Arguments {
         let parallelism = Parallelism::read(flags);
         ignore_remote_version(flags);
         Arguments {
-            variables,
             lock,
             state,
             positional,
@@ -90,7 +88,6 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
     let operation_arguments = OperationArguments {
         files: arguments.state.clone(),
         lock: arguments.lock,
-        variables: &arguments.variables.0,
         input: arguments.input,
         parallelism: arguments.parallelism,
     };
@@ -111,41 +108,12 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         import: Some((address.clone(), Arc::from(id))),
         ..PlanOptions::default()
     };
-    let (planning, journal) = operation.import(&options);
-    // That only one thing is done is what the command is for.
-    let problems = planning.diagnostics.into_iter().filter(|d| d.is_error());
-    let mut problems: syntax::Diagnostics = problems.collect();
-    let found = planning.plan.and_then(|plan| {
-        let provider = plan.prior_state.resources.get(&address.containing_resource())?;
-        let object = plan.prior_state.current(&address)?.clone();
-        Some((provider.provider.clone(), object, plan.prior_state.outputs.clone()))
-    });
-    let mut saved = false;
-    if let (Some((provider, object, outputs)), false) = (&found, problems.has_errors()) {
-        let mut state = operation.state.clone();
-        state.set_current(&address, provider, Some(object.clone()));
-        if let Some(journal) = &journal {
-            journal.outcome(journal::Outcome {
-                address: address.clone(),
-                provider: provider.clone(),
-                objects: state.instance(&address).cloned(),
-                answers: Answers::Current,
-            });
-        }
-        // Outputs that only waited for this object have their values now.
-        state.outputs.clone_from(outputs);
-        problems.extend(operation.save(&state));
-        saved = !problems.has_errors();
-    }
-    // A state that could not be saved is in a file of its own, and what is new in it also in the journal.
-    if saved || found.is_none() {
-        problems.extend(operation.end_journal());
-    }
+    let (was_found, problems) = perform(&operation, &options, &address);
     if problems.has_errors() {
         let failure = Failure::within(problems, &operation.project.sources);
         return operation.finish(Err(failure));
     }
-    if found.is_none() {
+    if !was_found {
         let failure = Failure::new(
             "Configuration for import target does not exist",
             format!(
@@ -160,6 +128,45 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
          its\nconfiguration.\n",
     );
     operation.finish(Ok(Outcome::text(done + "\n")))
+}
+
+/// Reads the object, and saves it in the state. Returns true if the configuration has an instance of this address.
+fn perform(
+    operation: &Operation<'_>,
+    options: &PlanOptions,
+    address: &AbsResourceInstance,
+) -> (bool, syntax::Diagnostics) {
+    let (planning, journal) = operation.import(options);
+    // That only one thing is done is what the command is for.
+    let problems = planning.diagnostics.into_iter().filter(|d| d.is_error());
+    let mut problems: syntax::Diagnostics = problems.collect();
+    let found = planning.plan.and_then(|plan| {
+        let provider = plan.prior_state.resources.get(&address.containing_resource())?;
+        let object = plan.prior_state.current(address)?.clone();
+        Some((provider.provider.clone(), object, plan.prior_state.outputs.clone()))
+    });
+    let mut saved = false;
+    if let (Some((provider, object, outputs)), false) = (&found, problems.has_errors()) {
+        let mut state = operation.state.clone();
+        state.set_current(address, provider, Some(object.clone()));
+        if let Some(journal) = &journal {
+            journal.outcome(journal::Outcome {
+                address: address.clone(),
+                provider: provider.clone(),
+                objects: state.instance(address).cloned(),
+                answers: Answers::Current,
+            });
+        }
+        // Outputs that only waited for this object have their values now.
+        state.outputs.clone_from(outputs);
+        problems.extend(operation.save(&state));
+        saved = !problems.has_errors();
+    }
+    // A state that could not be saved is in a file of its own, and what is new in it also in the journal.
+    if saved || found.is_none() {
+        problems.extend(operation.end_journal());
+    }
+    (found.is_some(), problems)
 }
 
 fn configuration(session: &Session, dir: &str) -> Result<Project, Failure> {

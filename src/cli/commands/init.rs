@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use config::TestFile;
 use packages::Catalog;
 use packages::install::{InstallOptions, Installation};
-use stores::backend;
 use stores::backend::configure::{BackendOptions, configure};
+use stores::backend::{self, Place, Source};
+use stores::session::read_source;
 use stores::workspace;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use versions::Constraints;
-use views::program;
 
 use crate::TERRAFORM_VERSION;
 use crate::args::flags::{self, Flags, FromFlags};
@@ -135,6 +136,51 @@ impl FromFlags for Arguments {
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
+    check(session, arguments)?;
+    if let Some(source) = arguments.from_module.as_deref() {
+        copy_module(session, source)?;
+    }
+    if !tested::is_anything_there(arguments.test_directory.as_deref()) {
+        say_empty(session);
+        return Ok(Outcome::success());
+    }
+    let init = Init {
+        session,
+        arguments,
+        read_only_lock: arguments.lockfile.as_deref() == Some("readonly"),
+        mirror: get::mirror(session, arguments.mirror.as_deref()),
+    };
+    let (mut project, mut problems) = init.load()?;
+    let tests = tested::read(arguments.test_directory.as_deref()).within(&project.sources)?;
+    if tests.diagnostics.has_errors() {
+        return Err(Failure::within(tests.diagnostics, &tests.sources));
+    }
+    let in_cloud = project.config.root.module.cloud.is_some();
+    let keep = state_store::provider(&project.config).cloned();
+    let Stored { source, installed } = init.backend(&mut project)?;
+    let calls = !project.config.root.module.module_calls.is_empty() || modules::name_modules(&tests.files);
+    if arguments.get && calls {
+        (project, problems) = init.modules(&tests.files)?;
+    }
+    session.show_now(&problems, &project.sources);
+    let (mut installation, needed) = init.providers(&project, &source, tests.files, keep.as_ref())?;
+    installation.lock_created |= installed.lock_created;
+    installation.lock_changed |= installed.lock_changed;
+    data_dir(session, &needed)?;
+    told(session, &installation);
+    suggest(session, &needed, &installation);
+    if !arguments.plugin_dir.is_empty() {
+        remember(session, &arguments.plugin_dir)?;
+    }
+    let mut warnings = installed.warnings;
+    warnings.extend(installation.warnings);
+    session.show_now(&warnings, &SourceMap::default());
+    say_success(session, in_cloud);
+    Ok(Outcome::success())
+}
+
+/// Refuses options that contradict each other.
+fn check(session: &Session, arguments: &Arguments) -> Result<(), Failure> {
     no_positional(&arguments.positional, "init")?;
     if arguments.backend.is_some() && arguments.cloud.is_some() {
         return Err(Failure::usage(
@@ -169,63 +215,76 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "With -json nobody can be asked whether to bring the states along. Use -force-copy, or leave -json out.",
         ));
     }
-    let plugin_dirs = &arguments.plugin_dir;
-    let mirror = get::mirror(session, arguments.mirror.as_deref());
-    if !plugin_dirs.is_empty() && arguments.mirror.is_some() {
+    if !arguments.plugin_dir.is_empty() && arguments.mirror.is_some() {
         return Err(Failure::usage(
             "Incompatible options",
             "The -plugin-dir and -mirror options both say where plugins are, and are mutually-exclusive.",
         ));
     }
-    let ui = &session.ui;
-    let style = ui.style();
-    if let Some(source) = arguments.from_module.as_deref() {
-        copy_module(session, source)?;
+    Ok(())
+}
+
+/// One initialization of a working directory.
+struct Init<'i> {
+    session: &'i Session,
+    arguments: &'i Arguments,
+    read_only_lock: bool,
+    mirror: Option<String>,
+}
+
+/// The place of the state, and what was installed to reach it, with warnings about both.
+struct Stored {
+    source: Source,
+    installed: Installation,
+}
+
+impl Init<'_> {
+    fn title(&self, code: &str, text: impl std::fmt::Display) {
+        say(self.session, code, self.session.ui.style().bold(text));
     }
-    if !tested::is_anything_there(arguments.test_directory.as_deref()) {
-        let title = style.bold(format!("{} initialized in an empty directory!", program::tool()));
-        let text = format!(
-            "{title}\n\nThere are no configuration files here yet, so there was nothing to install. As soon as \
-             the\ndirectory has some (.tf), {} can plan them.",
-            program::tool()
-        );
-        say(session, "output_init_empty_message", text);
-        return Ok(Outcome::success());
+
+    fn catalog(&self) -> Result<Catalog, Diagnostics> {
+        catalog(self.session, &self.arguments.plugin_dir, self.mirror.as_deref())
     }
-    let (loaded, mut problems) = workdir::load_for_installation(session);
-    // What must be installed is no problem yet.
-    problems.extend(if arguments.get {
-        loaded.apart_from_missing()
-    } else {
-        loaded.diagnostics
-    });
-    if problems.has_errors() {
-        return Err(Failure::within(problems, &loaded.sources));
+
+    /// Loads the configuration. A module that must be installed is no problem yet.
+    fn load(&self) -> Result<(Project, Diagnostics), Failure> {
+        let (loaded, mut problems) = workdir::load_for_installation(self.session);
+        problems.extend(if self.arguments.get {
+            loaded.apart_from_missing()
+        } else {
+            loaded.diagnostics
+        });
+        if problems.has_errors() {
+            return Err(Failure::within(problems, &loaded.sources));
+        }
+        let project = Project {
+            config: loaded.config,
+            sources: loaded.sources,
+        };
+        Ok((project, problems))
     }
-    let mut project = Project {
-        config: loaded.config,
-        sources: loaded.sources,
-    };
-    let tests = tested::read(arguments.test_directory.as_deref()).within(&project.sources)?;
-    if tests.diagnostics.has_errors() {
-        return Err(Failure::within(tests.diagnostics, &tests.sources));
+
+    /// Initializes the backend.
+    fn backend(&self, project: &mut Project) -> Result<Stored, Failure> {
+        let (session, arguments) = (self.session, self.arguments);
+        let mut installed = Installation::default();
+        let place = if arguments.backend.unwrap_or(true) && arguments.cloud.unwrap_or(true) {
+            self.configured(project, &mut installed)
+        } else {
+            backend::as_recorded(&session.stores())
+        };
+        let source = place.and_then(|place| Ok(place.state(&workspace::selected(&session.stores())?)));
+        let source = source.within(&project.sources)?;
+        Ok(Stored { source, installed })
     }
-    let mut backend_warnings = Diagnostics::new();
-    let backend_options = BackendOptions {
-        settings: &arguments.backend_config,
-        reconfigure: arguments.reconfigure,
-        migrate: arguments.migrate_state,
-        force_copy: arguments.force_copy,
-        input: arguments.input && session.env.input() && session.stream.is_none(),
-        lock: arguments.lock.timeout,
-    };
-    let in_cloud = project.config.root.module.cloud.is_some();
-    let mut first = Installation::default();
-    let keep = state_store::provider(&project.config).cloned();
-    // The providers of what is in the state are needed, too.
-    let place = if arguments.backend.unwrap_or(true) && arguments.cloud.unwrap_or(true) {
-        let catalog = || catalog(session, plugin_dirs, mirror.as_deref());
-        let installed = state_store::install(session, arguments, &project.config, catalog, read_only_lock);
+
+    /// Installs the provider of a state store, and takes the backend as it is configured.
+    fn configured(&self, project: &mut Project, installed: &mut Installation) -> Result<Place, Diagnostics> {
+        let (session, arguments) = (self.session, self.arguments);
+        let in_cloud = project.config.root.module.cloud.is_some();
+        let catalog = || self.catalog();
+        *installed = state_store::install(session, arguments, &project.config, catalog, self.read_only_lock)?;
         let (code, text) = match (in_cloud, &project.config.root.module.backend) {
             (true, _) => (
                 "initializing_terraform_cloud_message",
@@ -237,116 +296,119 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             ),
             _ => ("initializing_backend_message", "Initializing the backend...".to_owned()),
         };
-        if installed.is_ok() {
-            say(session, code, style.bold(text));
+        self.title(code, text);
+        // The store is started from what is remembered.
+        if !arguments.plugin_dir.is_empty() && state_store::provider(&project.config).is_some() {
+            remember(session, &arguments.plugin_dir)?;
         }
-        installed
-            .and_then(|mut installed| {
-                backend_warnings.extend(std::mem::take(&mut installed.warnings));
-                first = installed;
-                // The store is started from what is remembered.
-                if !plugin_dirs.is_empty() && keep.is_some() {
-                    remember(session, plugin_dirs)?;
-                }
-                Ok(())
-            })
-            .and_then(|()| {
-                configure(
-                    &session.stores(),
-                    &backend_options,
-                    &project.config,
-                    &mut project.sources,
-                )
-            })
-            .map(|configured| configured.on_to(&mut backend_warnings))
-    } else {
-        backend::as_recorded(&session.stores())
-    };
-    let state_source = place.and_then(|place| {
-        let workspace = workspace::selected(&session.stores())?;
-        Ok(place.state(&workspace))
-    });
-    let state_source = state_source.within(&project.sources)?;
-    let calls = !project.config.root.module.module_calls.is_empty() || modules::name_modules(&tests.files);
-    if arguments.get && calls {
-        let (code, text) = if arguments.upgrade {
+        let options = BackendOptions {
+            settings: &arguments.backend_config,
+            reconfigure: arguments.reconfigure,
+            migrate: arguments.migrate_state,
+            force_copy: arguments.force_copy,
+            input: arguments.input && session.env.input() && session.stream.is_none(),
+            lock: arguments.lock.timeout,
+        };
+        let configured = configure(&session.stores(), &options, &project.config, &mut project.sources)?;
+        Ok(configured.on_to(&mut installed.warnings))
+    }
+
+    /// Installs the modules, and loads the configuration again.
+    fn modules(&self, tests: &[Arc<TestFile>]) -> Result<(Project, Diagnostics), Failure> {
+        let (code, text) = if self.arguments.upgrade {
             ("upgrading_modules_message", "Upgrading modules...")
         } else {
             ("initializing_modules_message", "Initializing modules...")
         };
-        say(session, code, style.bold(text));
-        (project, problems) = get::install(session, arguments.upgrade, mirror.as_deref(), &tests.files)?;
+        self.title(code, text);
+        get::install(self.session, self.arguments.upgrade, self.mirror.as_deref(), tests)
     }
-    session.show_now(&problems, &project.sources);
-    say(
-        session,
-        "initializing_provider_plugin_message",
-        style.bold("Initializing provider plugins..."),
-    );
-    let state = stores::session::read_source(&state_source).within(&project.sources)?;
-    let state = state.unwrap_or_default();
-    let needed = requirements(&project.config, &state).within(&project.sources)?;
-    let root = Arc::new(project.config.clone());
-    let tested = tested::modules_of(session, &root, tests.files, tested::Purpose::Installation);
-    let needed = tested::add_requirements(&tested, &root, needed).within(&tested.sources)?;
-    let install = || -> Result<Installation, Diagnostics> {
-        let catalog = catalog(session, plugin_dirs, mirror.as_deref())?;
-        let provisioners = engine::requirements::provisioners_needed(&project.config, &state);
-        catalog.record_provisioners(provisioners.iter().map(|p| &**p))?;
-        let mut missing = catalog.check_provisioners(provisioners.iter().map(|p| &**p));
-        if missing.has_errors() {
-            return Err(missing);
-        }
-        let origins = origins(&project.config, &state);
-        let options = InstallOptions {
-            upgrade: arguments.upgrade,
-            read_only_lock,
-            origins: Some(&origins),
-            partial: false,
-            keep: keep.as_ref(),
+
+    /// Installs the providers that the configuration, the state and tests need.
+    fn providers(
+        &self,
+        project: &Project,
+        state: &Source,
+        tests: Vec<Arc<TestFile>>,
+        keep: Option<&addrs::Provider>,
+    ) -> Result<(Installation, BTreeMap<addrs::Provider, Constraints>), Failure> {
+        let (session, sources) = (self.session, &project.sources);
+        self.title(
+            "initializing_provider_plugin_message",
+            "Initializing provider plugins...",
+        );
+        // The providers of the objects in the state are needed, too.
+        let state = read_source(state).within(sources)?.unwrap_or_default();
+        let needed = requirements(&project.config, &state).within(sources)?;
+        let root = Arc::new(project.config.clone());
+        let tested = tested::modules_of(session, &root, tests, tested::Purpose::Installation);
+        let needed = tested::add_requirements(&tested, &root, needed).within(&tested.sources)?;
+        let install = || -> Result<Installation, Diagnostics> {
+            let catalog = self.catalog()?;
+            let provisioners = engine::requirements::provisioners_needed(&project.config, &state);
+            catalog.record_provisioners(provisioners.iter().map(|p| &**p))?;
+            let mut warnings = catalog.check_provisioners(provisioners.iter().map(|p| &**p));
+            if warnings.has_errors() {
+                return Err(warnings);
+            }
+            let origins = origins(&project.config, &state);
+            let options = InstallOptions {
+                upgrade: self.arguments.upgrade,
+                read_only_lock: self.read_only_lock,
+                origins: Some(&origins),
+                partial: false,
+                keep,
+            };
+            let mut installation = catalog.install(&needed, options, &mut |step| tell(session, &step))?;
+            warnings.extend(std::mem::take(&mut installation.warnings));
+            installation.warnings = warnings;
+            Ok(installation)
         };
-        let mut installation = catalog.install(&needed, options, &mut |step| tell(session, &step))?;
-        missing.extend(std::mem::take(&mut installation.warnings));
-        installation.warnings = missing;
-        Ok(installation)
-    };
-    let mut installation = install().within(&project.sources)?;
-    installation.lock_created |= first.lock_created;
-    installation.lock_changed |= first.lock_changed;
-    data_dir(session, &needed)?;
-    told(session, &installation);
-    suggest(session, &needed, &installation);
-    if !plugin_dirs.is_empty() {
-        remember(session, plugin_dirs)?;
+        let installation = install().within(sources)?;
+        Ok((installation, needed))
     }
-    backend_warnings.extend(installation.warnings);
-    session.show_now(&backend_warnings, &SourceMap::default());
+}
+
+fn say_empty(session: &Session) {
+    let tool = session.ui.program.tool;
+    let title = session
+        .ui
+        .style()
+        .bold(format!("{tool} initialized in an empty directory!"));
+    let text = format!(
+        "{title}\n\nThere are no configuration files here yet, so there was nothing to install. As soon as the\ndirectory has some \
+         (.tf), {tool} can plan them."
+    );
+    say(session, "output_init_empty_message", text);
+}
+
+fn say_success(session: &Session, in_cloud: bool) {
+    let style = session.ui.style();
     space(session);
     let (code, what) = match in_cloud {
         true => ("output_init_success_cloud_message", "HCP Terraform"),
-        false => ("output_init_success_message", program::tool()),
+        false => ("output_init_success_message", session.ui.program.tool),
     };
     say(
         session,
         code,
         style.good(format!("{what} has been successfully initialized!")),
     );
-    if !session.env.in_automation() {
-        space(session);
-        let text = style.green(format!(
-            "Next, \"{command} plan\" shows what {tool} would create, change and destroy.\n\nRun init again when the \
-             configuration calls other modules, requires other providers, or has another\nbackend. A command that \
-             cannot go on without it says so.",
-            tool = program::tool(),
-            command = program::command()
-        ));
-        let code = match in_cloud {
-            true => "output_init_success_cli_cloud_message",
-            false => "output_init_success_cli_message",
-        };
-        say(session, code, text);
+    if session.env.in_automation() {
+        return;
     }
-    Ok(Outcome::success())
+    space(session);
+    let text = style.green(format!(
+        "Next, \"{command} plan\" shows what {tool} would create, change and destroy.\n\nRun init again when the configuration calls \
+         other modules, requires other providers, or has another\nbackend. A command that cannot go on without it says so.",
+        tool = session.ui.program.tool,
+        command = session.ui.program.command
+    ));
+    let code = match in_cloud {
+        true => "output_init_success_cli_cloud_message",
+        false => "output_init_success_cli_message",
+    };
+    say(session, code, text);
 }
 
 /// The plugins there are, where these directories or this mirror may be all that is asked.

@@ -5,7 +5,6 @@ use net::login::{Attempt, Grant, LoginService, OauthClient, by_password};
 use net::{Client, Host, Token, Url};
 use serde_json::Value as Json;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
-use views::program;
 use views::prompt::{Answer, Echo};
 
 use crate::args::flags::{self, Flags, FromFlags};
@@ -56,7 +55,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
                 "The command \"{} login\" asks whether it may go on, so it cannot be used without input. Where nobody can answer, \
                  write the token into a \"credentials\" block of the CLI configuration, or set the environment variable \
                  TF_TOKEN_ with the name of the host.",
-                program::command()
+                session.ui.program.command
             ),
         ));
     }
@@ -108,7 +107,7 @@ impl Login<'_> {
         let (way, warnings) = self.way(&services)?;
         if let Location::OtherFile = self.stored.location() {
             let mut problems = warnings;
-            problems.push(self.stored.elsewhere("log in"));
+            problems.push(self.stored.elsewhere("log in", self.session.ui.program.command));
             return Err(problems);
         }
         self.session.show_now(&warnings, &SourceMap::default());
@@ -151,7 +150,7 @@ impl Login<'_> {
             LoginService::NotOffered => {}
             LoginService::OtherVersion => warnings.push(no_login(format!(
                 "{host} gives tokens by a version of its login service that this version of {} does not know.",
-                program::tool()
+                self.session.ui.program.tool
             ))),
             LoginService::Malformed(why) => warnings.push(no_login(format!(
                 "What {host} says about itself cannot be used: {why}."
@@ -168,7 +167,7 @@ impl Login<'_> {
 
     /// Says what is about to happen, and asks for agreement.
     fn consent(&self, way: &Way) -> Result<(), Diagnostics> {
-        let tool = program::tool();
+        let tool = self.session.ui.program.tool;
         let mechanism = match way {
             Way::Oauth(..) => "OAuth",
             Way::Page(_) => "your browser",
@@ -215,7 +214,7 @@ impl Login<'_> {
     }
 
     fn open(&self, url: &Url, page: &str) {
-        let (tool, host) = (program::tool(), &self.shown);
+        let (tool, host) = (self.session.ui.program.tool, &self.shown);
         if browser::open(url.as_str()) {
             self.line(format!(
                 "{tool} must now open a web browser to the {page} for {host}.\n"
@@ -249,7 +248,7 @@ impl Login<'_> {
         self.open(&address, "login page");
         self.line(format!(
             "{} will now wait for the host to signal that login was successful.\n",
-            program::tool()
+            self.session.ui.program.tool
         ));
         self.session.ui.flush();
         attempt.finish(&self.net, client).await.map_err(|why| {
@@ -262,7 +261,7 @@ impl Login<'_> {
         self.line(RULE);
         self.line(format!(
             "{} needs your password once, to request an API token with it. It is not stored.\n",
-            program::tool()
+            self.session.ui.program.tool
         ));
         let user = self.ask(&format!("Username for {}:", self.shown), "", Echo::On)?;
         let password = self.ask(&format!("Password for {}:", self.shown), "", Echo::Off)?;
@@ -283,7 +282,7 @@ impl Login<'_> {
         self.line("Generate a token using your browser, and copy-paste it into this prompt.\n");
         self.line(format!(
             "{} will store the token {}\n",
-            program::tool(),
+            self.session.ui.program.tool,
             self.stored.target()
         ));
         let text = self.ask(&format!("Token for {}:", self.shown), "", Echo::Off)?;
@@ -328,7 +327,10 @@ impl Login<'_> {
         } else {
             self.line(format!(
                 "{}\n\nCommands that send requests to {} use it from now on.\n",
-                success(format!("{} has obtained and saved an API token.", program::tool())),
+                success(format!(
+                    "{} has obtained and saved an API token.",
+                    self.session.ui.program.tool
+                )),
                 self.shown
             ));
         }

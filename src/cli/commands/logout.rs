@@ -5,7 +5,6 @@ use crate::commands::Command;
 use crate::credentials::{Location, Stored, host_argument};
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
-use views::program;
 
 pub const COMMAND: Command = Command {
     path: "logout",
@@ -43,7 +42,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let ui = &session.ui;
     match stored.location() {
         Location::OtherFile => {
-            return Err(Failure::from(stored.elsewhere("log out")));
+            return Err(Failure::from(stored.elsewhere("log out", session.ui.program.command)));
         }
         Location::Nowhere => {
             return Ok(Outcome::line(format!("No credentials for {shown} are stored.\n")));
@@ -68,7 +67,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         style.good("Success!"),
         style.bold(format!(
             "{} has removed the stored API token for {shown}.",
-            program::tool()
+            session.ui.program.tool
         ))
     )))
 }

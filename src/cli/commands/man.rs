@@ -1,5 +1,7 @@
 //! The manual page, in roff, made of the same data as the help pages.
 
+use addrs::Program;
+
 use super::{COMMANDS, Command, examples, overview};
 use crate::args;
 use crate::guide::TOPICS;
@@ -105,7 +107,7 @@ fn of_command(out: &mut String, command: &Command) {
         path = text(command.path),
         about = text(command.details),
     ));
-    for argument in command.declared().get_arguments() {
+    for argument in command.declared(Program::MONOFORM).get_arguments() {
         if argument.get_long().is_some() && !argument.is_hide_set() {
             entry(out, &args::help::shown(argument), &args::help::about(argument));
         }
@@ -139,7 +141,11 @@ mod tests {
             let section = format!(".SS {}\n", text(command.path));
             let (_, rest) = page.split_once(&section).unwrap_or_else(|| panic!("{}", command.path));
             let own = rest.split(".SS ").next().unwrap();
-            for flag in command.declared().get_arguments().filter(|flag| !flag.is_hide_set()) {
+            for flag in command
+                .declared(Program::MONOFORM)
+                .get_arguments()
+                .filter(|flag| !flag.is_hide_set())
+            {
                 if flag.get_long().is_some() {
                     let shown = text(&args::help::shown(flag));
                     assert!(own.contains(&format!("\\fB{shown}\\fR\n")), "{} {shown}", command.path);

@@ -40,24 +40,26 @@ mod workspace;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use addrs::Program;
 use files::io_reason;
+use hosted::RemoteVersion;
 use packages::cli_config::CliConfig;
 use syntax::{Diagnostic, SourceMap};
+use views::diagnostics;
+use views::json;
+use views::plan::{Form, Shown};
+use views::prompt::{Answer, Echo};
+use views::stream::Stream;
+use views::ui::Ui;
 
 use self::command_line::Parsed;
 use crate::args::groups::VariableFlags;
 use crate::args::{self, Refused, UsageError, flags};
 use crate::env::Env;
 use crate::outcome::{Failure, Outcome, Part, Status};
-use crate::session::{RemoteVersion, Session, Surroundings};
+use crate::session::{Session, Surroundings};
 use crate::{Invocation, logging, panics, process};
 use files::Environment;
-use views::diagnostics;
-use views::plan::{Form, Shown};
-use views::prompt::{Answer, Echo};
-use views::stream::Stream;
-use views::ui::Ui;
-use views::{json, program};
 
 /// The placeholder for the name of the program in the details of a command.
 const PROGRAM: &str = "{program}";
@@ -82,10 +84,10 @@ pub struct Command {
 
 impl Command {
     /// The declaration of the command, for clap.
-    fn declared(&self) -> clap::Command {
+    fn declared(&self, program: Program) -> clap::Command {
         let name = self.path.rsplit(' ').next().unwrap_or(self.path);
         clap::Command::new(name)
-            .about(self.details.replace(PROGRAM, program::command()))
+            .about(self.details.replace(PROGRAM, program.command))
             .disable_help_flag(true)
             .disable_version_flag(true)
             .arg(flags::no_color())
@@ -194,16 +196,20 @@ const COMMANDS: &[&Command] = &[
 /// Runs the command that arguments ask for.
 pub fn run(invocation: Invocation) -> Status {
     let env = Env::from(Environment::read(invocation.environment));
-    program::call(if invocation.as_terraform {
-        addrs::Program::TERRAFORM
-    } else {
-        addrs::Program::MONOFORM
-    });
+    let program = match invocation.as_terraform {
+        true => Program::TERRAFORM,
+        false => Program::MONOFORM,
+    };
     if let Some(line) = completion::line(&env) {
-        return complete(invocation.builtins, env, &Arc::new(Ui::process(true, false)), &line);
+        return complete(
+            invocation.builtins,
+            env,
+            &Arc::new(Ui::process(true, false).named(program)),
+            &line,
+        );
     }
     // What -no-color is used for are texts without control sequences.
-    let early = |no_color: bool| Ui::process(no_color || env.no_color(), !no_color && env.progress());
+    let early = |no_color: bool| Ui::process(no_color || env.no_color(), !no_color && env.progress()).named(program);
     let mut arguments = Vec::new();
     for argument in invocation.args {
         match argument.into_string() {
@@ -218,7 +224,7 @@ pub fn run(invocation: Invocation) -> Status {
     tracing::info!(
         version = crate::VERSION,
         terraform = crate::TERRAFORM_VERSION,
-        called_as = program::command(),
+        called_as = program.command,
         "started"
     );
     // There are no other threads yet.
@@ -298,7 +304,7 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
             // A setting that is wrong has its default, so that the command can do its work.
             ui.err(format!(
                 "\nAs a result of the above problems, {} may not behave as intended.\n\n",
-                program::tool()
+                ui.program.tool
             ));
         }
     }
@@ -314,15 +320,12 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
         return 1;
     }
     let working_dir = process::working_dir().unwrap_or_else(|_| original_dir.clone());
-    let surroundings = Surroundings {
+    let mut surroundings = Surroundings {
         original_dir,
         cli_problems: problems,
-        form: diagnostics::Form {
-            compact: parsed.compact_warnings,
-            beside_results: false,
-        },
         ..Surroundings::new(ui.clone(), env, builtins, cli_config, working_dir)
     };
+    surroundings.console.form.compact = parsed.compact_warnings;
     dispatch(surroundings, &parsed)
 }
 
@@ -331,13 +334,13 @@ fn find(path: &str) -> Option<&'static Command> {
 }
 
 /// The page of a command: its usage, and the commands below it.
-fn page(command: &Command) -> String {
+fn page(command: &Command, program: Program) -> String {
     let own = args::help::command(&args::help::Page {
-        program: program::command(),
+        program: program.command,
         path: command.path,
         positional: command.positional,
         examples: examples::of(command.path),
-        declared: &command.declared(),
+        declared: &command.declared(program),
     });
     own + &overview::subcommands(command.path)
 }
@@ -363,19 +366,19 @@ fn dispatch(surroundings: Surroundings, parsed: &Parsed) -> Status {
             ui.err(format!(
                 "flag provided but not defined: {flag}{}\n\n{}",
                 overview::nearest_global(flag),
-                overview::general()
+                overview::general(ui.program.command)
             ));
             return 1;
         }
-        ui.out(overview::general());
+        ui.out(overview::general(ui.program.command));
         return if parsed.help { 0 } else { 127 };
     }
     let Some(command) = find(&parsed.path) else {
-        let outcome = overview::unknown(&parsed.path, &parsed.arguments, parsed.help);
+        let outcome = overview::unknown(&parsed.path, &parsed.arguments, parsed.help, ui.program);
         return surroundings.render(outcome);
     };
     if parsed.help {
-        ui.out(page(command));
+        ui.out(page(command, ui.program));
         return 0;
     }
     run_command(surroundings, command, parsed)
@@ -385,18 +388,19 @@ fn dispatch(surroundings: Surroundings, parsed: &Parsed) -> Status {
 fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parsed) -> Status {
     let as_json = json_asked(&parsed.arguments);
     if STREAMING.contains(&command.path) && as_json {
-        surroundings.stream = Some(Arc::new(Stream::begin(surroundings.ui.clone())));
+        surroundings.console.stream = Some(Arc::new(Stream::begin(surroundings.ui.clone())));
     }
     // A person on a terminal reads both streams as one.
-    surroundings.form.beside_results = as_json || (CAPTURED.contains(&command.path) && !surroundings.ui.is_terminal());
-    let matches = match matches(command, parsed) {
+    surroundings.console.form.beside_results =
+        as_json || (CAPTURED.contains(&command.path) && !surroundings.ui.is_terminal());
+    let matches = match matches(command, parsed, surroundings.ui.program) {
         Ok(matches) => matches,
         Err(error) => {
             let outcome = wrong_usage(&surroundings, command, error.into(), as_json);
             return surroundings.render(outcome);
         }
     };
-    surroundings.form.compact |= flags::compact_warnings(&matches);
+    surroundings.console.form.compact |= flags::compact_warnings(&matches);
     if let Some(flag) = flags::for_people(&matches).filter(|_| as_json) {
         let failure = Failure::usage(
             "Incompatible options",
@@ -417,8 +421,8 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
 }
 
 /// The arguments of a command, as clap has parsed them.
-fn matches(command: &Command, parsed: &Parsed) -> Result<clap::ArgMatches, UsageError> {
-    let declared = command.declared();
+fn matches(command: &Command, parsed: &Parsed, program: Program) -> Result<clap::ArgMatches, UsageError> {
+    let declared = command.declared(program);
     let normal = args::normalise(&declared, command.refused, &parsed.arguments)?;
     declared.try_get_matches_from(normal).map_err(|e| {
         // Every other error has been found before; unexpected arguments remain.
@@ -466,8 +470,7 @@ fn wrong_usage(surroundings: &Surroundings, command: &Command, failure: Failure,
     }
     outcome.and(Part::Error(format!(
         "\nFor more help on using this command, run:\n  {} {} -help\n",
-        program::command(),
-        command.path
+        surroundings.ui.program.command, command.path
     )))
 }
 
@@ -518,7 +521,7 @@ fn is_file(path: &str) -> bool {
 /// The clap declaration of a command, for tests of the guides.
 #[cfg(test)]
 pub(crate) fn declared(path: &str) -> Option<clap::Command> {
-    find(path).map(Command::declared)
+    find(path).map(|command| command.declared(Program::default()))
 }
 
 #[cfg(test)]
@@ -528,7 +531,7 @@ mod tests {
     #[test]
     fn every_command_can_be_declared() {
         for command in COMMANDS {
-            command.declared().debug_assert();
+            command.declared(Program::default()).debug_assert();
         }
     }
 }

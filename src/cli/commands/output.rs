@@ -6,13 +6,11 @@ use syntax::{Diagnostic, SourceMap};
 use views::diagnostics::{self, Layout};
 use views::json;
 use views::plan::Shown;
-use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::state_to_read;
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome, Within as _};
-use crate::runs;
 use crate::session::Session;
 use crate::{state_session, workdir};
 
@@ -76,14 +74,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let Some(output) = state.outputs.get(&**name) else {
         if state.outputs.is_empty() && as_json {
-            return Err(Failure::new("No outputs found", no_outputs()));
+            return Err(Failure::new("No outputs found", no_outputs(session.ui.program.command)));
         }
         return Err(Failure::new(
             format!("Output \"{name}\" not found"),
             format!(
                 "The state has no output value of this name. An output block that is new in the configuration gets \
                  its value with the next \"{} apply\".{}",
-                program::command(),
+                session.ui.program.command,
                 did_you_mean(suggest(name, state.outputs.keys().map(|name| &**name)))
             ),
         ));
@@ -91,8 +89,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     one(name, output, as_json, raw)
 }
 
-fn no_outputs() -> String {
-    let command = program::command();
+fn no_outputs(command: &str) -> String {
     format!(
         "The state has no output values: the configuration has no output blocks, or they were never applied. \
          \"{command} apply\" stores the values of output blocks in the state."
@@ -110,7 +107,7 @@ fn all(session: &Session, state: &State, as_json: bool) -> Outcome {
     }
     if state.outputs.is_empty() {
         // It stands in the place of the list, where scripts look for it.
-        let problem = Diagnostic::warning("No outputs found", no_outputs());
+        let problem = Diagnostic::warning("No outputs found", no_outputs(session.ui.program.command));
         let layout = Layout {
             style: session.ui.style(),
             width: session.ui.width(),
@@ -169,7 +166,7 @@ pub fn listing(state: &State, shown: Shown) -> String {
 
 /// A state with nothing but outputs, from a server that tells them by themselves.
 fn outputs_alone(session: &Session) -> Result<Option<State>, Failure> {
-    if !runs::hosted::may_be(session) {
+    if !hosted::workspace::may_be(session.env.data_dir()) {
         return Ok(None);
     }
     let (project, problems) = workdir::read(session);
@@ -177,7 +174,7 @@ fn outputs_alone(session: &Session) -> Result<Option<State>, Failure> {
         // Whoever reads the state reports them.
         return Ok(None);
     }
-    let outputs = runs::outputs::current(session, &project.config).within(&project.sources)?;
+    let outputs = hosted::outputs::current(&session.hosted(), &project.config).within(&project.sources)?;
     Ok(outputs.map(|outputs| {
         let mut state = State::new();
         state.outputs = outputs;

@@ -1,7 +1,7 @@
 //! What there is: the help of the whole program, of families of commands, and for commands that do not exist.
 
+use addrs::Program;
 use syntax::content::{did_you_mean, suggest};
-use views::program;
 use views::wrap::wrap;
 
 use super::{COMMANDS, Command};
@@ -122,8 +122,7 @@ pub fn is_hidden(path: &str) -> bool {
 }
 
 /// The usage of the whole program.
-pub fn general() -> String {
-    let command = program::command();
+pub fn general(command: &str) -> String {
     let all = top();
     // All groups are aligned as one.
     let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
@@ -168,20 +167,19 @@ pub fn subcommands(path: &str) -> String {
 }
 
 /// The usage of a family; `None` for what is none.
-pub fn family(path: &str) -> Option<String> {
+pub fn family(path: &str, command: &str) -> Option<String> {
     let (_, about) = FAMILIES.iter().chain([&HIDDEN]).find(|(name, _)| *name == path)?;
     Some(format!(
         "Usage: {command} [global options] {path} <subcommand> [options] [args]\n\n  {about}.\n{}\nTo see the options of a \
          subcommand, run:\n  {command} {path} <subcommand> -help\n",
-        subcommands(path),
-        command = program::command()
+        subcommands(path)
     ))
 }
 
 /// The error for an unknown command.
-pub fn unknown(path: &str, arguments: &[String], help: bool) -> Outcome {
-    let command = program::command();
-    if let Some(mut text) = family(path) {
+pub fn unknown(path: &str, arguments: &[String], help: bool, program: Program) -> Outcome {
+    let Program { tool, command } = program;
+    if let Some(mut text) = family(path, command) {
         if help {
             return Outcome::text(text);
         }
@@ -195,8 +193,7 @@ pub fn unknown(path: &str, arguments: &[String], help: bool) -> Outcome {
     let names = top().into_iter().map(|(name, _)| name);
     let hint = did_you_mean(suggest(path, names));
     Failure::text(format!(
-        "{tool} has no command named \"{path}\".{hint}\n\nTo see all of {tool}'s top-level commands, run:\n  {command} -help\n\n",
-        tool = program::tool()
+        "{tool} has no command named \"{path}\".{hint}\n\nTo see all of {tool}'s top-level commands, run:\n  {command} -help\n\n"
     ))
     .into()
 }
@@ -215,7 +212,7 @@ mod tests {
 
     #[test]
     fn lines_fit_a_terminal() {
-        for line in general().lines() {
+        for line in general("monoform").lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
     }

@@ -1,20 +1,21 @@
 //! `plan`.
 
+use addrs::Program;
 use engine::inputs::PlanOptions;
 use engine::plan::{ImportedBy, Mode, Plan};
 use engine::planner::Planning;
+use stores::generated::{target_exists, write_new};
 use syntax::Diagnostic;
-use views::program;
+use views::ui::Ui;
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{ModeFlags, OperationFlags, StateFlags, VariableFlags, state_to_read};
 use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::{Command, no_positional};
-use crate::generated::{target_exists, write_new};
 use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome};
-use crate::runs;
+use crate::remote_run;
 use crate::session::Session;
 
 pub const COMMAND: Command = Command {
@@ -30,7 +31,6 @@ pub const COMMAND: Command = Command {
 
 struct Arguments {
     modes: ModeFlags,
-    variables: VariableFlags,
     operation: OperationFlags,
     positional: Vec<String>,
     out: Option<String>,
@@ -43,9 +43,10 @@ impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.summary();
         flags.show_sensitive();
+        let modes = ModeFlags::read(flags);
+        VariableFlags::read(flags);
         Arguments {
-            modes: ModeFlags::read(flags),
-            variables: VariableFlags::read(flags),
+            modes,
             operation: OperationFlags::read(flags),
             positional: flags.positional(),
             out: flags.value(
@@ -73,26 +74,17 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let generate = arguments.generate_config_out.as_deref();
     let options = PlanOptions {
         generate_config: generate.is_some(),
-        ..plan_options(&arguments.modes)?
+        ..plan_options(&arguments.modes, session.ui.program)?
     };
-    if let Some(path) = &generate {
-        if options.mode != Mode::Normal {
-            return Err(Failure::usage(
-                "Invalid generate-config-out flag",
-                "The option -generate-config-out writes blocks for objects that a plan imports. With -destroy or \
-                 -refresh-only nothing is imported.",
-            ));
-        }
-        if let Some(problem) = target_exists(path) {
-            return Err(Failure::from(problem));
-        }
+    if let Some(path) = generate {
+        can_generate(path, options.mode)?;
     }
     let files = StateFlags {
         state: arguments.state.clone(),
         ..StateFlags::default()
     };
-    let operation_arguments = OperationArguments::new(files, &arguments.operation, &arguments.variables);
-    let remote = runs::Request {
+    let operation_arguments = OperationArguments::new(files, &arguments.operation);
+    let remote = remote_run::Request {
         verb: Verb::Plan,
         arguments: &operation_arguments,
         options: &options,
@@ -102,7 +94,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         detailed_exitcode: arguments.detailed_exitcode,
         saved: None,
     };
-    if let Some(status) = runs::perform(session, &remote)? {
+    if let Some(status) = remote_run::perform(session, &remote)? {
         return Ok(status.into());
     }
     let operation = Operation::begin(session, &operation_arguments, options.mode, Verb::Plan)?;
@@ -120,7 +112,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut generated = None;
     // A plan with errors may have read a part of the objects only. Without its file, the next run can write the whole one.
     if let Some(path) = generate.filter(|_| !plan.errored && !plan.generated_config.is_empty()) {
-        match write_generated(path.as_ref(), &plan) {
+        match write_generated(path.as_ref(), &plan, session.ui.program.tool) {
             Ok(()) => generated = Some(path),
             Err(problem) => problems.push(problem),
         }
@@ -145,31 +137,48 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return operation.finish(Ok(outcome));
     }
     if applyable && !errored && session.stream.is_none() && !session.env.in_automation() {
-        let ui = &session.ui;
-        outcome = outcome.and_text(views::plan::rule(ui.style(), ui.width()));
-        if let Some(path) = generated {
-            outcome = outcome.and_text(format!(
-                "\n{} wrote blocks for the imported objects to {path}. Check them, and complete\nwhat a provider \
-                 could not say, before they become part of the configuration.\n",
-                program::tool()
-            ));
-        }
-        outcome = outcome.and_text(match out {
-            None => format!(
-                "\nNote: You didn't use the -out option to save this plan, so {} can't\nguarantee to take exactly these \
-                 actions if you run \"{} apply\" now.\n",
-                program::tool(),
-                program::command()
-            ),
-            Some(out) => views::plan::saved(out, ui.width()),
-        });
+        outcome = outcome.and_text(next_step(&session.ui, generated, out));
     }
     operation.finish(Ok(outcome))
 }
 
+/// Refuses to generate configuration where there is nothing to generate, or a file that would be overwritten.
+fn can_generate(path: &str, mode: Mode) -> Result<(), Failure> {
+    if mode != Mode::Normal {
+        return Err(Failure::usage(
+            "Invalid generate-config-out flag",
+            "The option -generate-config-out writes blocks for objects that a plan imports. With -destroy or -refresh-only nothing is \
+             imported.",
+        ));
+    }
+    match target_exists(path) {
+        Some(problem) => Err(problem.into()),
+        None => Ok(()),
+    }
+}
+
+/// The text below a plan: how to go on with it.
+fn next_step(ui: &Ui, generated: Option<&str>, out: Option<&str>) -> String {
+    let Program { tool, command } = ui.program;
+    let mut text = views::plan::rule(ui.style(), ui.width());
+    if let Some(path) = generated {
+        text.push_str(&format!(
+            "\n{tool} wrote blocks for the imported objects to {path}. Check them, and complete\nwhat a provider could not say, before \
+             they become part of the configuration.\n"
+        ));
+    }
+    text.push_str(&match out {
+        None => format!(
+            "\nNote: You didn't use the -out option to save this plan, so {tool} can't\nguarantee to take exactly these actions if you \
+             run \"{command} apply\" now.\n"
+        ),
+        Some(out) => views::plan::saved(out, ui.width(), command),
+    });
+    text
+}
+
 /// Writes the blocks that were generated for imports to a new file.
-fn write_generated(path: &std::path::Path, plan: &Plan) -> Result<(), Diagnostic> {
-    let tool = program::tool();
+fn write_generated(path: &std::path::Path, plan: &Plan, tool: &str) -> Result<(), Diagnostic> {
     let mut text = format!(
         "# __generated__ by {tool}\n# Please review these resources and move them into your main configuration files.\n"
     );

@@ -6,16 +6,14 @@ use addrs::Mode as ResourceMode;
 use config::files::Disk;
 use engine::inputs::{PlanOptions, QueryOptions};
 use engine::planner::Planning;
-use views::program;
+use stores::generated::{target_exists, write_new};
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, VariableFlags};
 use crate::args::operation::OperationArguments;
 use crate::commands::{Command, no_positional};
-use crate::generated::{target_exists, write_new};
 use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome, Within as _};
-use crate::runs;
 use crate::session::Session;
 use crate::workdir;
 
@@ -32,7 +30,6 @@ pub const COMMAND: Command = Command {
 };
 
 struct Arguments {
-    variables: VariableFlags,
     positional: Vec<String>,
     generate_config_out: Option<String>,
 }
@@ -40,8 +37,8 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.json_stream();
+        VariableFlags::read(flags);
         Arguments {
-            variables: VariableFlags::read(flags),
             positional: flags.positional(),
             generate_config_out: flags.value(
                 "generate-config-out",
@@ -68,7 +65,6 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         lock: LockFlags {
             timeout: Some(Duration::ZERO),
         },
-        variables: &arguments.variables.0,
         input: true,
         ..OperationArguments::default()
     };
@@ -91,7 +87,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         );
         return Err(Failure::within(problems, &project.sources).and(failure));
     }
-    if let Some(hosted) = runs::hosted::of_operation(session, &project.config).within(&project.sources)? {
+    if let Some(hosted) =
+        hosted::workspace::of_operation(&session.hosted(), &project.config).within(&project.sources)?
+    {
         return Err(Failure::new(
             "Remote operations not supported",
             format!(
@@ -110,7 +108,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(plan) = &plan {
         if let Some(path) = generate
             && !problems.has_errors()
-            && let Some(text) = views::query::generated_file(plan, program::tool())
+            && let Some(text) = views::query::generated_file(plan, session.ui.program.tool)
             && let Err(problem) = write_new(path.as_ref(), &text)
         {
             problems.push(problem);

@@ -12,7 +12,7 @@ use crate::commands::apply::outputs;
 use crate::commands::{Command, no_positional};
 use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome};
-use crate::runs;
+use crate::remote_run;
 use crate::session::Session;
 
 pub const COMMAND: Command = Command {
@@ -29,7 +29,6 @@ pub const COMMAND: Command = Command {
 };
 
 struct Arguments {
-    variables: VariableFlags,
     targets: TargetFlags,
     operation: OperationFlags,
     state: StateFlags,
@@ -38,8 +37,8 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         Arguments {
-            variables: VariableFlags::read(flags),
             targets: TargetFlags::read(flags),
             operation: OperationFlags::read(flags),
             state: StateFlags::read(flags),
@@ -51,9 +50,8 @@ impl FromFlags for Arguments {
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     no_positional(&arguments.positional, "refresh")?;
     let options = targeted(Mode::RefreshOnly, true, &arguments.targets)?;
-    let operation_arguments =
-        OperationArguments::new(arguments.state.clone(), &arguments.operation, &arguments.variables);
-    let remote = runs::Request {
+    let operation_arguments = OperationArguments::new(arguments.state.clone(), &arguments.operation);
+    let remote = remote_run::Request {
         verb: Verb::Refresh,
         arguments: &operation_arguments,
         options: &options,
@@ -63,7 +61,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         detailed_exitcode: false,
         saved: None,
     };
-    if let Some(status) = runs::perform(session, &remote)? {
+    if let Some(status) = remote_run::perform(session, &remote)? {
         return Ok(status.into());
     }
     let operation = Operation::begin(session, &operation_arguments, options.mode, Verb::Refresh)?;

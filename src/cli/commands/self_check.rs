@@ -149,30 +149,41 @@ fn check(path: &Path, conditions: Conditions) -> Found {
     if let Err(error) = trust.key() {
         problem("The key cannot be read", sentence(&error));
     }
-    match Pack::find(path, &inspect) {
+    let (pack, problems) = carried(path, &inspect, &trust, found.executable.is_some());
+    found.pack = pack;
+    found.problems.extend(problems);
+    found
+}
+
+/// The pack that an executable carries, with the number of verified bytes, and what is wrong with it.
+fn carried(
+    path: &Path,
+    inspect: &Conditions,
+    trust: &Trust,
+    is_executable: bool,
+) -> (Option<(Pack, Option<u64>)>, Vec<Problem>) {
+    let problem = |summary, detail| Problem { summary, detail };
+    match Pack::find(path, inspect) {
         Ok(Some(pack)) => {
             let verified = pack.verify().map(|verified| verified.bytes);
             let trusted = trust
                 .check(&pack)
                 .err()
                 .filter(|error| !matches!(error, PackError::Key { .. }));
-            for error in verified.as_ref().err().into_iter().chain(&trusted) {
-                problem("What it carries cannot be verified", sentence(error));
-            }
-            found.pack = Some((pack, verified.ok()));
+            let errors = verified.as_ref().err().into_iter().chain(&trusted);
+            let problems = errors.map(|error| problem("What it carries cannot be verified", sentence(error)));
+            let problems = problems.collect();
+            (Some((pack, verified.ok())), problems)
         }
-        Ok(None) if matches!(trust, Trust::Option(_)) => problem(
-            "There is no signature",
-            "It carries no providers, and only what a pack carries is signed. Leave out -trust.".into(),
-        ),
-        Ok(None) => {}
+        Ok(None) if matches!(trust, Trust::Option(_)) => {
+            let detail = "It carries no providers, and only what a pack carries is signed. Leave out -trust.";
+            (None, vec![problem("There is no signature", detail.to_owned())])
+        }
+        Ok(None) => (None, Vec::new()),
+        Err(error) if is_executable => (None, vec![problem("What it carries is damaged", sentence(&error))]),
         // Of an executable that cannot be opened for the same reason, it has been said.
-        Err(error) if found.executable.is_some() => {
-            problem("What it carries is damaged", sentence(&error));
-        }
-        Err(_) => {}
+        Err(_) => (None, Vec::new()),
     }
-    found
 }
 
 /// An error as a sentence.

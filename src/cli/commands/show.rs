@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use config::Config;
+use hosted::bookmark::Bookmark;
 use provider::Schemas;
 use state::State;
+use stores::planfile;
 use syntax::Diagnostics;
 use views::json;
 use views::plan::Form;
@@ -13,10 +15,9 @@ use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
 use crate::commands::Command;
 use crate::outcome::{Failure, Outcome, Within as _};
-use crate::runs::{self, bookmark::Bookmark};
 use crate::session::Session;
 use crate::state_session;
-use crate::{TERRAFORM_VERSION, VERSION, planfile, workdir};
+use crate::{TERRAFORM_VERSION, VERSION, workdir};
 
 pub const COMMAND: Command = Command {
     path: "show",
@@ -70,7 +71,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return show_state(session, state, as_json);
     };
     if Bookmark::is(path) {
-        runs::show::show(session, path, as_json)?;
+        let (project, problems) = workdir::read(session);
+        if problems.has_errors() {
+            return Err(problems.into());
+        }
+        hosted::show::show(&session.hosted(), &project.config, path, as_json)?;
         return Ok(Outcome::success());
     }
     if planfile::looks_like_plan(path) {
@@ -136,7 +141,7 @@ pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Diagno
 }
 
 fn show_plan(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, Failure> {
-    let saved = planfile::read(path, VERSION)?;
+    let saved = planfile::read(path, VERSION, session.ui.program)?;
     let loaded = workdir::load_planned(session, &saved);
     if loaded.diagnostics.has_errors() {
         return Err(Failure::within(loaded.diagnostics, &loaded.sources));

@@ -5,7 +5,6 @@ use std::path::Path;
 use addrs::platform::Platform;
 use packages::lock_file::LockFile;
 use serde_json::json;
-use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::commands::Command;
@@ -71,7 +70,7 @@ pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
         }
         return Outcome::document(&document);
     }
-    let mut text = if program::is_terraform() {
+    let mut text = if surroundings.ui.program == addrs::Program::TERRAFORM {
         format!("Terraform v{TERRAFORM_VERSION}\non {platform}\n+ {own}\n")
     } else {
         format!("{own}\non {platform}\n+ compatible with Terraform v{TERRAFORM_VERSION}\n")

@@ -11,7 +11,6 @@ use stores::workspace;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 use views::json::diagnostics;
-use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::LockFlags;
@@ -208,7 +207,7 @@ pub fn deprecated(session: &Session) {
     session.ui.line(session.ui.style().yellow(format!(
         "Warning: the \"{} env\" family of commands is deprecated.\n\nThese commands are now called \"workspace\", and do the \
          same under that name.\n",
-        program::command()
+        session.ui.program.command
     )));
 }
 

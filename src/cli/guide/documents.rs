@@ -1,13 +1,11 @@
 //! The list of JSON documents, for `help json`.
 
 use views::json::documents::DOCUMENTS;
-use views::program;
 use views::ui::Style;
 use views::wrap::wrap;
 
 /// The page: how programs read what commands print, and every document with the command that prints it.
-pub(super) fn page(style: Style, width: usize) -> String {
-    let command = program::command();
+pub(super) fn page(style: Style, width: usize, command: &str) -> String {
     let width = width.clamp(40, 80);
     let mut out = format!("{}\n\n", style.bold("JSON documents"));
     let mut paragraph = |text: &str| {

@@ -1,20 +1,18 @@
 //! The list of functions: by what they are for, each with what it gives.
 
 use lang::functions::{groups, signature};
-use views::program;
 use views::ui::Style;
 use views::wrap::wrap;
 
 /// The page `functions`, from the table of functions and their descriptions.
-pub(super) fn page(style: Style, width: usize) -> String {
+pub(super) fn page(style: Style, width: usize, command: &str) -> String {
     let (groups, signatures) = (groups(), signature::all());
     let longest = groups.iter().flat_map(|(_, names)| names).map(|name| name.len()).max();
     let column = longest.unwrap_or_default();
     let room = width.clamp(60, 100) - column - 4;
     let mut out = format!(
-        "{}\n\n\"{} docs NAME\" describes one of them with its parameters.\n",
-        style.bold("Functions"),
-        program::command()
+        "{}\n\n\"{command} docs NAME\" describes one of them with its parameters.\n",
+        style.bold("Functions")
     );
     for (title, names) in groups {
         out.push_str(&format!("\n{}\n\n", style.bold(title)));

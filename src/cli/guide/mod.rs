@@ -116,11 +116,11 @@ const fn guide(name: &'static str, about: &'static str, text: &'static str) -> T
 impl Topic {
     /// The text for a terminal of this width.
     #[must_use]
-    pub fn shown(&self, style: Style, width: usize) -> String {
+    pub fn shown(&self, style: Style, width: usize, command: &str) -> String {
         match self.text {
             Text::Guide(markdown) => text::page(&markdown::parse(markdown), style, width),
-            Text::Functions => functions::page(style, width),
-            Text::Documents => documents::page(style, width),
+            Text::Functions => functions::page(style, width, command),
+            Text::Documents => documents::page(style, width, command),
             Text::Manual => man::page(),
         }
     }

@@ -1,12 +1,18 @@
 //! Values of variables: where they come from, which one wins, what they become.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use cty::{Type, Value};
 
 use super::module;
-use crate::files::MemoryFiles;
-use crate::values::{CollectedValues, ValueInputs, ValueSource, VariableFlag, collect, from_prompt, missing_variable};
+use crate::files::{FileSource, MemoryFiles};
+use crate::manifest::Manifest;
+use crate::values::{
+    CollectedValues, SetVariables, ValueInputs, ValueSource, VariableFlag, collect, from_prompt, missing_variable,
+};
+use crate::{LoadOptions, RootVariables, load};
 
 const VARIABLES: &str = "variable \"s\" {\n type = string\n}\nvariable \"l\" {\n type = list(number)\n default = []\n}\nvariable \"u\" \
                          {\n default = null\n}\nvariable \"nn\" {\n nullable = false\n type = string\n default = \"d\"\n}\n";
@@ -19,11 +25,11 @@ fn given(files: &[(&str, &str)], environment: &[(&str, &str)], flags: &[Variable
         .collect();
     collect(
         &module(VARIABLES),
-        &ValueInputs {
+        &SetVariables::read(&ValueInputs {
             files: &files,
             environment: &environment,
             flags,
-        },
+        }),
     )
 }
 
@@ -41,6 +47,51 @@ fn lines(diagnostics: &syntax::Diagnostics) -> Vec<String> {
         None => format!("- {}", d.summary),
     };
     diagnostics.iter().map(line).collect()
+}
+
+/// A configuration whose variable file changes with every read: at the n-th, it says "n". Only the module "1" exists.
+struct Changing(AtomicU32);
+
+impl FileSource for Changing {
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        match dir {
+            "." => Ok(vec!["main.tf".to_owned(), "terraform.tfvars".to_owned()]),
+            "1" => Ok(vec!["main.tf".to_owned()]),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        match path {
+            "main.tf" => Ok("variable \"v\" {\n const = true\n}\nmodule \"m\" {\n source = \"./${var.v}\"\n}\n".into()),
+            "1/main.tf" => Ok(Vec::new()),
+            "terraform.tfvars" => {
+                let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+                Ok(format!("v = \"{count}\"\n").into_bytes())
+            }
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+#[test]
+fn variable_file_that_changes_meanwhile_gives_module_source_and_plan_the_same_value() {
+    let files = Changing(AtomicU32::new(0));
+    let set = SetVariables::read(&ValueInputs {
+        files: &files,
+        environment: &BTreeMap::new(),
+        flags: &[],
+    });
+    let manifest = Manifest::default();
+    let options = LoadOptions {
+        variables: RootVariables::Set(&set),
+        ..LoadOptions::new("1.16.0", &manifest)
+    };
+    let loaded = load(&files, ".", &options);
+    assert_eq!(lines(&loaded.diagnostics), Vec::<String>::new());
+    let collected = collect(&loaded.config.root.module, &set);
+    assert_eq!(collected.values["v"].value.as_str(), Some("1"));
+    assert_eq!(files.0.into_inner(), 1, "how often the file was read");
 }
 
 #[test]

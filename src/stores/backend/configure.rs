@@ -30,7 +30,6 @@ pub struct BackendOptions<'a> {
     pub lock: Option<Duration>,
 }
 
-/// What came of it.
 pub struct Configured {
     /// Where states are from now on.
     pub place: Place,

@@ -17,7 +17,6 @@ pub struct Local {
     pub workspace_dir: Option<String>,
 }
 
-/// The schema of its configuration.
 pub fn schema() -> Arc<Schema> {
     static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
         let text = || AttributeSchema {

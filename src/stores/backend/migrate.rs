@@ -11,13 +11,10 @@ use crate::session::{Opening, StateSession, problem, read_source};
 use crate::workspace::DEFAULT;
 use crate::{Context, NoAnswer, Question, workspace};
 
-/// How it is done.
 pub struct Migration<'s> {
-    /// For questions.
     pub context: &'s Context<'s>,
     /// Whether everything is copied without asking.
     pub force: bool,
-    /// Whether questions may be asked.
     pub input: bool,
     /// How long to try for the locks of both states; `None` for no locks.
     pub lock: Option<Duration>,

@@ -40,9 +40,7 @@ pub const CLOUD: &str = "cloud";
 /// Where the states of a configuration are.
 #[derive(Clone)]
 pub enum Place {
-    /// In files.
     Local(Local),
-    /// In a state store.
     Store(Arc<Store>),
 }
 
@@ -57,10 +55,8 @@ impl Place {
     }
 }
 
-/// Where one state is.
 #[derive(Clone)]
 pub enum Source {
-    /// In a file.
     File(PathBuf),
     /// In a workspace of a store.
     Workspace(Arc<Store>, String),
@@ -97,7 +93,6 @@ impl Default for Place {
 }
 
 impl Place {
-    /// The type of the backend.
     #[must_use]
     pub fn ty(&self) -> &str {
         match self {
@@ -226,7 +221,6 @@ impl Kind {
         self.owner()?.change(saved.provider.as_ref()?)
     }
 
-    /// The type of this name.
     fn find(context: &Context<'_>, ty: &str, range: Option<&Range>) -> Result<Kind, Diagnostics> {
         if ty == "local" {
             return Ok(Kind::Local);

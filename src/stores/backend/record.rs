@@ -26,7 +26,6 @@ pub struct Record {
 /// A backend in a record, or in a saved plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
-    /// Its type.
     pub ty: String,
     /// Its settings, with what came from the command line.
     pub config: Map<String, Json>,
@@ -57,7 +56,6 @@ impl Saved {
         })
     }
 
-    /// What it is called.
     #[must_use]
     pub fn noun(&self) -> &'static str {
         if self.provider.is_some() {
@@ -177,7 +175,6 @@ impl Record {
         Ok(Record { backend, exists: true })
     }
 
-    /// Writes it.
     pub fn write(&self, data_dir: &str) -> Result<(), Diagnostics> {
         let mut document = json!({"version": 3, "terraform_version": TERRAFORM_VERSION});
         if let (Some(saved), Some(object)) = (&self.backend, document.as_object_mut()) {

@@ -23,9 +23,7 @@ use super::record::Saved;
 use super::settings;
 use super::third_party::{Owner, SavedProvider};
 use crate::Context;
-
-/// The workspace that is selected where none is named.
-const DEFAULT: &str = "default";
+use crate::workspace::DEFAULT;
 
 /// Where the journals of states in stores are, in the data directory.
 pub(super) const JOURNALS: &str = "journals";
@@ -42,7 +40,6 @@ pub struct StorePlugin {
     ty: String,
     process: Arc<Process>,
     schema: Arc<Schema>,
-    /// The directory of journals.
     journals: PathBuf,
     /// The provider that has the store, unless it is one of our own.
     owner: Option<Box<Owner>>,
@@ -93,7 +90,6 @@ impl StorePlugin {
         self.owner.as_deref()
     }
 
-    /// The schema of its configuration.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
@@ -141,7 +137,6 @@ impl StorePlugin {
     }
 }
 
-/// A configured state store.
 pub struct Store {
     ty: String,
     config: Value,

@@ -63,9 +63,7 @@ impl SupplyMode {
 pub struct SavedProvider {
     /// Its version; `None` for providers without version selection (built-in, reattached, `dev_overrides`).
     pub version: Option<String>,
-    /// Its address.
     pub source: String,
-    /// Its configuration.
     pub config: Map<String, Json>,
     /// How it came to be here.
     pub supply_mode: SupplyMode,
@@ -200,7 +198,6 @@ impl Owner {
     }
 }
 
-/// A started provider.
 struct Started {
     process: Process,
     schema: Arc<Schema>,

@@ -37,12 +37,14 @@ pub struct Style {
     pub width: usize,
     /// Whether sensitive values are shown.
     pub revealed: bool,
+    /// The name of the program.
+    pub program: Names,
 }
 
 /// A plan, from what changed outside to what becomes of the outputs.
 #[must_use]
 pub fn plan_text(plan: &Plan, schemas: &Schemas, style: Style) -> String {
-    plan::write(plan, schemas, style, crate::program::name())
+    plan::write(plan, schemas, style, style.program)
 }
 
 /// A state: its objects and its outputs.

@@ -1,5 +1,6 @@
 //! Completion candidates for the last word of a command line.
 
+use addrs::Program;
 use views::json::documents::DOCUMENTS;
 
 use super::Shell;
@@ -78,7 +79,7 @@ fn of_word(line: &Line, live: &dyn Live) -> Vec<Candidate> {
         };
     }
     let command = find(&path);
-    let declared = command.map(Command::declared);
+    let declared = command.map(|command| command.declared(Program::default()));
     if last.starts_with('-') {
         return match (&declared, command) {
             (Some(declared), Some(command)) => flags(command, declared, last, live),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use files::{Policy, io_reason};
-use views::program;
+use syntax::Diagnostic;
 
 use super::Shell;
 use crate::outcome::{Failure, Outcome};
@@ -13,7 +13,7 @@ use crate::session::Surroundings;
 const MARK: &str = "# completion, by -install-autocomplete";
 
 /// Where a shell keeps what it runs at its start, below the home directory; the first one that is there, or whose directory is.
-fn file(shell: Shell, home: &Path) -> Option<PathBuf> {
+fn file(shell: Shell, home: &Path, command: &str) -> Option<PathBuf> {
     let candidates: &[&str] = match shell {
         Shell::Bash => &[".bashrc", ".bash_profile"],
         Shell::Zsh => &[".zshrc"],
@@ -24,14 +24,14 @@ fn file(shell: Shell, home: &Path) -> Option<PathBuf> {
         .map(|name| home.join(name))
         .find(|path| path.exists())?;
     Some(match shell {
-        Shell::Fish => found.join("completions").join(format!("{}.fish", program::command())),
+        Shell::Fish => found.join("completions").join(format!("{command}.fish")),
         Shell::Bash | Shell::Zsh => found,
     })
 }
 
 /// The line for a shell.
-fn own_line(shell: Shell) -> String {
-    let (command, name) = (program::command(), shell.name());
+fn own_line(shell: Shell, command: &str) -> String {
+    let name = shell.name();
     match shell {
         Shell::Bash | Shell::Zsh => {
             format!("command -v {command} >/dev/null && source <({command} completion {name})  {MARK}")
@@ -41,22 +41,22 @@ fn own_line(shell: Shell) -> String {
 }
 
 /// Whether `-install-autocomplete` has written this line, under the name that the program is called by.
-fn is_own(line: &str) -> bool {
-    let command = program::command();
+fn is_own(line: &str, command: &str) -> bool {
     line.ends_with(MARK) && (line.contains(&format!("<({command} ")) || line.contains(&format!("and {command} ")))
 }
 
 /// Adds the line to the files of the shells that the user has.
 pub fn install(surroundings: &Surroundings) -> Result<Outcome, Failure> {
+    let command = surroundings.ui.program.command;
     let changed = change(surroundings, |text, shell| {
-        if text.lines().any(is_own) {
+        if text.lines().any(|line| is_own(line, command)) {
             return None;
         }
         let mut text = text.to_owned();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        Some(format!("{text}{}\n", own_line(shell)))
+        Some(format!("{text}{}\n", own_line(shell, command)))
     });
     report(
         changed,
@@ -67,10 +67,11 @@ pub fn install(surroundings: &Surroundings) -> Result<Outcome, Failure> {
 
 /// Takes the line out of them.
 pub fn uninstall(surroundings: &Surroundings) -> Result<Outcome, Failure> {
+    let command = surroundings.ui.program.command;
     let changed = change(surroundings, |text, _| {
         let kept: Vec<&str> = text
             .split_inclusive('\n')
-            .filter(|line| !is_own(line.trim_end()))
+            .filter(|line| !is_own(line.trim_end(), command))
             .collect();
         let kept = kept.concat();
         (kept != text).then_some(kept)
@@ -85,46 +86,56 @@ struct Changed {
 }
 
 /// Changes the files of the shells that the user has. `None` from `change`: nothing to do.
-fn change(surroundings: &Surroundings, change: impl Fn(&str, Shell) -> Option<String>) -> Result<Changed, String> {
-    let home = surroundings.env.home().ok_or("The environment has no HOME.")?;
+fn change(surroundings: &Surroundings, change: impl Fn(&str, Shell) -> Option<String>) -> Result<Changed, Diagnostic> {
+    let failed = |why: String| Diagnostic::error("Completion not changed", why);
+    let home = surroundings.env.home();
+    let home = home.ok_or_else(|| failed("The environment has no HOME.".to_owned()))?;
     let mut all = Changed {
         changed: Vec::new(),
         unchanged: Vec::new(),
     };
     for shell in Shell::ALL {
-        let Some(path) = file(shell, &home) else { continue };
-        let failed = |e: std::io::Error| format!("The file {} cannot be changed: {}.", path.display(), io_reason(&e));
+        let Some(path) = file(shell, &home, surroundings.ui.program.command) else {
+            continue;
+        };
+        let unwritable = |e: std::io::Error| {
+            failed(format!(
+                "The file {} cannot be changed: {}.",
+                path.display(),
+                io_reason(&e)
+            ))
+        };
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(e) => return Err(failed(e)),
+            Err(e) => return Err(unwritable(e)),
         };
         let Some(new) = change(&text, shell) else {
             all.unchanged.push(path);
             continue;
         };
         if new.is_empty() && shell == Shell::Fish {
-            std::fs::remove_file(&path).map_err(failed)?;
+            std::fs::remove_file(&path).map_err(unwritable)?;
         } else {
             if let Some(dir) = path.parent() {
-                std::fs::create_dir_all(dir).map_err(failed)?;
+                std::fs::create_dir_all(dir).map_err(unwritable)?;
             }
-            files::replace(&path, new.as_bytes(), Policy::SHARED).map_err(failed)?;
+            files::replace(&path, new.as_bytes(), Policy::SHARED).map_err(unwritable)?;
         }
         all.changed.push(path);
     }
     if all.changed.is_empty() && all.unchanged.is_empty() {
-        return Err(format!(
+        return Err(failed(format!(
             "There is no .bashrc, .zshrc or .config/fish in {}. Make the one of your shell, or see \"{} completion -help\".",
             home.display(),
-            program::command()
-        ));
+            surroundings.ui.program.command
+        )));
     }
     Ok(all)
 }
 
-fn report(changed: Result<Changed, String>, done: &str, hint: &str) -> Result<Outcome, Failure> {
-    let changed = changed.map_err(|why| Failure::new("Completion not changed", why))?;
+fn report(changed: Result<Changed, Diagnostic>, done: &str, hint: &str) -> Result<Outcome, Failure> {
+    let changed = changed?;
     let mut outcome = Outcome::success();
     for path in &changed.changed {
         outcome = outcome.and_line(format!("{done} {}.", path.display()));

@@ -18,7 +18,6 @@ use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 
 pub use install::{install, uninstall};
-use views::program;
 
 pub const COMMAND: Command = Command {
     path: "completion",
@@ -29,7 +28,7 @@ pub const COMMAND: Command = Command {
       -install-autocomplete writes such a line into the shells' own files, and -uninstall-autocomplete takes it out.",
     declare: flags::declare::<Arguments>,
     refused: &[],
-    run: |_, matches| run(&flags::read(matches)),
+    run: |session, matches| run(session, &flags::read(matches)),
 };
 
 struct Arguments {
@@ -68,17 +67,17 @@ impl Shell {
     }
 
     /// Its script, for the program by the name that it was called by.
-    fn script(self) -> String {
+    fn script(self, command: &str) -> String {
         let text = match self {
             Shell::Bash => include_str!("script.bash"),
             Shell::Zsh => include_str!("script.zsh"),
             Shell::Fish => include_str!("script.fish"),
         };
-        text.replace("PROGRAM", program::command())
+        text.replace("PROGRAM", command)
     }
 }
 
-fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let shell = match &arguments.positional[..] {
         [name] => Shell::named(name),
         _ => None,
@@ -91,7 +90,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             format!("The completion command expects the name of one shell: bash, zsh or fish.{hint}"),
         ));
     };
-    Ok(Outcome::text(shell.script()))
+    Ok(Outcome::text(shell.script(session.ui.program.command)))
 }
 
 /// The part of the line before the cursor, if this run is for completion.

@@ -9,7 +9,6 @@ use files::io_reason;
 use stores::backend::{Place, StatePlace};
 use stores::session::ERRORED_STATE;
 use syntax::Severity;
-use views::program;
 
 use super::Findings;
 use crate::session::Session;
@@ -36,13 +35,13 @@ pub(super) fn check(session: &Session, found: &mut Findings) -> BTreeSet<String>
         (n, _) => found.problem(
             "configuration",
             format!("It has {n} errors."),
-            format!("Run: {} validate", program::command()),
+            format!("Run: {} validate", session.ui.program.command),
         ),
     }
     packages(session, found);
     match StatePlace::selected(&session.stores(), Some(&project.config)) {
         Ok(place) => match &place.place {
-            Place::Local(local) => local_state(&local.state(&place.workspace), found),
+            Place::Local(local) => local_state(&local.state(&place.workspace), session.ui.program.command, found),
             Place::Store(_) => found.ok(
                 "state",
                 format!(
@@ -59,7 +58,7 @@ pub(super) fn check(session: &Session, found: &mut Findings) -> BTreeSet<String>
                 first.map_or_else(String::new, |problem| {
                     format!("{}: {}", problem.summary, problem.detail)
                 }),
-                format!("Run: {} init", program::command()),
+                format!("Run: {} init", session.ui.program.command),
             );
         }
     }
@@ -84,7 +83,7 @@ fn packages(session: &Session, found: &mut Findings) {
         found.problem(
             "installed providers",
             format!("{} leads to a package that is not there any more.", link.display()),
-            format!("Run: {} init", program::command()),
+            format!("Run: {} init", session.ui.program.command),
         );
     }
 }
@@ -102,7 +101,7 @@ fn dangling(dir: &Path, depth: usize, broken: &mut Vec<PathBuf>) {
     broken.sort();
 }
 
-fn local_state(path: &Path, found: &mut Findings) {
+fn local_state(path: &Path, command: &str, found: &mut Findings) {
     const SUBJECT: &str = "state";
     let shown = path.display();
     let facts = match fs::metadata(path) {
@@ -152,8 +151,7 @@ fn local_state(path: &Path, found: &mut Findings) {
             ),
             format!(
                 "Wait for that command. If it does not run any more, run: {} force-unlock {}",
-                program::command(),
-                held.id
+                command, held.id
             ),
         );
     } else {
@@ -169,7 +167,7 @@ fn local_state(path: &Path, found: &mut Findings) {
             ),
             format!(
                 "Run: {} plan. The next command that locks the state takes the results over.",
-                program::command()
+                command
             ),
         );
     }
@@ -183,7 +181,7 @@ fn leftovers(session: &Session, found: &mut Findings) {
             format!("{ERRORED_STATE} is a state that could not be saved."),
             format!(
                 "Run: {} state push {ERRORED_STATE}, and delete the file when that has succeeded.",
-                program::command()
+                session.ui.program.command
             ),
         );
     }

@@ -39,7 +39,6 @@ pub const COMMAND: Command = Command {
 };
 
 struct Arguments {
-    variables: VariableFlags,
     positional: Vec<String>,
     plan: Option<String>,
     json: bool,
@@ -47,8 +46,8 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        VariableFlags::read(flags);
         Arguments {
-            variables: VariableFlags::read(flags),
             positional: flags.positional(),
             plan: flags.value(
                 "plan",
@@ -117,7 +116,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let subject = match &arguments.plan {
         Some(path) => of_saved_plan(session, Path::new(path)),
-        None => of_directory(session, &arguments.variables.0),
+        None => of_directory(session),
     };
     let subject = subject?;
     let (config, sources) = (&subject.project.config, &subject.project.sources);

@@ -8,7 +8,6 @@ use packages::metadata::Authentication;
 use packages::selection::Selection;
 use packages::signature::Standing;
 use versions::Constraints;
-use views::program;
 
 use super::{note, say, space};
 use crate::downloads;
@@ -67,7 +66,7 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
     }
     match &outcome.selection {
         Selection::Builtin { version: None, .. } => {
-            note(session, format!("- {name} is built in to {}", program::tool()))
+            note(session, format!("- {name} is built in to {}", session.ui.program.tool))
         }
         Selection::Builtin {
             version: Some(version),
@@ -80,7 +79,10 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
             };
             note(
                 session,
-                format!("- {name} v{version} is built in to {}{instead}", program::tool()),
+                format!(
+                    "- {name} v{version} is built in to {}{instead}",
+                    session.ui.program.tool
+                ),
             );
         }
         Selection::External(found) | Selection::Installed(found) => match (&outcome.locked, outcome.new) {
@@ -161,7 +163,7 @@ pub(super) fn told(session: &Session, installation: &Installation) {
             "The selected versions and the checksums of their packages are in the new lock \
              file\n.terraform.lock.hcl. Commit it together with the configuration: with it, \"{command} init\" \
              selects\nthe same versions everywhere.",
-            command = program::command()
+            command = session.ui.program.command
         );
         say(session, "lock_info", text);
     } else if installation.lock_changed {

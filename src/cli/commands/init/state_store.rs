@@ -10,7 +10,6 @@ use packages::install::{InstallOptions, Installation, Outcome, Provenance};
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
 use versions::Constraints;
-use views::program;
 use views::prompt::{Answer, Echo};
 
 use super::{Arguments, say, space, tell};
@@ -95,7 +94,7 @@ fn approve(
                 "The provider {name} v{version} is to keep the state, with all secrets in it. It was downloaded, and the \
                  dependency lock file does not say that anybody has agreed to it; and nobody can be asked now. Run \"{} init\" where \
                  questions can be answered, and commit the lock file .terraform.lock.hcl.",
-                program::command()
+                session.ui.program.command
             ),
         )
         .into());

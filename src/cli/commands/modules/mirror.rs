@@ -7,7 +7,6 @@ use config::TestFile;
 use config::manifest::Manifest;
 use modules::{Event, Install};
 use syntax::Diagnostics;
-use views::program;
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
@@ -104,19 +103,19 @@ pub(in crate::commands) fn fetch(
     data_dir: &str,
     tests: &[Arc<TestFile>],
 ) -> Result<modules::Outcome, Failure> {
-    let (nothing, environment) = (Manifest::default(), session.env.variables());
+    let (nothing, set) = (Manifest::default(), session.set_variables());
     let install = Install {
         client: session.net(),
         data_dir,
         upgrade: false,
-        load: workdir::load_options(session, &nothing, &environment),
+        load: workdir::load_options(session, &nothing, &set),
         mirror: None,
         // What this executable carries may be older than what there is.
         in_memory: None,
         carried: None,
         tests,
         forget: true,
-        program: program::name(),
+        program: session.ui.program,
     };
     let mut tell = |event| match event {
         Event::Downloading {

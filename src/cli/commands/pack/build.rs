@@ -84,16 +84,12 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
         true => vec![executable.platform.clone()],
         false => requested_platforms(&arguments.platforms)?,
     };
-    let staging = match tempfile::Builder::new().prefix("monoform-pack-").tempdir() {
-        Ok(staging) => staging,
-        Err(error) => {
-            let reason = files::io_reason(&error);
-            return Err(Failure::new(
-                SUMMARY,
-                format!("A temporary directory for packages cannot be created: {reason}."),
-            ));
-        }
-    };
+    let staging = tempfile::Builder::new().prefix("monoform-pack-").tempdir();
+    let staging = staging.map_err(|error| {
+        let reason = files::io_reason(&error);
+        let detail = format!("A temporary directory for packages cannot be created: {reason}.");
+        Failure::new(SUMMARY, detail)
+    })?;
     let gathered = gathered(session, arguments, &platforms, staging.path())?;
     let contents = match contents(&from, gathered, cli_config) {
         Ok(contents) => contents,
@@ -115,22 +111,23 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
         }
     };
     match written {
-        Ok((size, index)) => {
-            let count = index.providers.len() + index.modules.len();
-            let style = session.ui.style();
-            let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-            let mut what = plural(count, "package");
-            if !index.configurations.is_empty() {
-                what.push_str(&format!(" and {}", plural(index.configurations.len(), "configuration")));
-            }
-            Ok(Outcome::line(style.good(format!(
-                "\n{} carries {what}: {}.",
-                out.display(),
-                super::show::bytes(size)
-            ))))
-        }
+        Ok((size, index)) => Ok(made(session, &out, size, &index)),
         Err(error) => Err(failed(SUMMARY, &error)),
     }
+}
+
+/// The outcome of writing a pack.
+fn made(session: &Session, out: &Path, size: u64, index: &pack::index::Index) -> Outcome {
+    let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let mut what = plural(index.providers.len() + index.modules.len(), "package");
+    if !index.configurations.is_empty() {
+        what.push_str(&format!(" and {}", plural(index.configurations.len(), "configuration")));
+    }
+    Outcome::line(session.ui.style().good(format!(
+        "\n{} carries {what}: {}.",
+        out.display(),
+        super::show::bytes(size)
+    )))
 }
 
 /// Why a CLI configuration file cannot be carried, as a clause.

@@ -59,8 +59,7 @@ pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut 
             "A local module is outside of all directories.".to_owned(),
         ));
     };
-    let relative = |dir: &Path| dir.strip_prefix(top).unwrap_or(dir).to_string_lossy().into_owned();
-    let root = relative(&here);
+    let root = relative(&here, top);
     let mut dirs = vec![here.clone()];
     for dir in &local {
         let dir = PathBuf::from(join(&here.to_string_lossy(), dir));
@@ -69,61 +68,90 @@ pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut 
             dirs.push(dir);
         }
     }
-    let data_dir = clean(session.env.data_dir());
-    let mut whole = Tree::default();
-    let left = RefCell::new(Vec::new());
-    for dir in &dirs {
-        let is_root = *dir == here;
-        let leave = |path: &str, is_dir: bool| {
-            if is_root && is_dir && path == data_dir {
-                return true;
-            }
-            if is_root && is_ignored(&rules, path, is_dir) {
-                return true;
-            }
-            match left_out(&dir.join(path), is_dir) {
-                Leave::No => false,
-                Leave::Silently => true,
-                Leave::Because(reason) => {
-                    left.borrow_mut()
-                        .push(format!("{}: it is {reason}", dir.join(path).display()));
-                    true
-                }
-            }
-        };
-        let (part, links) = tree(dir, &leave).map_err(|error| failed(SUMMARY, &error))?;
-        let prefix = relative(dir);
-        let below = |path: String| match prefix.is_empty() {
-            true => path,
-            false => format!("{prefix}/{path}"),
-        };
-        whole.files.extend(part.files.into_iter().map(|mut file| {
-            file.path = below(file.path);
-            file
-        }));
-        whole.links.extend(part.links.into_iter().map(|mut link| {
-            link.path = below(link.path);
-            link
-        }));
-        let links = links.into_iter();
-        left.borrow_mut().extend(links.map(|link| {
-            format!(
-                "{}: it is a link that leads out of the directory",
-                dir.join(link).display()
-            )
-        }));
-    }
-    whole.files.sort_by(|a, b| a.path.cmp(&b.path));
-    whole.links.sort();
-    for line in left.into_inner() {
-        session.ui.line(format!("- Leaving out {line}"));
-    }
+    let packed = Packed {
+        root: &here,
+        top,
+        data_dir: clean(session.env.data_dir()),
+        rules: &rules,
+    };
+    let whole = packed.trees(session, &dirs)?;
     out.configurations.push(ConfigurationContents {
         name,
         root,
         tree: whole,
     });
     Ok(())
+}
+
+/// The path of a directory below another one, as a pack names it.
+fn relative(dir: &Path, top: &Path) -> String {
+    dir.strip_prefix(top).unwrap_or(dir).to_string_lossy().into_owned()
+}
+
+/// The directories of a configuration, as they are packed.
+struct Packed<'p> {
+    /// The directory of the root module.
+    root: &'p Path,
+    /// The directory above all of them, which paths begin at.
+    top: &'p Path,
+    data_dir: String,
+    /// The rules of the root module's `.terraformignore`.
+    rules: &'p Rules,
+}
+
+impl Packed<'_> {
+    /// The files and links of these directories. Those that are left out are reported.
+    fn trees(&self, session: &Session, dirs: &[PathBuf]) -> Result<Tree<'static>, Failure> {
+        let mut whole = Tree::default();
+        let left = RefCell::new(Vec::new());
+        for dir in dirs {
+            let is_root = dir == self.root;
+            let leave = |path: &str, is_dir: bool| {
+                if is_root && is_dir && path == self.data_dir {
+                    return true;
+                }
+                if is_root && is_ignored(self.rules, path, is_dir) {
+                    return true;
+                }
+                match left_out(&dir.join(path), is_dir) {
+                    Leave::No => false,
+                    Leave::Silently => true,
+                    Leave::Because(reason) => {
+                        left.borrow_mut()
+                            .push(format!("{}: it is {reason}", dir.join(path).display()));
+                        true
+                    }
+                }
+            };
+            let (part, links) = tree(dir, &leave).map_err(|error| failed(SUMMARY, &error))?;
+            let prefix = relative(dir, self.top);
+            let below = |path: String| match prefix.is_empty() {
+                true => path,
+                false => format!("{prefix}/{path}"),
+            };
+            whole.files.extend(part.files.into_iter().map(|mut file| {
+                file.path = below(file.path);
+                file
+            }));
+            whole.links.extend(part.links.into_iter().map(|mut link| {
+                link.path = below(link.path);
+                link
+            }));
+            let links = links.into_iter();
+            left.borrow_mut().extend(links.map(|link| {
+                format!(
+                    "{}: it is a link that leads out of the directory",
+                    dir.join(link).display()
+                )
+            }));
+        }
+        whole.files.sort_by(|a, b| a.path.cmp(&b.path));
+        whole.links.sort();
+        for line in left.into_inner() {
+            session.ui.line(format!("- Leaving out {line}"));
+        }
+        Ok(whole)
+    }
 }
 
 /// The name of the configuration in a directory: its path from where the command was called, or the last part of it.

@@ -56,6 +56,7 @@ pub(super) fn calling(texts: &[String], staging: &Path) -> Result<PathBuf, Failu
     let mut calls = serde_json::Map::new();
     for (at, text) in texts.iter().enumerate() {
         let (source, version) = named_source(text).map_err(|why| {
+            let why = why.to_string();
             let detail = format!(
                 "The option -module has the value \"{text}\": {}.",
                 why.trim_end_matches('.')
@@ -78,20 +79,31 @@ pub(super) fn calling(texts: &[String], staging: &Path) -> Result<PathBuf, Failu
     Ok(dir)
 }
 
+/// The reason why an argument names no module for a pack.
+#[derive(Debug, PartialEq, thiserror::Error)]
+enum SourceError {
+    #[error(transparent)]
+    Address(#[from] config::source_address::SourceAddressError),
+    #[error(transparent)]
+    Constraint(#[from] versions::VersionError),
+    #[error("a module in a directory is part of the configuration that calls it")]
+    Directory,
+}
+
 /// The source and the version constraint that an argument names. Addresses other than those of registries have no constraint, and may
 /// have an @ of their own.
-fn named_source(text: &str) -> Result<(&str, Option<&str>), String> {
+fn named_source(text: &str) -> Result<(&str, Option<&str>), SourceError> {
     if let Some((source, constraint)) = text.rsplit_once('@')
         && let Ok(ModuleSource::Registry(_)) = ModuleSource::parse(source, false)
     {
         if constraint.is_empty() {
             return Ok((source, None));
         }
-        Constraints::parse(constraint).map_err(|error| error.to_string())?;
+        Constraints::parse(constraint)?;
         return Ok((source, Some(constraint)));
     }
-    match ModuleSource::parse(text, false).map_err(|error| error.to_string())? {
-        ModuleSource::Local(_) => Err("a module in a directory is part of the configuration that calls it".to_owned()),
+    match ModuleSource::parse(text, false)? {
+        ModuleSource::Local(_) => Err(SourceError::Directory),
         ModuleSource::Registry(_) | ModuleSource::Remote(_) => Ok((text, None)),
     }
 }

@@ -38,49 +38,7 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Result<Outc
     };
     let index = pack.index();
     if as_json {
-        let providers = index.providers.iter().map(|provider| {
-            let (size, stored) = sizes(index, &provider.files);
-            json!({
-                "address": provider.address.to_string(),
-                "version": provider.version.to_string(),
-                "platform": provider.platform.to_string(),
-                "hashes": provider.hashes,
-                "size": size,
-                "stored_size": stored,
-            })
-        });
-        let modules = index.modules.iter().map(|module| {
-            let (size, stored) = sizes(index, &module.files);
-            json!({
-                "address": module.address,
-                "size": size,
-                "stored_size": stored,
-            })
-        });
-        let configurations = index.configurations.iter().map(|configuration| {
-            let (size, stored) = sizes(index, &configuration.files);
-            json!({
-                "name": configuration.name,
-                "files": configuration.files.len(),
-                "size": size,
-                "stored_size": stored,
-            })
-        });
-        let document = json!({
-            "format_version": "1.0",
-            "identity": pack.identity(),
-            "signed_by": pack.signed_by().map(PublicKey::fingerprint),
-            "executable": {
-                "version": index.executable.version,
-                "platform": index.executable.platform.to_string(),
-                "size": index.executable.size,
-            },
-            "providers": providers.collect::<Vec<_>>(),
-            "modules": modules.collect::<Vec<_>>(),
-            "configurations": configurations.collect::<Vec<_>>(),
-            "cli_configuration": index.cli_config.is_some(),
-        });
-        return Ok(Outcome::document(&document));
+        return Ok(Outcome::document(&document(&pack)));
     }
     let executable = &index.executable;
     let mut outcome = Outcome::line(format!(
@@ -126,6 +84,53 @@ pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Result<Outc
         outcome = outcome.and_line("\nIt carries a CLI configuration.");
     }
     Ok(outcome)
+}
+
+/// A pack's contents as a JSON document.
+fn document(pack: &Pack) -> serde_json::Value {
+    let index = pack.index();
+    let providers = index.providers.iter().map(|provider| {
+        let (size, stored) = sizes(index, &provider.files);
+        json!({
+            "address": provider.address.to_string(),
+            "version": provider.version.to_string(),
+            "platform": provider.platform.to_string(),
+            "hashes": provider.hashes,
+            "size": size,
+            "stored_size": stored,
+        })
+    });
+    let modules = index.modules.iter().map(|module| {
+        let (size, stored) = sizes(index, &module.files);
+        json!({
+            "address": module.address,
+            "size": size,
+            "stored_size": stored,
+        })
+    });
+    let configurations = index.configurations.iter().map(|configuration| {
+        let (size, stored) = sizes(index, &configuration.files);
+        json!({
+            "name": configuration.name,
+            "files": configuration.files.len(),
+            "size": size,
+            "stored_size": stored,
+        })
+    });
+    json!({
+        "format_version": "1.0",
+        "identity": pack.identity(),
+        "signed_by": pack.signed_by().map(PublicKey::fingerprint),
+        "executable": {
+            "version": index.executable.version,
+            "platform": index.executable.platform.to_string(),
+            "size": index.executable.size,
+        },
+        "providers": providers.collect::<Vec<_>>(),
+        "modules": modules.collect::<Vec<_>>(),
+        "configurations": configurations.collect::<Vec<_>>(),
+        "cli_configuration": index.cli_config.is_some(),
+    })
 }
 
 pub(super) fn verify(session: &Session, path: &Path, trust: Option<&str>) -> Result<Outcome, Failure> {

@@ -7,7 +7,7 @@ use addrs::Provider;
 use packages::cross_platform::{Request, Step, Tracked};
 use packages::repository_template::RepositoryTemplate;
 use packages::sources::PackageSource;
-use views::program;
+use syntax::Diagnostic;
 
 use super::{asked, configured_with_tests, fetching, requested_platforms, required};
 use crate::args::flags::{self, Flags, FromFlags};
@@ -79,13 +79,14 @@ impl FromFlags for Arguments {
     }
 }
 
-fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
+/// The package source that flags name.
+fn source(arguments: &Arguments) -> Result<PackageSource, Failure> {
     let mirrors = (
         arguments.fs_mirror.as_deref(),
         arguments.net_mirror.as_deref(),
         arguments.oci_mirror.as_deref(),
     );
-    let place = match mirrors {
+    Ok(match mirrors {
         (None, None, Some(template)) => match RepositoryTemplate::parse_argument(template) {
             Ok(template) => PackageSource::Oci(template),
             Err(error) => {
@@ -118,7 +119,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             }
         },
         (None, None, None) => PackageSource::Direct,
-    };
+    })
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
+    let place = source(arguments)?;
     let platforms = requested_platforms(&arguments.platforms)?;
     let (project, tested) = configured_with_tests(session, arguments.test_directory.as_deref())?;
     let required = required(&project, Some(&tested));
@@ -127,13 +132,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         session.ui.line(format!(
             "- Leaving out {}, which is built in to {}: name it to lock it for other programs",
             provider.for_display(),
-            program::tool()
+            session.ui.program.tool
         ));
     }
-    if let PackageSource::Oci(template) = &place
-        && let Err(problem) = one_repository_each(template, asked.wanted.keys())
-    {
-        return Err(Failure::new("Invalid OCI mirror template", problem));
+    if let PackageSource::Oci(template) = &place {
+        one_repository_each(template, asked.wanted.keys())?;
     }
     let client = session.net();
     let cache = session.cli_config.plugin_cache_dir.clone();
@@ -156,14 +159,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         true => Outcome::line(format!(
             "\n{success} {}\n\nLook at the difference in {}, and commit it with the configuration, so \
                  that\nothers install only packages with these checksums.\n",
-            style.bold(format!("{} has updated the lock file.", program::tool())),
+            style.bold(format!("{} has updated the lock file.", session.ui.program.tool)),
             packages::lock_file::FILE_NAME
         )),
         false => Outcome::line(format!(
             "\n{success} {}",
             style.bold(format!(
                 "{} has validated the lock file and found no need for changes.",
-                program::tool()
+                session.ui.program.tool
             ))
         )),
     })
@@ -195,22 +198,23 @@ fn tell(session: &Session, step: &Step<'_>) {
     });
 }
 
-/// Whether a template has a repository of its own for each of these providers. The error is a sentence.
+/// Checks whether a template has a repository of its own for each of these providers.
 fn one_repository_each<'p>(
     template: &RepositoryTemplate,
     providers: impl Iterator<Item = &'p Provider>,
-) -> Result<(), String> {
+) -> Result<(), Diagnostic> {
+    let invalid = |why: String| Diagnostic::error("Invalid OCI mirror template", why);
     let mut found = BTreeMap::new();
     for provider in providers {
         let repository = template
             .repository(provider)
-            .map_err(|error| format!("It cannot be used: {error}."))?;
+            .map_err(|error| invalid(format!("It cannot be used: {error}.")))?;
         if let Some(other) = found.insert(repository.clone(), provider) {
-            return Err(format!(
+            return Err(invalid(format!(
                 "It gives the repository {repository} both for {} and for {}: it must refer to what they differ in.",
                 other.for_display(),
                 provider.for_display()
-            ));
+            )));
         }
     }
     Ok(())

@@ -9,7 +9,6 @@ use packages::lock_file::LockFile;
 use packages::sources::PackageSource;
 use syntax::{Diagnostic, Diagnostics};
 use versions::Constraints;
-use views::program;
 
 use super::{asked, configured, fetching, requested_platforms, required};
 use crate::args::flags::{self, Flags, FromFlags};
@@ -76,7 +75,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
                 true => LockFile::load(&session.working_dir)?.0,
                 false => LockFile::default(),
             };
-            consistent(&lock, &asked.wanted)?;
+            consistent(&lock, &asked.wanted, session.ui.program.command)?;
             Ok((asked, lock))
         });
     let (asked, lock) = prepared?;
@@ -89,7 +88,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         session.ui.line(format!(
             "- Skipping {} because it is built in to {}",
             provider.for_display(),
-            program::tool()
+            session.ui.program.tool
         ));
     }
     let client = session.net();
@@ -113,7 +112,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             let mirrored = request(&built_in, &platforms[..])
                 .mirror(dir, &nothing, &mut tell)
                 .await;
-            mirrored.map_err(about_built_in)?;
+            mirrored.map_err(|problems| about_built_in(problems, session.ui.program.tool))?;
         }
         Ok(())
     })?;
@@ -121,12 +120,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 /// Says of failures that packages of built-in providers are fetched, too.
-fn about_built_in(mut problems: Diagnostics) -> Diagnostics {
+fn about_built_in(mut problems: Diagnostics, tool: &str) -> Diagnostics {
     for problem in &mut problems.0 {
         problem.detail.push_str(&format!(
-            "\n\n{0} has these providers built in and needs no packages of them, but others that install from the mirror do. What the \
-             lock file selects is in the mirror already.",
-            program::tool()
+            "\n\n{tool} has these providers built in and needs no packages of them, but others that install from the mirror do. What the \
+             lock file selects is in the mirror already."
         ));
     }
     problems
@@ -134,7 +132,7 @@ fn about_built_in(mut problems: Diagnostics) -> Diagnostics {
 
 /// Checks the lock file against the requirements of the configuration. Otherwise the mirror would get versions that no `init` has
 /// selected. An empty lock file constrains nothing.
-fn consistent(lock: &LockFile, wanted: &BTreeMap<Provider, Constraints>) -> Result<(), Diagnostic> {
+fn consistent(lock: &LockFile, wanted: &BTreeMap<Provider, Constraints>, command: &str) -> Result<(), Diagnostic> {
     if lock.providers.is_empty() {
         return Ok(());
     }
@@ -161,7 +159,7 @@ fn consistent(lock: &LockFile, wanted: &BTreeMap<Provider, Constraints>) -> Resu
              -upgrade\"; to mirror the newest versions that the configuration allows, whatever is locked, use -lock-file=false.",
             packages::lock_file::FILE_NAME,
             problems.join("\n"),
-            program::command()
+            command
         ),
     ))
 }

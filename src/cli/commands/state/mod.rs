@@ -19,7 +19,6 @@ pub use push::COMMAND as PUSH;
 pub use replace_provider::COMMAND as REPLACE_PROVIDER;
 pub use rm::COMMAND as RM;
 pub use show::COMMAND as SHOW;
-use views::program;
 
 use crate::outcome::Failure;
 use crate::session::Session;
@@ -29,7 +28,7 @@ fn no_state(session: &Session) -> Failure {
     let text = format!(
         "No state file was found!\n\nThis command works on a state, and the working directory has none. Run it where \
          {}\nhas been applied, or name a state file with -state.",
-        program::tool()
+        session.ui.program.tool
     );
     Failure::text(format!("{}\n", session.ui.err_style().red(text)))
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use addrs::{AbsResource, Provider};
 use syntax::content::suggest;
-use views::program;
 
 use super::edit::{self, EditFlags};
 use crate::args::flags::{self, Flags, FromFlags};
@@ -79,7 +78,7 @@ fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Re
     }
     ui.out(format!(
         "{} will perform the following actions:\n\n  {} {}\n    {} {from}\n    {} {to}\n\n{}\n\n",
-        program::tool(),
+        session.ui.program.tool,
         style.yellow("~"),
         "Updating provider:",
         style.red("-"),

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use addrs::AbsResourceInstance;
-use views::program;
 
 use super::edit::{self, EditFlags};
 use crate::args::flags::{self, Flags, FromFlags};
@@ -76,7 +75,7 @@ fn remove(session: &Session, arguments: &Arguments, args: &[String]) -> Result<O
             "Invalid target address",
             format!(
                 "Nothing in the state has such an address. \"{} state list\" lists what there is.{}",
-                program::command(),
+                session.ui.program.command,
                 args.iter()
                     .map(|text| edit::nearest(&state, text))
                     .find(|hint| !hint.is_empty())

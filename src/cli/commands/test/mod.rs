@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use config::files::{Disk, FileSource};
-use config::values::{ValueInputs, VariableFlag};
+use config::values::VariableFlag;
 use config::{Config, test_files};
 use engine::stop::Stop;
 use lang::scope::Witness;
@@ -46,7 +46,6 @@ pub const COMMAND: Command = Command {
 };
 
 struct Arguments {
-    variables: VariableFlags,
     filter: Vec<String>,
     test_directory: Option<String>,
     verbose: bool,
@@ -79,8 +78,8 @@ impl FromFlags for Arguments {
             "10",
             "How many runs of a file may go on at a time, if they are parallel.",
         );
+        VariableFlags::read(flags);
         Arguments {
-            variables: VariableFlags::read(flags),
             filter: flags.values("filter", "FILE", "Run only this test file. May be given many times."),
             test_directory: tested::directory_flag(flags),
             verbose: flags.switch("verbose", false, "Show the plan or the state of each run."),
@@ -256,14 +255,8 @@ fn execute(
     let mut environment = workdir::environment(session, &stores::workspace::selected(&session.stores())?);
     let coverage = arguments.measures().then(Arc::<Coverage>::default);
     environment.witness = coverage.clone().map(|c| c as Arc<dyn Witness>);
-    let variables = session.env.variables();
-    let flags = &arguments.variables.0;
-    let in_tests: Vec<VariableFlag> = flags.iter().cloned().chain(files_of_tests(dir)).collect();
-    let outside = |flags| ValueInputs {
-        files: &Disk,
-        environment: &variables,
-        flags,
-    };
+    let set = session.set_variables();
+    let set_in_tests = set.with_flags(&Disk, &files_of_tests(dir));
     let views = Views::new(session, arguments, &loaded.sources);
     let report = Report::new(views.view(), loaded.sources.clone());
     let beside = Beside::new(session);
@@ -272,8 +265,8 @@ fn execute(
         suite::run(Suite {
             files: &loaded.files,
             root: &loaded.root,
-            outside: outside(flags),
-            outside_in_tests: outside(&in_tests),
+            outside: &set,
+            outside_in_tests: &set_in_tests,
             providers: &plugins,
             environment: &environment,
             clock: || process::now().into(),

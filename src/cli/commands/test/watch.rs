@@ -45,6 +45,8 @@ pub(super) fn watch(
     let mut only = only;
     let mut watch = Watch::new();
     loop {
+        // Variable files may have changed, too.
+        session.forget_variables();
         watch.begin();
         let ran = once(session, arguments, only.as_ref());
         if ran.interrupted {

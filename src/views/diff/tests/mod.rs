@@ -24,6 +24,7 @@ const PLAIN: Style = Style {
     colour: false,
     width: 78,
     revealed: false,
+    program: addrs::Program::MONOFORM,
 };
 
 #[test]

@@ -22,12 +22,7 @@ pub enum PlanFileError {
     },
     /// Another version has saved the plan.
     #[error("it was saved by version {saved} of Monoform, and only that can apply it; this is {this}")]
-    OtherVersion {
-        /// That version.
-        saved: String,
-        /// The version of this program.
-        this: String,
-    },
+    OtherVersion { saved: String, this: String },
     /// An entry is larger than [`super::MAX_ENTRY`].
     #[error("an entry is larger than any plan")]
     TooLarge,

@@ -6,11 +6,11 @@ use syntax::Diagnostic;
 use tfe::{Configuration, Purpose, Slug};
 use views::verb::Verb;
 
-use super::{Ended, Remote, Step};
+use crate::run::{Ended, Remote, Step};
 
 impl Remote<'_> {
     /// Uploads the configuration for a run.
-    pub(super) async fn upload(&self) -> Step<Configuration> {
+    pub(crate) async fn upload(&self) -> Step<Configuration> {
         let purpose = match (self.request.verb, self.request.out) {
             (Verb::Plan, None) => Purpose::Speculative,
             (Verb::Plan, Some(_)) => Purpose::SavedPlan,
@@ -19,7 +19,7 @@ impl Remote<'_> {
         let (connection, workspace) = (&self.hosted.connection, &self.hosted.workspace);
         let created = connection.create_configuration(workspace, purpose);
         let configuration = self.ask("Failed to create configuration version", created).await?;
-        let root = root(&self.session.working_dir, &workspace.working_directory);
+        let root = root(self.context.working_dir, &workspace.working_directory);
         self.announce(&root);
         let packed = tokio::task::spawn_blocking(move || Slug::create(&root));
         let slug = self.unless_stopped(packed).await?;
@@ -38,7 +38,7 @@ impl Remote<'_> {
                     slug.invalid_rules.join("\n  ")
                 ),
             );
-            self.session.warn_now(warning);
+            self.context.console.warn_now(warning);
         }
         let uploaded = connection.upload_configuration(&configuration, slug.archive);
         self.ask("Failed to upload configuration files", uploaded).await?;

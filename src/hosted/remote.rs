@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use addrs::program::TERRAFORM_VERSION;
 use config::Config;
 use cty::Type;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
@@ -16,13 +17,23 @@ use stores::backend::settings as blocks;
 use stores::backend::store::Store;
 use syntax::{Diagnostic, Diagnostics};
 use tfe::{Arguments, Compatibility, Connection, Kind, Mapping, Problem, Settings, Workspace, compatible};
-use views::program;
 
-use crate::TERRAFORM_VERSION;
-use crate::session::{RemoteVersion, Session, Surroundings};
+use crate::Context;
 
 /// The type of the backend with the same service and a block of its own.
 const REMOTE: &str = "remote";
+
+/// What the version that a workspace is for means to a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RemoteVersion {
+    /// Nothing: the command does not write the state by itself.
+    #[default]
+    Unimportant,
+    /// It must fit.
+    Checked,
+    /// A version that does not fit is warned of: `-ignore-remote-version`.
+    Ignored,
+}
 
 fn diagnostics(problem: Problem) -> Diagnostics {
     Diagnostic::error(problem.summary, problem.detail).into()
@@ -30,8 +41,8 @@ fn diagnostics(problem: Problem) -> Diagnostics {
 
 /// Whether the last `init` has recorded one of these backends.
 #[must_use]
-pub fn is_recorded(surroundings: &Surroundings) -> bool {
-    let record = Record::read(surroundings.env.data_dir());
+pub fn is_recorded(data_dir: &str) -> bool {
+    let record = Record::read(data_dir);
     record.is_ok_and(|record| record.backend.is_some_and(|saved| matches!(&*saved.ty, CLOUD | REMOTE)))
 }
 
@@ -40,10 +51,10 @@ pub fn is_recorded(surroundings: &Surroundings) -> bool {
 ///
 /// # Errors
 /// The settings contradict each other.
-pub fn recorded(surroundings: &Surroundings, config: &Config) -> Result<Option<Settings>, Diagnostics> {
+pub fn recorded(context: &Context<'_>, config: &Config) -> Result<Option<Settings>, Diagnostics> {
     let (Some(block), Some(saved)) = (
         blocks::block(Some(config)),
-        Record::read(surroundings.env.data_dir())?.backend,
+        Record::read(context.stores.data_dir)?.backend,
     ) else {
         return Ok(None);
     };
@@ -59,7 +70,7 @@ pub fn recorded(surroundings: &Surroundings, config: &Config) -> Result<Option<S
         return Ok(None);
     }
     let arguments = Arguments::of_json(&saved.config);
-    Settings::new(kind, arguments, &surroundings.env)
+    Settings::new(kind, arguments, context.environment)
         .map(Some)
         .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
 }
@@ -107,7 +118,7 @@ fn schema(kind: Kind) -> Schema {
 ///
 /// # Errors
 /// The settings contradict each other.
-pub fn settings(surroundings: &Surroundings, store: &Store) -> Result<Option<Settings>, Diagnostics> {
+pub fn settings(context: &Context<'_>, store: &Store) -> Result<Option<Settings>, Diagnostics> {
     if store.is_of_third_party() {
         return Ok(None);
     }
@@ -117,7 +128,7 @@ pub fn settings(surroundings: &Surroundings, store: &Store) -> Result<Option<Set
         _ => return Ok(None),
     };
     let arguments = Arguments::of_json(&store.saved()?.config);
-    Settings::new(kind, arguments, &surroundings.env)
+    Settings::new(kind, arguments, context.environment)
         .map(Some)
         .map_err(|problems| problems.into_iter().flat_map(diagnostics).collect())
 }
@@ -126,8 +137,8 @@ pub fn settings(surroundings: &Surroundings, store: &Store) -> Result<Option<Set
 ///
 /// # Errors
 /// The settings contradict each other.
-pub fn tags(surroundings: &Surroundings, store: &Store) -> Result<String, Diagnostics> {
-    Ok(match settings(surroundings, store)?.map(|settings| settings.mapping) {
+pub fn tags(context: &Context<'_>, store: &Store) -> Result<String, Diagnostics> {
+    Ok(match settings(context, store)?.map(|settings| settings.mapping) {
         Some(Mapping::Tags(tags)) => tags.describe(),
         _ => String::new(),
     })
@@ -138,19 +149,19 @@ pub fn tags(surroundings: &Surroundings, store: &Store) -> Result<String, Diagno
 ///
 /// # Errors
 /// It is not, or the workspace cannot be read.
-pub fn check(session: &Session, store: &Store, workspace: &str) -> Result<(), Diagnostics> {
-    if session.invocation.remote_version == RemoteVersion::Unimportant {
+pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Store, workspace: &str) -> Result<(), Diagnostics> {
+    if version == RemoteVersion::Unimportant {
         return Ok(());
     }
-    let Some(settings) = settings(session, store)? else {
+    let Some(settings) = settings(context, store)? else {
         return Ok(());
     };
     let Some(name) = settings.remote_name(workspace) else {
         // The store says what is wrong with it.
         return Ok(());
     };
-    let (net, login) = (session.net(), program::command());
-    let asked = session.runtime()?.block_on(async {
+    let (net, login) = (context.net.clone(), context.stores.program.command);
+    let asked = context.stores.plugins.runtime()?.block_on(async {
         let connection = Connection::open(net, settings, login).await.map_err(diagnostics)?;
         let workspace = connection.workspace(&name).await.map_err(|e| {
             Diagnostics::from(Diagnostic::error(
@@ -161,12 +172,17 @@ pub fn check(session: &Session, store: &Store, workspace: &str) -> Result<(), Di
         Ok::<_, Diagnostics>((connection, workspace))
     });
     match asked? {
-        (connection, Some(found)) => version(session, &connection, &found),
+        (connection, Some(found)) => compare(context, version == RemoteVersion::Ignored, &connection, &found),
         (_, None) => Ok(()),
     }
 }
 
-fn version(session: &Session, connection: &Connection, workspace: &Workspace) -> Result<(), Diagnostics> {
+fn compare(
+    context: &Context<'_>,
+    ignored: bool,
+    connection: &Connection,
+    workspace: &Workspace,
+) -> Result<(), Diagnostics> {
     let (own, settings) = (TERRAFORM_VERSION, &connection.settings);
     let (organization, name) = (&settings.organization, &workspace.name);
     let (summary, why) = match (compatible(workspace, own), settings.kind) {
@@ -195,8 +211,8 @@ fn version(session: &Session, connection: &Connection, workspace: &Workspace) ->
             ),
         ),
     };
-    if session.invocation.remote_version == RemoteVersion::Ignored {
-        session.warn_now(Diagnostic::warning(summary, why));
+    if ignored {
+        context.console.warn_now(Diagnostic::warning(summary, why));
         return Ok(());
     }
     Err(Diagnostic::error(

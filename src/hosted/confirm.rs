@@ -7,14 +7,14 @@ use syntax::Diagnostics;
 use tfe::{Run, RunStatus};
 use views::prompt::{self, Answer, Echo};
 
-use super::{Ended, Remote, Step};
+use crate::run::{Ended, Remote, Step};
 
 /// How often it is asked whether somebody else has decided.
 const PAUSE: Duration = Duration::from_secs(3);
 
 /// The word that means yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keyword {
+pub(crate) enum Keyword {
     /// To apply.
     Yes,
     /// To override what has failed.
@@ -66,8 +66,8 @@ impl Remote<'_> {
     }
 
     /// Asks for a decision; whether it was taken elsewhere. Everything but the word discards the run.
-    pub(super) async fn confirm(&self, run: &Run, question: &str, explanation: &str, keyword: Keyword) -> Step<bool> {
-        let (ui, prompt) = (self.session.ui.clone(), self.prompt(question, explanation));
+    pub(crate) async fn confirm(&self, run: &Run, question: &str, explanation: &str, keyword: Keyword) -> Step<bool> {
+        let (ui, prompt) = (self.context.console.ui.clone(), self.prompt(question, explanation));
         let mut asked = tokio::task::spawn_blocking(move || {
             let answer = ui.ask(&prompt, Echo::On);
             ui.line("");
@@ -119,7 +119,7 @@ impl Remote<'_> {
     }
 
     /// Discards a run, if that can be done.
-    pub(super) async fn discard(&self, run: &Run) -> Step<()> {
+    pub(crate) async fn discard(&self, run: &Run) -> Step<()> {
         if !run.is_discardable {
             return Ok(());
         }
@@ -131,15 +131,15 @@ impl Remote<'_> {
     }
 
     /// Cancels a run after an interrupt, if that can be done and is wanted.
-    pub(super) async fn cancel(&self, run: &Run) -> Result<(), Diagnostics> {
+    pub(crate) async fn cancel(&self, run: &Run) -> Result<(), Diagnostics> {
         if !run.is_cancelable {
             return Ok(());
         }
-        if self.is_auto_approved() || self.session.stream.is_some() {
+        if self.is_auto_approved() || self.context.console.stream.is_some() {
             self.output.line("");
         } else {
             let (ui, prompt) = (
-                self.session.ui.clone(),
+                self.context.console.ui.clone(),
                 self.prompt(
                     "Do you want to cancel the remote operation?",
                     "  Only 'yes' will be accepted to cancel.",

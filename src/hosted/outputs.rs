@@ -7,18 +7,18 @@ use config::Config;
 use state::OutputValue;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::hosted::{self, Hosted};
-use crate::session::Session;
+use crate::Context;
+use crate::workspace::{self, Hosted};
 
 /// The outputs of the selected workspace of a `cloud` block. `None` where the state has to be read for them.
 ///
 /// # Errors
 /// They cannot be read.
-pub fn current(session: &Session, config: &Config) -> Result<Option<BTreeMap<Arc<str>, OutputValue>>, Diagnostics> {
-    if !hosted::may_be(session) {
+pub fn current(context: &Context<'_>, config: &Config) -> Result<Option<BTreeMap<Arc<str>, OutputValue>>, Diagnostics> {
+    if !workspace::may_be(context.stores.data_dir) {
         return Ok(None);
     }
-    let Some(hosted) = hosted::selected(session, config)?.filter(Hosted::is_cloud) else {
+    let Some(hosted) = workspace::selected(context, config)?.filter(Hosted::is_cloud) else {
         return Ok(None);
     };
     let failed = |why: String| {
@@ -30,7 +30,7 @@ pub fn current(session: &Session, config: &Config) -> Result<Option<BTreeMap<Arc
             ),
         ))
     };
-    let runtime = session.runtime()?;
+    let runtime = context.stores.plugins.runtime()?;
     let outputs = runtime.block_on(hosted.connection.outputs(&hosted.workspace));
     let Some(outputs) = outputs.map_err(|e| failed(e.to_string()))? else {
         return Ok(None);

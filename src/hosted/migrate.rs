@@ -2,25 +2,21 @@
 
 use stores::backend::Place;
 use stores::backend::migrate::{Migration, Pair, aborted, agreed, answered};
-use stores::workspace;
+use stores::workspace::{self, DEFAULT};
 use syntax::{Diagnostic, Diagnostics};
 use tfe::Mapping;
-use views::program;
 
-use crate::remote;
-use crate::session::Session;
-
-const DEFAULT: &str = "default";
+use crate::{Context, remote};
 
 /// Brings the states of all workspaces along; says whether they are at the new place now.
 ///
 /// # Errors
 /// A state cannot be read or written, or nobody agreed. What was there stays.
-pub fn migrate(session: &Session, how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
+pub fn migrate(context: &Context<'_>, how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Diagnostics> {
     let Place::Store(store) = to else {
         return Ok(false);
     };
-    let Some(settings) = remote::settings(session, store)? else {
+    let Some(settings) = remote::settings(context, store)? else {
         return Ok(false);
     };
     let pair = Pair { how, from, to };
@@ -33,7 +29,7 @@ pub fn migrate(session: &Session, how: &Migration<'_>, from: &Place, to: &Place)
             if pair.is_empty(&source)? {
                 return Ok(false);
             }
-            if !agreed(how, "Do you wish to proceed?", &proceed())? {
+            if !agreed(how, "Do you wish to proceed?", &proceed(how.context.program.tool))? {
                 return Ok(false);
             }
             let name = match mapping {
@@ -54,13 +50,13 @@ pub fn migrate(session: &Session, how: &Migration<'_>, from: &Place, to: &Place)
             workspace::select(how.context.data_dir, &name)?;
             pair.one_agreed(&selected, &name)
         }
-        (Some(names), _) => all(session, &pair, from, &names, &selected),
+        (Some(names), _) => all(context, &pair, from, &names, &selected),
     }
 }
 
 /// All workspaces, under names that follow a pattern.
 fn all(
-    session: &Session,
+    context: &Context<'_>,
     pair: &Pair<'_>,
     from: &Place,
     names: &[String],
@@ -71,7 +67,7 @@ fn all(
         true => Some(name_for_default(how)?),
         false => None,
     };
-    let pattern = match prefix(session, from)? {
+    let pattern = match prefix(context, from)? {
         Some(prefix) => {
             if !agreed(how, "Do you wish to proceed?", &native())? {
                 return Err(aborted());
@@ -98,7 +94,7 @@ fn all(
     }
     if let Some(now) = now {
         workspace::select(how.context.data_dir, &now)?;
-        let ui = &session.ui;
+        let ui = &context.console.ui;
         ui.line(ui.style().bold("Migration complete! Your workspaces are as follows:"));
         for name in pair.to.workspaces()?.unwrap_or_default() {
             ui.line(format!("{}{name}", if name == now { "* " } else { "  " }));
@@ -109,10 +105,10 @@ fn all(
 }
 
 /// What all workspaces of a `backend "remote"` begin with.
-fn prefix(session: &Session, from: &Place) -> Result<Option<String>, Diagnostics> {
+fn prefix(context: &Context<'_>, from: &Place) -> Result<Option<String>, Diagnostics> {
     let Place::Store(store) = from else { return Ok(None) };
     Ok(
-        match remote::settings(session, store)?.map(|settings| settings.mapping) {
+        match remote::settings(context, store)?.map(|settings| settings.mapping) {
             Some(Mapping::Prefix(prefix)) => Some(prefix),
             _ => None,
         },
@@ -162,11 +158,10 @@ fn asked_pattern(how: &Migration<'_>, old: &str) -> Result<String, Diagnostics> 
     Ok(pattern.to_owned())
 }
 
-fn proceed() -> String {
+fn proceed(tool: &str) -> String {
     format!(
         "  {tool} can copy the state of this working directory to the workspace in HCP Terraform.\n\n  Enter \"yes\" to copy it, and \
-         \"no\" to use the workspace with the state that it has, if it has one.",
-        tool = program::tool()
+         \"no\" to use the workspace with the state that it has, if it has one."
     )
 }
 

@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use engine::plan::Mode;
+use config::Config;
+use engine::plan::{Mode, Plan};
+use provider::Schemas;
 use serde_json::Value as Json;
 use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Run, Server};
 use views::json::read;
-use views::program;
 
-use super::bookmark::Bookmark;
-use super::hosted::{self, Hosted};
-use crate::session::Session;
-use crate::workdir;
+use crate::Context;
+use crate::bookmark::Bookmark;
+use crate::workspace::{self, Hosted};
 
 const SUMMARY: &str = "Couldn't show cloud plan";
 
@@ -20,7 +20,7 @@ const SUMMARY: &str = "Couldn't show cloud plan";
 ///
 /// # Errors
 /// It is none.
-pub(super) fn document(text: &[u8]) -> Result<Json, Diagnostic> {
+pub(crate) fn document(text: &[u8]) -> Result<Json, Diagnostic> {
     serde_json::from_slice(text).map_err(|e| {
         Diagnostic::error(
             "Failed to decode JSON plan",
@@ -33,8 +33,7 @@ pub(super) fn document(text: &[u8]) -> Result<Json, Diagnostic> {
 }
 
 /// The blocks that were generated for what a plan imports, as the text of a file.
-pub(super) fn generated(document: &Json) -> String {
-    let tool = program::tool();
+pub(crate) fn generated(document: &Json, tool: &str) -> String {
     let mut text = format!(
         "# __generated__ by {tool}\n# Please review these resources and move them into your main configuration files.\n"
     );
@@ -53,61 +52,56 @@ pub(super) fn generated(document: &Json) -> String {
     text
 }
 
-/// Shows a plan for people, from the document that a server has of it.
-pub(super) fn human(session: &Session, document: &Json, run: &Run) {
-    let read = || {
-        let schemas = read::schemas(document)?;
-        let mut plan = read::plan(document, &schemas)?;
-        plan.mode = match (run.is_destroy, run.refresh_only) {
-            (true, _) => Mode::Destroy,
-            (_, true) => Mode::RefreshOnly,
-            _ => Mode::Normal,
-        };
-        Ok::<_, String>((plan, schemas))
+/// The plan of a run with its schemas, from the document that a server has of it; or the warning that it cannot be read.
+fn read_plan(document: &Json, run: &Run) -> Result<(Plan, Schemas), Diagnostic> {
+    let read = read::schemas(document).and_then(|schemas| Ok((read::plan(document, &schemas)?, schemas)));
+    let (mut plan, schemas) = read.map_err(|why| {
+        let detail = format!(
+            "This version cannot read what the server says the plan is: {why}. The page of the run shows the plan."
+        );
+        Diagnostic::warning("The plan cannot be shown", detail)
+    })?;
+    plan.mode = match (run.is_destroy, run.refresh_only) {
+        (true, _) => Mode::Destroy,
+        (_, true) => Mode::RefreshOnly,
+        _ => Mode::Normal,
     };
-    match read() {
-        Ok((plan, schemas)) => views::plan::show(&session.ui, &plan, &schemas, session.invocation.shown),
-        Err(why) => {
-            let warning = Diagnostic::warning(
-                "The plan cannot be shown",
-                format!(
-                    "This version cannot read what the server says the plan is: {why}. The page of the run shows the plan."
-                ),
-            );
-            session.warn_now(warning);
-        }
+    Ok((plan, schemas))
+}
+
+/// Shows a plan for people, from the document that a server has of it.
+pub(crate) fn human(context: &Context<'_>, document: &Json, run: &Run) {
+    match read_plan(document, run) {
+        Ok((plan, schemas)) => views::plan::show(&context.console.ui, &plan, &schemas, context.shown),
+        Err(warning) => context.console.warn_now(warning),
     }
-    session.ui.flush();
+    context.console.ui.flush();
 }
 
 /// Shows the plan that a file leads to.
 ///
 /// # Errors
 /// The file or the plan cannot be read.
-pub fn show(session: &Session, path: &Path, as_json: bool) -> Result<(), Diagnostics> {
-    if let Some(problem) = super::request::sensitive_values(session) {
+pub fn show(context: &Context<'_>, config: &Config, path: &Path, as_json: bool) -> Result<(), Diagnostics> {
+    if let Some(problem) = crate::request::sensitive_values(context) {
         return Err(problem.into());
     }
     let saved = Bookmark::read(path)?;
-    let (project, problems) = workdir::read(session);
-    if problems.has_errors() {
-        return Err(problems);
-    }
-    let hosted = hosted::selected(session, &project.config)?.filter(Hosted::is_cloud);
+    let hosted = workspace::selected(context, config)?.filter(Hosted::is_cloud);
     let hosted = hosted.ok_or_else(|| {
         failed(
             "the plan is kept on a server, and the configuration of this directory has no \"cloud\" block that leads there",
         )
     })?;
-    let runtime = session.runtime()?;
-    runtime.block_on(of_run(session, &hosted, &saved, as_json))
+    let runtime = context.stores.plugins.runtime()?;
+    runtime.block_on(of_run(context, &hosted, &saved, as_json))
 }
 
 fn failed(why: impl std::fmt::Display) -> Diagnostics {
     Diagnostic::error(SUMMARY, format!("The plan cannot be shown: {why}.")).into()
 }
 
-async fn of_run(session: &Session, hosted: &Hosted, saved: &Bookmark, as_json: bool) -> Result<(), Diagnostics> {
+async fn of_run(context: &Context<'_>, hosted: &Hosted, saved: &Bookmark, as_json: bool) -> Result<(), Diagnostics> {
     let (connection, here) = (&hosted.connection, &hosted.connection.settings.hostname);
     if saved.hostname != *here {
         return Err(failed(format!(
@@ -135,11 +129,11 @@ async fn of_run(session: &Session, hosted: &Hosted, saved: &Bookmark, as_json: b
     let text = connection.plan_json(&plan.id, !as_json).await;
     let text = text.map_err(|e| unreadable("the plan", &e, rights))?;
     if as_json {
-        session.ui.exact_line(String::from_utf8_lossy(&text).trim_end());
+        context.console.ui.exact_line(String::from_utf8_lossy(&text).trim_end());
         return Ok(());
     }
     let document = document(&text)?;
-    let (ui, style) = (&session.ui, session.ui.style());
+    let (ui, style) = (&context.console.ui, context.console.ui.style());
     ui.line(style.yellow("To view this run in a browser, visit:"));
     let workspace = included.workspace().unwrap_or_else(|| hosted.workspace.clone());
     let of = Hosted {
@@ -147,7 +141,7 @@ async fn of_run(session: &Session, hosted: &Hosted, saved: &Bookmark, as_json: b
         workspace,
     };
     ui.line(style.yellow(of.run_url(&run.id)));
-    human(session, &document, &run);
+    human(context, &document, &run);
     let status = run.status.name().replace('_', " ");
     ui.line(match run.is_confirmable {
         true => style.green(format!("Run status: {status} (confirmable)")),
@@ -161,7 +155,7 @@ async fn of_run(session: &Session, hosted: &Hosted, saved: &Bookmark, as_json: b
 }
 
 /// Whether a server has logs and plans in JSON: HCP Terraform does, and Terraform Enterprise does since February 2023.
-pub(super) fn has_structured_output(server: &Server) -> bool {
+pub(crate) fn has_structured_output(server: &Server) -> bool {
     let Some(release) = &server.release else {
         return server.name == "HCP Terraform";
     };
@@ -196,7 +190,7 @@ mod tests {
             {"address": "a.b", "change": {"generated_config": "resource \"a\" \"b\" {}", "importing": {"id": "i"}}},
             {"address": "a.c", "change": {}},
         ]});
-        let text = generated(&document);
+        let text = generated(&document, "Monoform");
         assert!(text.ends_with(" from \"i\"\nresource \"a\" \"b\" {}\n"), "{text}");
     }
 }

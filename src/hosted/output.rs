@@ -5,34 +5,33 @@ use tfe::{ApiError, Server};
 use views::terminal::SGR;
 use views::ui::Style;
 
-use crate::session::Session;
+use crate::Context;
 
 /// What parts of the output are separated by.
-pub(super) const RULE: &str = "------------------------------------------------------------------------";
+pub(crate) const RULE: &str = "------------------------------------------------------------------------";
 
 /// Where the output of a run goes.
-pub(super) struct Output<'s> {
-    session: &'s Session,
+pub(crate) struct Output<'s> {
+    context: &'s Context<'s>,
 }
 
 impl<'s> Output<'s> {
-    pub fn new(session: &'s Session) -> Output<'s> {
-        Output { session }
+    pub fn new(context: &'s Context<'s>) -> Output<'s> {
+        Output { context }
     }
 
     pub fn style(&self) -> Style {
-        self.session.ui.style()
+        self.context.console.ui.style()
     }
 
-    /// Writes lines.
     pub fn line(&self, text: impl AsRef<str>) {
         let text = text.as_ref();
-        match &self.session.stream {
+        match &self.context.console.stream {
             Some(_) if text.trim().is_empty() || text.trim() == RULE => {}
             Some(stream) => stream.log(text.trim()),
             None => {
-                self.session.ui.line(text);
-                self.session.ui.flush();
+                self.context.console.ui.line(text);
+                self.context.console.ui.flush();
             }
         }
     }
@@ -56,10 +55,10 @@ impl<'s> Output<'s> {
 
     /// A line that is an event already.
     pub fn event(&self, line: &str) -> bool {
-        let to_program = self.session.stream.is_some();
+        let to_program = self.context.console.stream.is_some();
         if to_program {
-            self.session.ui.exact_line(line);
-            self.session.ui.flush();
+            self.context.console.ui.exact_line(line);
+            self.context.console.ui.flush();
         }
         to_program
     }
@@ -92,7 +91,7 @@ fn coloured(line: &str, colours: bool) -> String {
 }
 
 /// The error for a request that came to nothing.
-pub(super) fn general_error(server: &Server, summary: &str, error: &ApiError) -> Diagnostics {
+pub(crate) fn general_error(server: &Server, summary: &str, error: &ApiError) -> Diagnostics {
     let name = if server.name.is_empty() {
         "HCP Terraform"
     } else {

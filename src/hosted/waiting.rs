@@ -5,23 +5,23 @@ use std::time::{Duration, Instant};
 use tfe::{Run, RunStatus};
 use views::verb::Verb;
 
-use super::{Remote, Step};
+use crate::run::{Remote, Step};
 
 /// After how long it is said again what is waited for.
 const REMINDER: Duration = Duration::from_secs(30);
 
 /// The pause before something is asked for the n-th time again: it grows from the first to the longest.
-pub(super) fn pause(first: Duration, longest: Duration, n: u32) -> Duration {
+pub(crate) fn pause(first: Duration, longest: Duration, n: u32) -> Duration {
     first.mul_f64(2_f64.powf(f64::from(n.min(50)) / 5.0)).min(longest)
 }
 
 /// The pauses of most waits.
-pub(super) fn usual_pause(n: u32) -> Duration {
+pub(crate) fn usual_pause(n: u32) -> Duration {
     pause(Duration::from_secs(1), Duration::from_secs(3), n)
 }
 
 /// How long something is waited for, and when that was said last.
-pub(super) struct Patience {
+pub(crate) struct Patience {
     started: Instant,
     said: Instant,
     first: bool,
@@ -52,7 +52,7 @@ impl Patience {
 }
 
 /// Seconds as durations are written: `1m30s`.
-pub(super) fn elapsed(seconds: u64) -> String {
+pub(crate) fn elapsed(seconds: u64) -> String {
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, s) => format!("{s}s"),
         (0, m, s) => format!("{m}m{s}s"),
@@ -62,7 +62,7 @@ pub(super) fn elapsed(seconds: u64) -> String {
 
 impl Remote<'_> {
     /// Waits until a run is neither pending nor only confirmed. `what` is `plan` or `apply`.
-    pub(super) async fn wait_for(&self, run: &Run, what: &str) -> Step<Run> {
+    pub(crate) async fn wait_for(&self, run: &Run, what: &str) -> Step<Run> {
         let mut patience = Patience::new();
         for n in 0.. {
             self.pause(usual_pause(n)).await?;

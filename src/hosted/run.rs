@@ -1,57 +1,39 @@
-//! Runs in HCP Terraform and Terraform Enterprise: plan, apply, destroy and refresh of a workspace whose execution mode is not
-//! `local` happen on the server, and are followed from here.
-//!
-//! [`perform`] is asked by these commands first. It finds out from the record of the last `init` whether the workspace is such a
-//! one ([`hosted`]); the store process of the backend is not needed for that, nor for anything here, since states stay where they
-//! are. Then the configuration is uploaded ([`upload`]), a run is started ([`request`]), waited for ([`waiting`]) and followed
-//! ([`follow`]): its logs ([`logs`]), tasks ([`tasks`]), costs and policies ([`checks`]), and the questions on the way
-//! ([`confirm`]). What a workspace keeps for its own runs, some commands that run here want, too ([`variables`]). A plan that is kept on the server is known by a small file ([`bookmark`]).
+//! An operation of a workspace whose execution mode is not `local`: plan, apply, destroy or refresh as a run on the server.
 //!
 //! An interrupt ends the wait for whatever is going on, and leads to the question whether the run is to be cancelled; the second
 //! one leaves the run alone and ends the program.
 
-pub mod bookmark;
-mod checks;
-mod confirm;
-mod follow;
-pub mod hosted;
-mod logs;
-mod output;
-pub mod outputs;
-mod request;
-pub mod show;
-mod tasks;
-mod upload;
-pub mod variables;
-mod waiting;
-
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use config::Module;
+use config::values::SetVariables;
 use engine::inputs::PlanOptions;
 use engine::plan::Mode;
 use engine::stop::Stop;
-use syntax::{Diagnostic, Diagnostics};
+use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tfe::{ApiError, Run, RunStatus, Server};
-
-use crate::args::groups::StateFlags;
-use crate::args::operation::OperationArguments;
-use crate::interrupt;
-use crate::outcome::{Failure, Status, Within as _};
-use crate::session::Session;
-use crate::workdir;
-use hosted::Hosted;
-use output::Output;
 use views::verb::Verb;
+
+use crate::output::{self, Output};
+use crate::workspace::Hosted;
+use crate::{Context, request};
 
 /// An operation that may have to run on a server.
 pub struct Request<'a> {
-    /// The command.
     pub verb: Verb,
-    /// The arguments of the operation.
-    pub arguments: &'a OperationArguments<'a>,
-    /// The plan.
+    /// The root module's variables, as they are set.
+    pub set: &'a SetVariables,
+    /// Questions are allowed.
+    pub input: bool,
+    /// How long the run may wait for its turn; forever without a time.
+    pub patience: Duration,
+    /// Flags that have no meaning where the server keeps and locks the state.
+    pub useless: Vec<&'static str>,
+    /// A parallelism is set, which is not up to the command.
+    pub parallelism: bool,
     pub options: &'a PlanOptions,
     /// Whether nobody is asked before the plan is applied.
     pub auto_approve: bool,
@@ -63,13 +45,13 @@ pub struct Request<'a> {
     pub detailed_exitcode: bool,
     /// A saved plan to apply.
     pub saved: Option<&'a Path>,
+    /// The saved plan was made on a machine, and not on the server.
+    pub saved_here: bool,
 }
 
 /// Why a step was not the last one.
-enum Ended {
-    /// An interrupt.
+pub(crate) enum Ended {
     Stopped,
-    /// Something went wrong.
     Failed(Diagnostics),
 }
 
@@ -81,66 +63,57 @@ impl From<Diagnostic> for Ended {
 
 impl Ended {
     /// An error that needs no more words than its summary.
-    fn said(summary: impl Into<String>) -> Ended {
+    pub(crate) fn said(summary: impl Into<String>) -> Ended {
         Diagnostic::error(summary, "").into()
     }
 }
 
-type Step<T> = Result<T, Ended>;
+pub(crate) type Step<T> = Result<T, Ended>;
 
 /// An operation that runs on a server.
-struct Remote<'r> {
-    session: &'r Session,
-    request: &'r Request<'r>,
-    hosted: Hosted,
-    server: Server,
+pub(crate) struct Remote<'r> {
+    pub(crate) context: &'r Context<'r>,
+    pub(crate) request: &'r Request<'r>,
+    pub(crate) hosted: Hosted,
+    pub(crate) server: Server,
     /// The kind of plan, which `refresh` has one of its own for.
-    mode: Mode,
-    output: Output<'r>,
-    stop: Stop,
+    pub(crate) mode: Mode,
+    pub(crate) output: Output<'r>,
+    pub(crate) stop: Stop,
     /// Whether questions are left out.
-    auto_approve: AtomicBool,
+    pub(crate) auto_approve: AtomicBool,
     /// The run, once it has been started.
-    run: Mutex<Option<String>>,
+    pub(crate) run: Mutex<Option<String>>,
 }
 
-/// Runs an operation on a server, if the workspace is one whose operations run there; `None` for all others.
+/// Runs an operation in a workspace on a server. Returns the exit status.
 ///
 /// # Errors
 /// The operation failed.
-pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status>, Failure> {
-    if !hosted::may_be(session) || !workdir::has_configuration() {
-        return Ok(None);
-    }
-    let (mut project, problems) = workdir::read(session);
-    if problems.has_errors() {
-        // The operation reports them, and what else is wrong.
-        return Ok(None);
-    }
-    let Some(hosted) = hosted::of_operation(session, &project.config).within(&project.sources)? else {
-        return Ok(None);
-    };
-    session.show_now(&problems, &project.sources);
-    let result = Remote::start(session, request, hosted).and_then(|remote| {
-        let options = request::check(&remote, &mut project);
-        Ok((remote, options?))
-    });
-    let (remote, options) = result.within(&project.sources)?;
-    Ok(Some(remote.carry_out(options)?))
+pub fn perform(
+    context: &Context<'_>,
+    request: &Request<'_>,
+    hosted: Hosted,
+    module: &Module,
+    sources: &mut SourceMap,
+) -> Result<u8, Diagnostics> {
+    let remote = Remote::start(context, request, hosted)?;
+    let options = request::check(&remote, module, sources)?;
+    remote.carry_out(options)
 }
 
 impl<'r> Remote<'r> {
-    fn start(session: &'r Session, request: &'r Request<'r>, hosted: Hosted) -> Result<Remote<'r>, Diagnostics> {
-        let server = session.runtime()?.block_on(hosted.connection.server());
+    fn start(context: &'r Context<'r>, request: &'r Request<'r>, hosted: Hosted) -> Result<Remote<'r>, Diagnostics> {
+        let server = context.stores.plugins.runtime()?.block_on(hosted.connection.server());
         let server = server.map_err(|e| output::general_error(&Server::default(), "Failed to reach the server", &e))?;
         Ok(Remote {
-            session,
+            context,
             request,
             mode: match request.verb {
                 Verb::Refresh => Mode::RefreshOnly,
                 _ => request.options.mode,
             },
-            output: Output::new(session),
+            output: Output::new(context),
             stop: Stop::new(),
             auto_approve: AtomicBool::new(request.auto_approve || request.verb == Verb::Refresh),
             run: Mutex::default(),
@@ -149,15 +122,10 @@ impl<'r> Remote<'r> {
         })
     }
 
-    fn carry_out(self, options: tfe::RunOptions) -> Result<Status, Diagnostics> {
-        let runtime = self.session.runtime()?;
+    fn carry_out(self, options: tfe::RunOptions) -> Result<u8, Diagnostics> {
+        let runtime = self.context.stores.plugins.runtime()?;
         let status = runtime.block_on(async {
-            interrupt::listen_telling(
-                self.session.ui.clone(),
-                self.session.stream.clone(),
-                self.stop.clone(),
-                std::sync::Arc::default(),
-            );
+            self.context.interrupts.listen(self.stop.clone());
             tokio::select! {
                 status = self.operate(options) => status,
                 () = self.stop.cancelled() => Ok(1),
@@ -165,11 +133,11 @@ impl<'r> Remote<'r> {
         });
         // What hangs, such as a question nobody answers, is not waited for.
         runtime.shutdown_background();
-        self.session.ui.flush();
+        self.context.console.ui.flush();
         status
     }
 
-    async fn operate(&self, options: tfe::RunOptions) -> Result<Status, Diagnostics> {
+    async fn operate(&self, options: tfe::RunOptions) -> Result<u8, Diagnostics> {
         let work = async {
             match self.request.verb {
                 Verb::Plan => self.plan_only(options).await,
@@ -188,7 +156,7 @@ impl<'r> Remote<'r> {
     }
 
     /// The status that the run gives; after an interrupt, the run is cancelled, if that is what is wanted.
-    async fn conclude(&self, stopped: bool) -> Result<Status, Diagnostics> {
+    async fn conclude(&self, stopped: bool) -> Result<u8, Diagnostics> {
         views::prompt::resumed();
         let Some(id) = self.current_run() else {
             return Ok(1);
@@ -208,7 +176,7 @@ impl<'r> Remote<'r> {
 
     /// Cancels a run that is still waiting after the time that `-lock-timeout` gives it.
     async fn give_up_waiting(&self) -> std::convert::Infallible {
-        let timeout = self.request.arguments.lock.timeout.unwrap_or_default();
+        let timeout = self.request.patience;
         if !timeout.is_zero() {
             tokio::time::sleep(timeout).await;
             if let Some(id) = self.current_run()
@@ -225,32 +193,32 @@ impl<'r> Remote<'r> {
         std::future::pending().await
     }
 
-    fn is_auto_approved(&self) -> bool {
+    pub(crate) fn is_auto_approved(&self) -> bool {
         self.auto_approve.load(Ordering::SeqCst)
     }
 
     /// Whether questions can be asked.
-    fn has_input(&self) -> bool {
-        self.session.env.input() && self.request.arguments.input && self.session.stream.is_none()
+    pub(crate) fn has_input(&self) -> bool {
+        self.request.input && self.context.console.stream.is_none()
     }
 
-    fn current_run(&self) -> Option<String> {
+    pub(crate) fn current_run(&self) -> Option<String> {
         self.run
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .clone()
     }
 
-    fn set_run(&self, run: &Run) {
+    pub(crate) fn set_run(&self, run: &Run) {
         *self.run.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(run.id.clone());
     }
 
-    fn error(&self, summary: &str, error: &ApiError) -> Diagnostics {
+    pub(crate) fn error(&self, summary: &str, error: &ApiError) -> Diagnostics {
         output::general_error(&self.server, summary, error)
     }
 
     /// Waits for something, or for an interrupt.
-    async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Step<T> {
+    pub(crate) async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Step<T> {
         tokio::select! {
             biased;
             () = self.stop.requested() => Err(Ended::Stopped),
@@ -259,33 +227,22 @@ impl<'r> Remote<'r> {
     }
 
     /// Asks the server; `failed` is the summary where that goes wrong.
-    async fn ask<T>(&self, failed: &str, work: impl Future<Output = Result<T, ApiError>>) -> Step<T> {
+    pub(crate) async fn ask<T>(&self, failed: &str, work: impl Future<Output = Result<T, ApiError>>) -> Step<T> {
         let result = self.unless_stopped(work).await?;
         result.map_err(|e| Ended::Failed(self.error(failed, &e)))
     }
 
-    async fn read_run(&self, id: &str) -> Step<Run> {
+    pub(crate) async fn read_run(&self, id: &str) -> Step<Run> {
         self.ask("Failed to retrieve run", self.hosted.connection.run(id)).await
     }
 
-    async fn pause(&self, time: std::time::Duration) -> Step<()> {
+    pub(crate) async fn pause(&self, time: Duration) -> Step<()> {
         self.unless_stopped(tokio::time::sleep(time)).await
     }
 }
 
-/// Flags that have no meaning where the server keeps and locks the state.
-fn useless_flags(files: &StateFlags, lock: bool) -> Option<Diagnostic> {
-    let flags = [
-        ("-state", files.state.is_some()),
-        ("-state-out", files.out.is_some()),
-        ("-backup", files.backup.is_some()),
-        ("-lock=false", !lock),
-    ];
-    let given: Vec<&str> = flags
-        .iter()
-        .filter(|(_, given)| *given)
-        .map(|(flag, _)| *flag)
-        .collect();
+/// The warning about flags that have no meaning where the server keeps and locks the state.
+pub(crate) fn useless_flags(given: &[&str]) -> Option<Diagnostic> {
     (!given.is_empty()).then(|| {
         Diagnostic::warning(
             "Options without effect",

@@ -3,10 +3,10 @@
 use tfe::{PolicyCheck, Run, RunStatus};
 use views::verb::Verb;
 
-use super::confirm::Keyword;
-use super::output::RULE;
-use super::waiting::{Patience, usual_pause};
-use super::{Ended, Remote, Step};
+use crate::confirm::Keyword;
+use crate::output::RULE;
+use crate::run::{Ended, Remote, Step};
+use crate::waiting::{Patience, usual_pause};
 
 impl Remote<'_> {
     /// A title as the two kinds of backends have it.
@@ -34,7 +34,7 @@ impl Remote<'_> {
     }
 
     /// Waits for the estimate of costs, and shows it.
-    pub(super) async fn costs(&self, run: &Run, id: &str) -> Step<()> {
+    pub(crate) async fn costs(&self, run: &Run, id: &str) -> Step<()> {
         let title = self.title("Cost Estimation");
         let has_ended = matches!(run.status, RunStatus::Canceled | RunStatus::Errored);
         let mut patience = Patience::new();
@@ -97,7 +97,7 @@ impl Remote<'_> {
     }
 
     /// Waits for the policy checks, and shows what has come of them; has those that failed softly overridden.
-    pub(super) async fn policies(&self, run: &Run) -> Step<()> {
+    pub(crate) async fn policies(&self, run: &Run) -> Step<()> {
         self.output.line(format!("\n{RULE}\n"));
         let connection = &self.hosted.connection;
         for (i, id) in run.policy_checks.iter().enumerate() {

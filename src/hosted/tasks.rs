@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use tfe::{Evaluation, Run, Stage, TaskResult};
 
-use super::confirm::Keyword;
-use super::output::RULE;
-use super::waiting::{elapsed, pause};
-use super::{Ended, Remote, Step};
+use crate::confirm::Keyword;
+use crate::output::RULE;
+use crate::run::{Ended, Remote, Step};
+use crate::waiting::{elapsed, pause};
 
 /// The pauses between two looks at a stage.
 const FIRST_PAUSE: Duration = Duration::from_secs(4);
@@ -37,7 +37,7 @@ fn capitalised(text: &str) -> String {
 
 impl Remote<'_> {
     /// Waits for a stage of a run, if it has one of this kind, and shows what comes of it.
-    pub(super) async fn tasks_of(&self, run: &Run, kind: &str, title: &str) -> Step<()> {
+    pub(crate) async fn tasks_of(&self, run: &Run, kind: &str, title: &str) -> Step<()> {
         let connection = &self.hosted.connection;
         let stages = self
             .ask("Failed to retrieve run", connection.task_stages(&run.id))

@@ -2,35 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use config::files::Disk;
-use config::values::{self, ValueInputs, ValueSource, VariableFlag};
+use config::Module;
+use config::values::{self, ValueSource};
 use engine::plan::Mode;
-use syntax::{Diagnostic, Diagnostics};
+use stores::generated::target_exists;
+use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tfe::RunOptions;
 use views::verb::Verb;
 
-use super::{Remote, useless_flags};
-use crate::args::groups::Parallelism;
-use crate::generated::target_exists;
-use crate::session::Session;
-use crate::workdir::Project;
+use crate::Context;
+use crate::run::{Remote, useless_flags};
 
 /// Checks whether a run can do what is asked for, and says it in its words.
 ///
 /// # Errors
 /// It cannot, or the token has too few rights.
-pub(super) fn check(remote: &Remote<'_>, project: &mut Project) -> Result<RunOptions, Diagnostics> {
+pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMap) -> Result<RunOptions, Diagnostics> {
     rights(remote)?;
     let mut problems = Diagnostics::new();
-    let arguments = remote.request.arguments;
-    problems.extend(useless_flags(&arguments.files, arguments.lock.timeout.is_some()));
-    if arguments.parallelism != Parallelism::default() && arguments.parallelism.0 != 0 {
+    problems.extend(useless_flags(&remote.request.useless));
+    if remote.request.parallelism {
         problems.push(Diagnostic::error(
             "Custom parallelism values are currently not supported",
             "How many operations of a run happen at the same time is a setting of the server. Leave the option -parallelism out.",
         ));
     }
-    problems.extend(sensitive_values(remote.session));
+    problems.extend(sensitive_values(remote.context));
     if remote.request.options.strict_addresses {
         problems.push(Diagnostic::error(
             "Strict addresses not supported",
@@ -46,7 +43,7 @@ pub(super) fn check(remote: &Remote<'_>, project: &mut Project) -> Result<RunOpt
     if remote.request.saved.is_none() {
         problems.extend(remote.request.generate.and_then(target_exists));
     }
-    let variables = variables(remote, project, &mut problems);
+    let variables = variables(remote, module, sources, &mut problems);
     if remote.hosted.is_cloud() {
         remote_plan_file(remote, &mut problems);
     } else {
@@ -55,13 +52,13 @@ pub(super) fn check(remote: &Remote<'_>, project: &mut Project) -> Result<RunOpt
     if problems.has_errors() {
         return Err(problems);
     }
-    remote.session.show_now(&problems, &project.sources);
+    remote.context.console.show_now(&problems, sources);
     Ok(options(remote, variables))
 }
 
 /// The error for an option to show what the server does not tell, if it is set.
-pub(super) fn sensitive_values(session: &Session) -> Option<Diagnostic> {
-    session.invocation.shown.sensitive.then(|| {
+pub(crate) fn sensitive_values(context: &Context<'_>) -> Option<Diagnostic> {
+    context.shown.sensitive.then(|| {
         Diagnostic::error(
             "Showing sensitive values is not supported",
             "The server gives the plan of a run without the sensitive values, so there is nothing that -show-sensitive could show. \
@@ -105,8 +102,7 @@ fn rights(remote: &Remote<'_>) -> Result<(), Diagnostics> {
 
 /// A saved plan must be one of the server.
 fn remote_plan_file(remote: &Remote<'_>, problems: &mut Diagnostics) {
-    let Some(path) = remote.request.saved else { return };
-    if crate::planfile::looks_like_plan(path) {
+    if remote.request.saved_here {
         problems.push(Diagnostic::error(
             "Applying a saved local plan is not supported",
             "The file is a plan that was made on a machine, and applies of this workspace run on the server. Make the plan with \
@@ -180,19 +176,18 @@ fn of_backend(remote: &Remote<'_>, problems: &mut Diagnostics, has_variables: bo
 
 /// The values that were set for this command: by flags, by files that flags name, and, for a `cloud` block, by the environment.
 /// What is uploaded with the configuration has its values there.
-fn variables(remote: &Remote<'_>, project: &mut Project, problems: &mut Diagnostics) -> BTreeMap<String, String> {
-    let (environment, flags) = (remote.session.env.variables(), remote.request.arguments.variables);
-    let inputs = ValueInputs {
-        files: &Disk,
-        environment: &environment,
-        flags,
-    };
-    let collected = values::collect(&project.config.root.module, &inputs);
-    project.sources.extend(collected.sources);
+fn variables(
+    remote: &Remote<'_>,
+    module: &Module,
+    sources: &mut SourceMap,
+    problems: &mut Diagnostics,
+) -> BTreeMap<String, String> {
+    let collected = values::collect(module, remote.request.set);
+    sources.extend(collected.sources);
     if remote.hosted.is_cloud() {
         problems.extend(collected.diagnostics);
     }
-    let named = |file: &str| flags.iter().any(|flag| *flag == VariableFlag::File(file.to_owned()));
+    let named = |file: &str| remote.request.set.is_named(file);
     let mut out = BTreeMap::new();
     for (name, value) in collected.values {
         let sent = match &value.source {

@@ -7,21 +7,21 @@ use config::Config;
 use config::values::StoredValue;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::hosted;
-use crate::session::Session;
+use crate::Context;
+use crate::workspace;
 
 /// The values that the selected workspace keeps; none where its operations run here, and where states are elsewhere.
 ///
 /// # Errors
 /// They cannot be read.
-pub fn stored(session: &Session, config: &Config) -> Result<BTreeMap<String, StoredValue>, Diagnostics> {
-    if !hosted::may_be(session) {
+pub fn stored(context: &Context<'_>, config: &Config) -> Result<BTreeMap<String, StoredValue>, Diagnostics> {
+    if !workspace::may_be(context.stores.data_dir) {
         return Ok(BTreeMap::new());
     }
-    let Some(hosted) = hosted::selected(session, config)?.filter(|hosted| !hosted.workspace.is_local()) else {
+    let Some(hosted) = workspace::selected(context, config)?.filter(|hosted| !hosted.workspace.is_local()) else {
         return Ok(BTreeMap::new());
     };
-    let runtime = session.runtime()?;
+    let runtime = context.stores.plugins.runtime()?;
     let variables = runtime.block_on(hosted.connection.variables(&hosted.workspace));
     let variables = variables.map_err(|e| {
         Diagnostics::from(Diagnostic::error(

@@ -12,14 +12,11 @@ const LIMIT: u64 = 64 * 1024;
 /// What is in such a file. Its form is Terraform's, so that either program applies what the other one has planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bookmark {
-    /// The run.
     pub run_id: String,
-    /// The host.
     pub hostname: String,
 }
 
 impl Bookmark {
-    /// One for a run.
     #[must_use]
     pub fn new(run: &str, hostname: &str) -> Bookmark {
         Bookmark {
@@ -34,8 +31,6 @@ impl Bookmark {
         document(path).is_some_and(|document| document.get("remote_plan_format").is_some())
     }
 
-    /// Reads one.
-    ///
     /// # Errors
     /// It is damaged, or of another version.
     pub fn read(path: &Path) -> Result<Bookmark, Diagnostic> {
@@ -60,8 +55,6 @@ impl Bookmark {
         Ok(Bookmark::new(run, hostname))
     }
 
-    /// Writes it.
-    ///
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Diagnostic> {

@@ -1,19 +1,13 @@
 //! Whether an operation runs on a server: by the record of the last `init`, and by what the workspace says.
 
 use config::Config;
-use stores::workspace;
 use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Connection, Kind, Mapping, Workspace};
-use views::program;
 
-use crate::remote;
-use crate::session::Session;
+use crate::{Context, remote};
 
-/// A workspace on a server.
 pub struct Hosted {
-    /// The way to the server.
     pub connection: Connection,
-    /// The workspace.
     pub workspace: Workspace,
 }
 
@@ -37,8 +31,8 @@ impl Hosted {
 
 /// Whether the working directory was initialized with a backend that may have such workspaces. Nothing is asked of anybody.
 #[must_use]
-pub fn may_be(session: &Session) -> bool {
-    remote::is_recorded(session)
+pub fn may_be(data_dir: &str) -> bool {
+    remote::is_recorded(data_dir)
 }
 
 /// The workspace that is selected, if the last `init` has recorded where it is and nothing has changed since then; whatever its
@@ -46,16 +40,16 @@ pub fn may_be(session: &Session) -> bool {
 ///
 /// # Errors
 /// The settings are wrong, or the server cannot be reached.
-pub fn selected(session: &Session, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
-    let Some(settings) = remote::recorded(session, config)? else {
+pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
+    let Some(settings) = remote::recorded(context, config)? else {
         return Ok(None);
     };
-    let Some(name) = settings.remote_name(&workspace::selected(&session.stores())?) else {
+    let Some(name) = settings.remote_name(&stores::workspace::selected(&context.stores)?) else {
         // The store says what is wrong with it.
         return Ok(None);
     };
-    let (net, login) = (session.net(), program::command());
-    session.runtime()?.block_on(async {
+    let (net, login) = (context.net.clone(), context.stores.program.command);
+    context.stores.plugins.runtime()?.block_on(async {
         let connection = Connection::open(net, settings, login)
             .await
             .map_err(|problem| Diagnostics::from(Diagnostic::error(problem.summary, problem.detail)))?;
@@ -77,7 +71,7 @@ pub fn selected(session: &Session, config: &Config) -> Result<Option<Hosted>, Di
                 })?;
                 Ok(Some(Hosted { connection, workspace }))
             }
-            Ok(None) => Err(not_found(&name)),
+            Ok(None) => Err(not_found(&name, login)),
             Err(e) => Err(unreadable(&name, &e)),
         }
     })
@@ -87,21 +81,20 @@ pub fn selected(session: &Session, config: &Config) -> Result<Option<Hosted>, Di
 ///
 /// # Errors
 /// The settings are wrong, the server cannot be reached, or there is no such workspace.
-pub fn of_operation(session: &Session, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
-    if session.env.get("TF_FORCE_LOCAL_BACKEND").is_some() {
+pub fn of_operation(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
+    if context.environment.get("TF_FORCE_LOCAL_BACKEND").is_some() {
         return Ok(None);
     }
-    let hosted = selected(session, config)?;
+    let hosted = selected(context, config)?;
     Ok(hosted.filter(|hosted| !hosted.connection.forced_local && !hosted.workspace.is_local()))
 }
 
-fn not_found(name: &str) -> Diagnostics {
+fn not_found(name: &str, command: &str) -> Diagnostics {
     Diagnostic::error(
         format!("workspace {name} not found"),
         format!(
             "There is no workspace \"{name}\" in the organization, or the token may not see it: the server gives the same answer \
-             to both. Check the name and the rights of the token, or create the workspace with \"{} workspace new\".",
-            program::command()
+             to both. Check the name and the rights of the token, or create the workspace with \"{command} workspace new\"."
         ),
     )
     .into()

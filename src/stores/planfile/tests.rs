@@ -1,6 +1,6 @@
 //! Tests of saved plans.
-use addrs::{AbsProviderConfig, AbsResourceInstance, Provider};
 
+use addrs::{AbsProviderConfig, AbsResourceInstance, Provider};
 use cty::{Marks, Type, Value};
 use engine::execgraph::{ExecGraph, Operation};
 use engine::invocation::{ActionInvocation, InvocationTrigger, LifecycleTrigger};
@@ -141,7 +141,7 @@ fn a_saved_plan_comes_back_as_it_was() {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
-    let back = read(&path, "1.0.0").unwrap();
+    let back = read(&path, "1.0.0", Program::MONOFORM).unwrap();
     let (a, b) = (&saved.plan.changes[0], &back.plan.changes[0]);
     assert_eq!(
         (&a.address, &a.after, &a.private, &a.replace_paths),
@@ -158,7 +158,10 @@ fn a_saved_plan_comes_back_as_it_was() {
     assert_eq!(back.snapshot, saved.snapshot);
     assert_eq!(back.plan.graph.edges, saved.plan.graph.edges);
     assert_eq!(back.lock_file.as_deref(), Some(&b"# lock"[..]));
-    assert!(read(&path, "1.0.1").is_err(), "another version must not apply it");
+    assert!(
+        read(&path, "1.0.1", Program::MONOFORM).is_err(),
+        "another version must not apply it"
+    );
     let other = dir.path().join("q");
     write(&other, &sample(), "1.0.0").unwrap();
     assert_eq!(
@@ -176,12 +179,12 @@ fn damaged_and_foreign_files_are_refused() {
     let bytes = std::fs::read(&path).unwrap();
     for cut in [0, 3, 100, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..cut]).unwrap();
-        assert!(read(&path, "1.0.0").is_err(), "cut at {cut}");
+        assert!(read(&path, "1.0.0", Program::MONOFORM).is_err(), "cut at {cut}");
     }
     let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
     zip.start_file("tfplan", SimpleFileOptions::default()).unwrap();
     zip.finish().unwrap();
-    let Err(error) = read(&path, "1.0.0") else {
+    let Err(error) = read(&path, "1.0.0", Program::MONOFORM) else {
         panic!("read")
     };
     assert!(error.detail.contains("saved by Terraform"), "{}", error.detail);
@@ -212,7 +215,7 @@ fn plan_of_another_version_or_format_names_the_version() {
         zip.start_file(DOCUMENT, SimpleFileOptions::default()).unwrap();
         write!(zip, r#"{{"format":{format},"tool_version":"{version}"}}"#).unwrap();
         zip.finish().unwrap();
-        let Err(error) = read(&path, "1.0.0") else {
+        let Err(error) = read(&path, "1.0.0", Program::MONOFORM) else {
             panic!("read")
         };
         let expected =

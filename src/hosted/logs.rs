@@ -6,11 +6,11 @@ use serde_json::Value as Json;
 use syntax::{Diagnostic, Diagnostics, Pos, Range, SourceMap};
 use tfe::{LogOf, Run, RunStatus};
 
-use super::{Remote, Step};
+use crate::run::{Remote, Step};
 
 /// The part of a run that a log is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     Plan,
     Apply,
 }
@@ -20,7 +20,7 @@ const KNOWN_LINES: usize = 3;
 
 impl Remote<'_> {
     /// Shows the log of a part of a run until it ends.
-    pub(super) async fn show_log(&self, phase: Phase, id: Option<&str>) -> Step<()> {
+    pub(crate) async fn show_log(&self, phase: Phase, id: Option<&str>) -> Step<()> {
         // What was cancelled early has none.
         let Some(id) = id else { return Ok(()) };
         let of = match phase {
@@ -73,7 +73,7 @@ impl Remote<'_> {
             | "provision_start"
             | "ephemeral_op_start"
             | "ephemeral_op_complete"
-                if self.session.invocation.concise => {}
+                if self.context.concise => {}
             "apply_start"
             | "apply_complete"
             | "refresh_start"
@@ -83,7 +83,7 @@ impl Remote<'_> {
             | "ephemeral_op_complete" => self.output.bold(message),
             "diagnostic" => {
                 let (problem, sources) = diagnostic(event);
-                self.session.show_now(&problem, &sources);
+                self.context.console.show_now(&problem, &sources);
             }
             "provision_progress" => {
                 let of = |pointer: &str| event.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
@@ -117,7 +117,7 @@ impl Remote<'_> {
 
     /// Shows the plan of a run whose log is of events: from the document that the server has of it. Writes the configuration that was
     /// generated, where that is asked for.
-    pub(super) async fn show_plan(&self, run: &Run) -> Step<()> {
+    pub(crate) async fn show_plan(&self, run: &Run) -> Step<()> {
         let connection = &self.hosted.connection;
         let read = connection.run_with(&run.id, "workspace,plan");
         let (run, included) = self.ask("Failed to retrieve run", read).await?;
@@ -127,24 +127,24 @@ impl Remote<'_> {
             RunStatus::Errored | RunStatus::Canceled | RunStatus::Discarded
         );
         let workspace = included.workspace().unwrap_or_else(|| self.hosted.workspace.clone());
-        let structured = workspace.structured_output && super::show::has_structured_output(&self.server);
+        let structured = workspace.structured_output && crate::show::has_structured_output(&self.server);
         let out = self
             .request
             .generate
             .filter(|_| plan.generated_configuration && matches!(&*plan.status, "errored" | "finished"));
-        let shown = structured && !ended && self.session.stream.is_none();
+        let shown = structured && !ended && self.context.console.stream.is_none();
         if !shown && out.is_none() {
             return Ok(());
         }
         let read = connection.plan_json(&plan.id, true);
         let text = self.ask("Failed to read JSON plan", read).await?;
-        let document = super::show::document(&text).map_err(super::Ended::from)?;
+        let document = crate::show::document(&text).map_err(crate::run::Ended::from)?;
         if let Some(out) = out {
-            let text = super::show::generated(&document);
-            crate::generated::write_new(out.as_ref(), &text).map_err(super::Ended::from)?;
+            let text = crate::show::generated(&document, self.context.stores.program.tool);
+            stores::generated::write_new(out.as_ref(), &text).map_err(crate::run::Ended::from)?;
         }
         if shown {
-            super::show::human(self.session, &document, &run);
+            crate::show::human(self.context, &document, &run);
         }
         Ok(())
     }

@@ -2,17 +2,16 @@
 
 use engine::plan::Mode;
 use tfe::{Run, RunOptions, RunStatus};
-use views::program;
 use views::verb::Verb;
 
-use super::bookmark::{self, Bookmark};
-use super::confirm::Keyword;
-use super::logs::Phase;
-use super::{Ended, Remote, Step};
+use crate::bookmark::{self, Bookmark};
+use crate::confirm::Keyword;
+use crate::logs::Phase;
+use crate::run::{Ended, Remote, Step};
 
 impl Remote<'_> {
     /// Plans, and keeps the plan if that is asked for.
-    pub(super) async fn plan_only(&self, options: RunOptions) -> Step<()> {
+    pub(crate) async fn plan_only(&self, options: RunOptions) -> Step<()> {
         let run = self.plan(options).await?;
         if let Some(path) = self.request.out {
             let saved = Bookmark::new(&run.id, &self.hosted.connection.settings.hostname).write(path.as_ref());
@@ -28,13 +27,13 @@ impl Remote<'_> {
             run.status,
             RunStatus::Errored | RunStatus::Canceled | RunStatus::Discarded
         );
-        if self.session.stream.is_some() || self.session.env.in_automation() || ended {
+        if self.context.console.stream.is_some() || self.context.in_automation || ended {
             return;
         }
-        let (tool, command) = (program::tool(), program::command());
-        self.output.line(format!("\n{}", super::output::RULE));
+        let (tool, command) = (self.context.stores.program.tool, self.context.stores.program.command);
+        self.output.line(format!("\n{}", crate::output::RULE));
         match self.request.out {
-            Some(out) => self.output.line(views::plan::saved(out, self.session.ui.width())),
+            Some(out) => self.output.line(views::plan::saved(out, self.context.console.ui.width(), self.context.stores.program.command)),
             None => self.output.line(format!(
                 "\nNote: You didn't use the -out option to save this plan, so {tool} can't\nguarantee to take exactly these \
                  actions if you run \"{command} apply\" now.\n"
@@ -43,7 +42,7 @@ impl Remote<'_> {
     }
 
     /// Plans, has the plan confirmed, and applies it; or applies a saved plan.
-    pub(super) async fn apply(&self, options: RunOptions) -> Step<()> {
+    pub(crate) async fn apply(&self, options: RunOptions) -> Step<()> {
         let mut approved = self.is_auto_approved();
         let run = match self.request.saved {
             Some(path) => {
@@ -54,7 +53,7 @@ impl Remote<'_> {
                 if self.request.verb == Verb::Refresh {
                     self.output.yellow(&format!(
                         "Proceeding with '{} apply -refresh-only -auto-approve'.\n",
-                        program::command()
+                        self.context.stores.program.command
                     ));
                 }
                 let run = self.plan(options).await?;
@@ -103,7 +102,7 @@ impl Remote<'_> {
                 "Cannot confirm apply due to -input=false. Please handle run confirmation in the UI.",
             ));
         }
-        let (tool, workspace) = (program::tool(), &self.hosted.workspace.name);
+        let (tool, workspace) = (self.context.stores.program.tool, &self.hosted.workspace.name);
         let (question, explanation) = if self.mode == Mode::Destroy {
             (
                 format!("Do you really want to destroy all resources in workspace \"{workspace}\"?"),

@@ -19,18 +19,19 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use addrs::Program;
 use config::files::MemoryFiles;
 use config::manifest::Manifest;
 use config::snapshot::{Snapshot, SnapshotModule};
 use engine::plan::Plan;
 use serde::{Deserialize, Serialize};
 use state::State;
-use stores::backend::record::Saved;
 use syntax::Diagnostic;
-use views::program;
 use zip::write::SimpleFileOptions;
 
 pub use error::PlanFileError;
+
+use crate::backend::record::Saved;
 
 const DOCUMENT: &str = "monoform-plan.json";
 const MODULES: &str = "tfconfig/modules.json";
@@ -42,7 +43,6 @@ const MAX_ENTRY: u64 = 4 << 30;
 
 /// What a saved plan holds.
 pub struct SavedPlan {
-    /// The plan.
     pub plan: Plan,
     /// The configuration as it was planned.
     pub snapshot: Snapshot,
@@ -153,9 +153,8 @@ pub fn looks_like_plan(path: &Path) -> bool {
         && magic == *b"PK\x03\x04"
 }
 
-/// Reads a saved plan.
-pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
-    read_archive(path, tool_version).map_err(|e| {
+pub fn read(path: &Path, tool_version: &str, program: Program) -> Result<SavedPlan, Diagnostic> {
+    read_archive(path, tool_version, program).map_err(|e| {
         Diagnostic::error(
             "Failed to read plan file",
             format!("The plan file {} cannot be read: {e}.", path.display()),
@@ -163,13 +162,13 @@ pub fn read(path: &Path, tool_version: &str) -> Result<SavedPlan, Diagnostic> {
     })
 }
 
-fn read_archive(path: &Path, tool_version: &str) -> Result<SavedPlan, PlanFileError> {
+fn read_archive(path: &Path, tool_version: &str, program: Program) -> Result<SavedPlan, PlanFileError> {
     let file = std::fs::File::open(path)?;
     let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(|_| PlanFileError::NoArchive)?;
     if zip.index_for_name(DOCUMENT).is_none() {
         return Err(match zip.index_for_name("tfplan") {
             Some(_) => PlanFileError::Foreign {
-                command: program::command(),
+                command: program.command,
             },
             None => PlanFileError::NoPlan,
         });

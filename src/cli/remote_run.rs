@@ -1,0 +1,81 @@
+//! Operations of workspaces that run on a server: whether one does, and the run that the arguments of a command ask for.
+
+use std::path::Path;
+
+use engine::inputs::PlanOptions;
+use hosted::workspace;
+use stores::planfile;
+use views::verb::Verb;
+
+use crate::args::groups::{Parallelism, StateFlags};
+use crate::args::operation::OperationArguments;
+use crate::outcome::{Failure, Status, Within as _};
+use crate::session::Session;
+use crate::workdir;
+
+/// An operation that may have to run on a server.
+pub struct Request<'a> {
+    pub verb: Verb,
+    pub arguments: &'a OperationArguments,
+    pub options: &'a PlanOptions,
+    /// Nobody is asked before the plan is applied.
+    pub auto_approve: bool,
+    /// The file that leads to the plan later.
+    pub out: Option<&'a str>,
+    /// The file for configuration that is generated.
+    pub generate: Option<&'a str>,
+    /// The status says whether there are changes.
+    pub detailed_exitcode: bool,
+    /// A saved plan to apply.
+    pub saved: Option<&'a Path>,
+}
+
+/// Runs an operation on a server, if the workspace is one whose operations run there; `None` for all others.
+///
+/// # Errors
+/// The operation failed.
+pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status>, Failure> {
+    if !workspace::may_be(session.env.data_dir()) || !workdir::has_configuration() {
+        return Ok(None);
+    }
+    let (mut project, problems) = workdir::read(session);
+    if problems.has_errors() {
+        // The operation reports them, and what else is wrong.
+        return Ok(None);
+    }
+    let context = session.hosted();
+    let hosted = workspace::of_operation(&context, &project.config).within(&project.sources)?;
+    let Some(hosted) = hosted else { return Ok(None) };
+    session.show_now(&problems, &project.sources);
+    let arguments = request.arguments;
+    let run = hosted::Request {
+        verb: request.verb,
+        set: &session.set_variables(),
+        input: arguments.input && session.env.input(),
+        patience: arguments.lock.timeout.unwrap_or_default(),
+        useless: useless_flags(&arguments.files, arguments.lock.timeout.is_some()),
+        parallelism: arguments.parallelism != Parallelism::default() && arguments.parallelism.0 != 0,
+        options: request.options,
+        auto_approve: request.auto_approve,
+        out: request.out,
+        generate: request.generate,
+        detailed_exitcode: request.detailed_exitcode,
+        saved: request.saved,
+        saved_here: request.saved.is_some_and(planfile::looks_like_plan),
+    };
+    let module = project.config.root.module.clone();
+    let status = hosted::run::perform(&context, &run, hosted, &module, &mut project.sources);
+    status.map(Some).within(&project.sources)
+}
+
+/// The flags that have no meaning where the server keeps and locks the state.
+fn useless_flags(files: &StateFlags, lock: bool) -> Vec<&'static str> {
+    let flags = [
+        ("-state", files.state.is_some()),
+        ("-state-out", files.out.is_some()),
+        ("-backup", files.backup.is_some()),
+        ("-lock=false", !lock),
+    ];
+    let given = flags.into_iter().filter(|(_, given)| *given);
+    given.map(|(flag, _)| flag).collect()
+}
