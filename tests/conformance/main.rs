@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::files::Disk;
-use config::values::{self, ValueInputs};
+use config::values::{self, SetVariables, ValueInputs};
 use config::{LoadOptions, manifest::Manifest};
 use cty::{Type, Value};
 use engine::console::{Console, View};
@@ -195,11 +195,11 @@ fn expressions_have_the_recorded_values() {
     let root = loaded.config.root.module.clone();
     let collected = values::collect(
         &root,
-        &ValueInputs {
+        &SetVariables::read(&ValueInputs {
             files: &Disk,
             environment: &BTreeMap::new(),
             flags: &[],
-        },
+        }),
     );
     let mut variables: BTreeMap<Arc<str>, Value> =
         collected.values.into_iter().map(|(name, v)| (name, v.value)).collect();
