@@ -1,7 +1,7 @@
 //! Validation of a configuration: by `validate`, and by the commands that plan where its files have errors.
 
 use engine::events::NoEvents;
-use engine::inputs::Inputs;
+use engine::inputs::{Inputs, Variables};
 use engine::stop::Stop;
 use state::State;
 use syntax::Diagnostics;
@@ -31,7 +31,7 @@ pub fn check(surroundings: &Surroundings, project: &Project) -> Result<Diagnosti
     let runtime = surroundings.runtime()?;
     let stop = Stop::new();
     let environment = workdir::environment(surroundings, &workdir::workspace(surroundings).unwrap_or_default());
-    let variables = std::collections::BTreeMap::new();
+    let variables = Variables::default();
     problems.extend(runtime.block_on(async {
         interrupt::listen(surroundings.ui.clone(), stop.clone());
         engine::validate::validate(Inputs {

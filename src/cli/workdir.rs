@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use config::files::{Disk, FileSource, Mounted};
@@ -11,8 +10,7 @@ use config::manifest::Manifest;
 use config::model::Variable;
 use config::values::{self, StoredValue, ValueInputs, ValueSource, VariableFlag, VariableValue};
 use config::{Config, LoadOptions, Loaded, RootVariables};
-use cty::Value;
-use engine::inputs::EvaluationEnvironment;
+use engine::inputs::{EvaluationEnvironment, Variables};
 use lang::scope::FunctionSettings;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::program;
@@ -286,15 +284,6 @@ pub fn while_locking(surroundings: &Surroundings, cancelled: impl Fn() -> bool) 
         }
         cancelled()
     }
-}
-
-/// The root variables.
-#[derive(Default)]
-pub struct Variables {
-    /// Their values. Ephemeral variables are included only if they are set.
-    pub values: BTreeMap<Arc<str>, Value>,
-    /// The values as they were set, before conversion; without ephemeral variables.
-    pub given: BTreeMap<Arc<str>, Value>,
 }
 
 /// The values of the root variables, from flags, files, the environment, and then what a workspace has stored for them; missing ones

@@ -253,7 +253,7 @@ impl FileRun<'_> {
             ephemerals: after.ephemerals,
             timestamp: after.timestamp,
             schemas,
-            variables: &setting.variables.values,
+            variables: &setting.variables.declared.values,
             functions,
             environment: self.suite.environment,
             providers: &setting.providers,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use addrs::AbsResourceInstance;
 use engine::events::{EphemeralAction, Event};
-use engine::plan::{Action, ImportedBy, Mode, Plan, Reason, ResourceChange};
+use engine::plan::{Action, ImportedBy, Mode, PlanView, Reason, ResourceChange};
 use serde_json::{Map, Value as Json, json};
 use state::State;
 use syntax::{Diagnostic, SourceMap};
@@ -104,51 +104,30 @@ impl Stream {
     }
 
     /// A plan: what changed outside, what will be done, and how much that is.
-    pub fn plan(&self, plan: &Plan) {
-        for drift in &plan.drift {
+    pub fn plan(&self, plan: PlanView<'_>) {
+        for drift in plan.drift {
             if drift.action != Action::NoOp || plan.mode == Mode::RefreshOnly {
                 let (action, change) = change(drift);
                 let message = format!("{}: Drift detected ({action})", drift.address);
                 self.info(&message, "resource_drift", [("change", change)]);
             }
         }
-        let mut done = Done::default();
-        let mut imported = 0;
-        for change in &plan.changes {
-            if is_forgotten_data(change) {
-                continue;
-            }
-            imported += usize::from(change.importing.is_some());
-            match change.action {
-                Action::Create | Action::CreateThenForget => done.added += 1,
-                Action::Delete => done.destroyed += 1,
-                Action::Update => done.changed += 1,
-                Action::DeleteThenCreate | Action::CreateThenDelete => {
-                    done.added += 1;
-                    done.destroyed += 1;
-                }
-                Action::NoOp | Action::Read | Action::Forget => {}
-            }
+        for change in plan.changes.iter().filter(|change| !change.drops_data_source()) {
             let moved = change.previous_address.is_some();
             if change.action != Action::NoOp || moved || change.importing.is_some() {
                 self.planned(change);
             }
         }
-        let import = if imported > 0 {
-            format!("{imported} to import, ")
-        } else {
-            String::new()
-        };
-        done.invoked = plan.invocations.len();
         plan.invocations.iter().for_each(|i| self.planned_invocation(i));
-        let message = format!(
-            "Plan: {import}{} to add, {} to change, {} to destroy.{}",
-            done.added,
-            done.changed,
-            done.destroyed,
-            actions_to_invoke(done.invoked)
-        );
-        self.summary(&message, done, imported, "plan");
+        let totals = plan.totals();
+        let done = Done {
+            added: totals.added,
+            changed: totals.changed,
+            destroyed: totals.destroyed,
+            invoked: totals.invoked,
+            failed: 0,
+        };
+        self.summary(&format!("Plan: {totals}"), done, totals.imported, "plan");
         if !plan.outputs.is_empty() {
             let action = |action| json!(action_name(action));
             let outputs: Map<String, Json> = plan
@@ -164,11 +143,11 @@ impl Stream {
     }
 
     /// The changes of a saved plan, reported when it is applied.
-    pub fn planned_changes(&self, plan: &Plan) {
-        let done = plan.changes.iter().filter(|c| c.action != Action::NoOp);
-        for change in done.filter(|c| !is_forgotten_data(c)) {
-            self.planned(change);
-        }
+    pub fn planned_changes(&self, changes: &[ResourceChange]) {
+        let shown = changes
+            .iter()
+            .filter(|c| c.action != Action::NoOp && !c.drops_data_source());
+        shown.for_each(|change| self.planned(change));
     }
 
     fn planned(&self, planned: &ResourceChange) {
@@ -371,25 +350,12 @@ impl OperationView for Stream {
     }
 }
 
-/// The end of a plan's summary: how many actions will be invoked, if any.
-pub fn actions_to_invoke(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        count => format!(" Actions: {count} to invoke."),
-    }
-}
-
 /// The time in whole microseconds.
 fn now() -> String {
     let now = crate::process::now();
     let (seconds, micros) = (now.as_second(), now.subsec_microsecond());
     let whole = jiff::Timestamp::from_second(seconds).unwrap_or(now).to_string();
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
-}
-
-/// A data source that is only removed from the state, which is not reported.
-fn is_forgotten_data(change: &ResourceChange) -> bool {
-    change.action == Action::Delete && change.address.resource.resource.mode == addrs::Mode::Data
 }
 
 fn bracketed(id: Option<&(String, String)>) -> String {
@@ -421,15 +387,12 @@ fn ephemeral_words(action: EphemeralAction) -> Words {
     Words { begins, work }
 }
 
+/// The word for an action in the stream.
 fn action_name(action: Action) -> &'static str {
     match action {
         Action::NoOp => "noop",
-        Action::Create => "create",
-        Action::Read => "read",
-        Action::Update => "update",
-        Action::Delete => "delete",
-        Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
         Action::Forget => "remove",
+        other => other.word(),
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn human(session: &Session, document: &Json, run: &Run) {
         Ok::<_, String>((plan, schemas))
     };
     match read() {
-        Ok((plan, schemas)) => views::plan::show(&session.ui, &plan, &schemas, session.invocation.shown),
+        Ok((plan, schemas)) => views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown),
         Err(why) => {
             let warning = Diagnostic::warning(
                 "The plan cannot be shown",

@@ -186,7 +186,7 @@ fn evaluator<'a>(
         schemas: providers.schemas(),
     };
     let source = objects::object_source(plan, objects);
-    Evaluator::new(inputs.config, environment, inputs.variables, source)
+    Evaluator::new(inputs.config, environment, &inputs.variables.values, source)
         .with_functions(providers.functions())
         .with_schemas(providers.schemas())
         .with_module_outputs(inputs.providers)

@@ -88,7 +88,7 @@ impl Planner<'_> {
             .variables
             .iter()
             .filter_map(|(name, variable)| {
-                let value = self.context.inputs.variables.get(name)?;
+                let value = self.context.inputs.variables.values.get(name)?;
                 let value = if variable.ephemeral {
                     cty::Value::null(value.ty().clone()).with_marks(cty::Marks::EPHEMERAL)
                 } else {
@@ -107,7 +107,7 @@ impl Planner<'_> {
                 .clone()
                 .unwrap_or_default(),
             variables: variables.collect(),
-            given_variables: BTreeMap::new(),
+            given_variables: self.context.inputs.variables.given.clone(),
             targets: self.spec.options.targets.clone(),
             excludes: self.spec.options.excludes.clone(),
             force_replace: self.spec.options.force_replace.clone(),

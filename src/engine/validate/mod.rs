@@ -71,7 +71,7 @@ fn static_evaluator<'a>(inputs: Inputs<'a>, providers: &'a Providers<'_>) -> Eva
     Evaluator::new(
         inputs.config,
         environment,
-        inputs.variables,
+        &inputs.variables.values,
         Box::new(UnknownObjects(providers.schemas())),
     )
     .with_functions(providers.functions())

@@ -2,7 +2,7 @@
 
 use engine::instance::nulls_for_unknowns;
 use engine::invocation::{ActionInvocation, InvocationTrigger};
-use engine::plan::{Plan, ResourceChange};
+use engine::plan::{PlanView, ResourceChange};
 use lang::render::quote;
 use provider::Schemas;
 
@@ -20,10 +20,16 @@ const OPTIONS: Options = Options {
 };
 
 /// Writes what a change triggers, before it and after it.
-pub(super) fn triggered(text: &mut Text, plan: &Plan, schemas: &Schemas, revealed: bool, change: &ResourceChange) {
+pub(super) fn triggered(
+    text: &mut Text,
+    plan: PlanView<'_>,
+    schemas: &Schemas,
+    revealed: bool,
+    change: &ResourceChange,
+) {
     for (when, before) in [("before", true), ("after", false)] {
         let mut any = false;
-        for invocation in &plan.invocations {
+        for invocation in plan.invocations {
             let Some(trigger) = invocation.trigger.lifecycle() else {
                 continue;
             };
@@ -41,7 +47,7 @@ pub(super) fn triggered(text: &mut Text, plan: &Plan, schemas: &Schemas, reveale
 }
 
 /// Writes what the user asks for, if anything.
-pub(super) fn requested(text: &mut Text, plan: &Plan, schemas: &Schemas, revealed: bool, tool: &str) {
+pub(super) fn requested(text: &mut Text, plan: PlanView<'_>, schemas: &Schemas, revealed: bool, tool: &str) {
     let requested = plan
         .invocations
         .iter()

@@ -23,7 +23,7 @@ mod strings;
 mod tests;
 mod tree;
 
-use engine::plan::Plan;
+use engine::plan::PlanView;
 use provider::Schemas;
 
 use addrs::Program as Names;
@@ -41,7 +41,7 @@ pub struct Style {
 
 /// A plan, from what changed outside to what becomes of the outputs.
 #[must_use]
-pub fn plan_text(plan: &Plan, schemas: &Schemas, style: Style) -> String {
+pub fn plan_text(plan: PlanView<'_>, schemas: &Schemas, style: Style) -> String {
     plan::write(plan, schemas, style, crate::program::name())
 }
 
