@@ -23,6 +23,7 @@ use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
 use config::{Config, ModuleNode, Output, Variable};
 use cty::{Marks, Type, Value};
 use lang::eval::{Context, describe_convert_error, evaluate, with_expression};
+use lang::scope::EvaluationError;
 use provider::{ProviderSource, Schemas};
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range};
@@ -39,6 +40,12 @@ pub use scope::ModuleScope;
 /// The error has been reported as a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported;
+
+impl From<Reported> for EvaluationError {
+    fn from(_: Reported) -> EvaluationError {
+        EvaluationError::Reported
+    }
+}
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {

@@ -43,8 +43,8 @@ impl Evaluator {
                     Value::dynamic()
                 }
             },
-            Err(problems) => {
-                self.fixed.extend(problems);
+            Err(error) => {
+                self.fixed.extend(error.unreported());
                 Value::dynamic()
             }
         }
