@@ -22,9 +22,7 @@ use crate::instance::{
     decode, encode, identity, located, nulls_for_unknowns, planned_write_only, returned_write_only, unknowns,
     with_marks, without_ephemeral_marks,
 };
-use crate::objchange::{
-    Problem, applied_problems, plan_problems, proposed_new, with_ignored_changes, with_null_blocks,
-};
+use crate::objchange::{Problem, Proposal, applied_problems, plan_problems};
 use crate::object_config;
 use crate::plan::Action;
 
@@ -76,9 +74,7 @@ impl Applier<'_> {
             invoked?;
             value
         } else {
-            let value = self.apply_change(index, s, instance, values).await?;
-            evaluator.set_object(s.address, value.clone());
-            value
+            self.apply_change(index, s, instance, values).await?
         };
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
     }
@@ -346,9 +342,7 @@ impl Applier<'_> {
         let ChangeValues {
             prior, config, planned, ..
         } = values;
-        let effective = with_ignored_changes(&s.schema.block, prior, config, ignore);
-        let effective = with_null_blocks(s.schema, &effective);
-        let proposed = proposed_new(&s.schema.block, prior, &effective);
+        let Proposal { config, proposed } = Proposal::new(s.schema, prior, config, ignore);
         let stored = self.state().current(s.address).filter(|_| !prior.is_null()).cloned();
         let prior_identity = match &stored {
             Some(object) => stored_identity(s.schema, object, s.address).map_err(|d| self.context.fail(d))?,
@@ -362,7 +356,7 @@ impl Applier<'_> {
                 PlanRequest {
                     prior: prior.clone(),
                     proposed,
-                    config: effective.clone(),
+                    config: config.clone(),
                     prior_private: private,
                     prior_identity,
                     planned_private: values.private.clone(),
@@ -376,7 +370,7 @@ impl Applier<'_> {
         let provider = &s.change.provider.provider;
         self.context
             .report(planned_write_only(&again.planned, s.schema, provider, s.address))?;
-        let mut problems = plan_problems(&s.schema.block, prior, &effective, &again.planned);
+        let mut problems = plan_problems(&s.schema.block, prior, &config, &again.planned);
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
         if again.legacy_type_system {
             for problem in &problems {

@@ -26,7 +26,7 @@ use state::journal::Answers;
 use state::{CheckStatus, DeposedKey, Object, State};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::blocks::{Block, Blocks};
+use crate::blocks::{Block, Blocks, create_before_destroy};
 use crate::context::OperationContext;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::{Ephemerals, OpenedValues};
@@ -36,7 +36,6 @@ use crate::execgraph::Operation;
 use crate::inputs::Inputs;
 use crate::object_config;
 use crate::plan::{Action, Mode, Plan, ResourceChange};
-use crate::planner::create_before_destroy_resources;
 use crate::providers::Providers;
 use crate::removals::Removals;
 use crate::results::ResultSink;
@@ -303,7 +302,7 @@ impl StoredFacts {
         StoredFacts {
             dependencies: dependencies.collect(),
             // All resources count, also those that a partial plan leaves out: the next plan may include them.
-            create_before_destroy: create_before_destroy_resources(inputs.config, &managed, |_| true),
+            create_before_destroy: create_before_destroy::resources(inputs.config, &managed, |_| true),
         }
     }
 }

@@ -17,7 +17,7 @@ use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
 use crate::identity::identity_problems;
 use crate::instance::{PROVIDER_BUG, StoredObject, located, planned_write_only, unanswered};
-use crate::objchange::{Problem, plan_problems, proposed_new, with_ignored_changes, with_null_blocks};
+use crate::objchange::{Problem, Proposal, plan_problems};
 use crate::plan::{Action, Reason};
 
 /// The result of a planning call, with the action that follows from it.
@@ -48,16 +48,14 @@ impl Planner<'_> {
             Some(stored) if !tainted => stored.value.clone(),
             _ => null.clone(),
         };
-        let effective = with_ignored_changes(&p.schema.block, &prior, config, &block.lifecycle.ignore_changes);
-        let effective = with_null_blocks(p.schema, &effective);
-        let config = &with_null_blocks(p.schema, config);
+        let propose = |prior: &Value| Proposal::new(p.schema, prior, config, &block.lifecycle.ignore_changes);
         let private = stored
             .filter(|_| !tainted)
             .map(|s| s.private.clone())
             .unwrap_or_default();
         let identity = stored.filter(|_| !tainted).and_then(|s| s.identity.clone());
         let first = self
-            .provider_plan(p, address, &prior, &effective, (private, identity))
+            .provider_plan(p, address, &prior, propose(&prior), (private, identity))
             .await?;
         let replace = if block.lifecycle.keeps_object() {
             Action::CreateThenForget
@@ -112,7 +110,7 @@ impl Planner<'_> {
         };
         // The new object has no prior object: computed attributes have no prior value, and `ignore_changes` has no effect.
         let second = self
-            .provider_plan(p, address, &null, config, (first.private, first.identity))
+            .provider_plan(p, address, &null, propose(&null), (first.private, first.identity))
             .await?;
         Ok(Decision {
             action: replace,
@@ -295,10 +293,9 @@ impl Planner<'_> {
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         prior: &Value,
-        config: &Value,
+        Proposal { config, proposed }: Proposal,
         (private, identity): (Vec<u8>, Option<Value>),
     ) -> Result<PlannedChange, Reported> {
-        let proposed = proposed_new(&p.schema.block, prior, config);
         let ty = &address.resource.resource.ty;
         let written = p.block.map(|b| (&*b.body, p.schema));
         let answer = p
@@ -325,7 +322,7 @@ impl Planner<'_> {
             &p.provider_address.provider,
             address,
         ))?;
-        let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
+        let problems = plan_problems(&p.schema.block, prior, &config, &change.planned);
         if change.legacy_type_system {
             for problem in &problems {
                 tracing::warn!(

@@ -54,8 +54,6 @@ use kind::PlanKind;
 use targets::Selection;
 use visit::{Limits, PlanSpec, PlannedResource, Planner, Progress, ResourceFacts};
 
-pub(crate) use visit::create_before_destroy_resources;
-
 /// The result of planning.
 #[derive(Debug, Default)]
 pub struct Planning {
