@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use state::{Attributes, Identity, Object};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::instance::{PROVIDER_BUG, located};
+use crate::provider_problems::{PROVIDER_BUG, located};
 use crate::stored::{Stored, Unmarked};
 
 /// The identity of an object before and after a change.

@@ -425,3 +425,6 @@ impl Plan {
             }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ mod intents;
 mod managed;
 mod objects;
 mod openings;
+mod problems;
 mod provision;
 mod slot;
 mod tally;

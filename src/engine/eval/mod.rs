@@ -14,6 +14,7 @@ mod deprecations;
 pub mod expand;
 pub mod instance_conditions;
 pub mod objects;
+mod reported;
 pub mod scope;
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,7 +24,6 @@ use addrs::{AbsResource, AbsResourceInstance, InstanceKey, ModuleInstance};
 use config::{Config, ModuleNode, Output, Variable};
 use cty::{Marks, Type, Value};
 use lang::eval::{Context, describe_convert_error, evaluate, with_expression};
-use lang::scope::EvaluationError;
 use provider::{ProviderSource, Schemas};
 use syntax::ast::Expr;
 use syntax::{Diagnostic, Diagnostics, Range};
@@ -35,17 +35,8 @@ use crate::inputs::EvaluationEnvironment;
 use objects::{ObjectSource, Objects, ReferencedResource};
 
 pub use expand::{Expansion, Repetition};
+pub use reported::Reported;
 pub use scope::ModuleScope;
-
-/// The error has been reported as a diagnostic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reported;
-
-impl From<Reported> for EvaluationError {
-    fn from(_: Reported) -> EvaluationError {
-        EvaluationError::Reported
-    }
-}
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
