@@ -18,6 +18,7 @@ use crate::program::TERRAFORM_VERSION;
 use crate::query;
 use crate::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 use crate::ui::Ui;
+use crate::words::{self, Words, bracketed, ephemeral_words};
 
 /// The version of the form of these objects.
 const FORMAT: &str = "1.3";
@@ -213,8 +214,8 @@ impl Stream {
     }
 }
 
-impl OperationView for Stream {
-    fn event(&self, event: &Event) {
+impl Stream {
+    fn refresh_event(&self, event: &Event) {
         match event {
             Event::RefreshStart { address, id } => {
                 let message = format!("{address}: Refreshing state...{}", bracketed(id.as_ref()));
@@ -224,6 +225,12 @@ impl OperationView for Stream {
                 let message = format!("{address}: Refresh complete{}", bracketed(id.as_ref()));
                 self.hook(&message, "refresh_complete", hook(address, None, id.as_ref()));
             }
+            _ => {}
+        }
+    }
+
+    fn operation_event(&self, event: &Event) {
+        match event {
             Event::OperationStart {
                 address, action, id, ..
             } => {
@@ -267,6 +274,12 @@ impl OperationView for Stream {
                     timed(hook(address, Some(*action), None), *elapsed),
                 );
             }
+            _ => {}
+        }
+    }
+
+    fn provisioner_event(&self, event: &Event) {
+        match event {
             Event::ProvisionStart { address, provisioner } => {
                 let message = format!("{address}: Provisioning with '{provisioner}'...");
                 self.hook(&message, "provision_start", provision(address, provisioner));
@@ -290,6 +303,12 @@ impl OperationView for Stream {
                 let message = format!("{address}: ({provisioner}) Provisioning errored");
                 self.hook(&message, "provision_errored", provision(address, provisioner));
             }
+            _ => {}
+        }
+    }
+
+    fn ephemeral_event(&self, event: &Event) {
+        match event {
             Event::EphemeralStart { address, action } => {
                 let message = format!("{address}: {}...", ephemeral_words(*action).begins);
                 self.hook(&message, "ephemeral_op_start", ephemeral(address, *action));
@@ -314,6 +333,12 @@ impl OperationView for Stream {
                 let hook = timed(ephemeral(address, *action), *elapsed);
                 self.hook(&message, "ephemeral_op_errored", hook);
             }
+            _ => {}
+        }
+    }
+
+    fn list_event(&self, event: &Event) {
+        match event {
             Event::ListStart { address, config } => {
                 let message = format!("{address}: Starting query...");
                 self.info(
@@ -332,6 +357,26 @@ impl OperationView for Stream {
                 let message = format!("{address}: List complete");
                 self.info(&message, "list_complete", [("list_complete", query::completed(found))]);
             }
+            _ => {}
+        }
+    }
+}
+
+impl OperationView for Stream {
+    fn event(&self, event: &Event) {
+        match event {
+            Event::RefreshStart { .. } | Event::RefreshComplete { .. } => self.refresh_event(event),
+            Event::OperationStart { .. } | Event::OperationComplete { .. } | Event::OperationFailed { .. } => {
+                self.operation_event(event);
+            }
+            Event::ProvisionStart { .. }
+            | Event::ProvisionOutput { .. }
+            | Event::ProvisionComplete { .. }
+            | Event::ProvisionFailed { .. } => self.provisioner_event(event),
+            Event::EphemeralStart { .. } | Event::EphemeralComplete { .. } | Event::EphemeralFailed { .. } => {
+                self.ephemeral_event(event);
+            }
+            Event::ListStart { .. } | Event::ListComplete { .. } => self.list_event(event),
             Event::ActionStart { .. }
             | Event::ActionProgress { .. }
             | Event::ActionComplete { .. }
@@ -358,33 +403,15 @@ fn now() -> String {
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
 }
 
-fn bracketed(id: Option<&(String, String)>) -> String {
-    id.map(|(name, value)| format!(" [{name}={value}]")).unwrap_or_default()
-}
-
-struct Words {
-    begins: &'static str,
-    work: &'static str,
-}
-
+/// The words for the operation on an object. Terraform's stream says of data sources that they are refreshed.
 fn words(action: Action) -> Option<Words> {
-    let (begins, work) = match action {
-        Action::Create => ("Creating", "Creation"),
-        Action::Update => ("Modifying", "Modifications"),
-        Action::Delete => ("Destroying", "Destruction"),
-        Action::Read => ("Refreshing", "Refresh"),
-        _ => return None,
-    };
-    Some(Words { begins, work })
-}
-
-fn ephemeral_words(action: EphemeralAction) -> Words {
-    let (begins, work) = match action {
-        EphemeralAction::Open => ("Opening", "Opening"),
-        EphemeralAction::Renew => ("Renewing", "Renewal"),
-        EphemeralAction::Close => ("Closing", "Closing"),
-    };
-    Words { begins, work }
+    match action {
+        Action::Read => Some(Words {
+            begins: "Refreshing",
+            work: "Refresh",
+        }),
+        other => words::words(other),
+    }
 }
 
 /// The word for an action in the stream.

@@ -9,7 +9,8 @@ use provider::Schemas;
 use super::compare;
 use super::paint::{Ink, Text};
 use super::pair::{Pair, Paths};
-use super::render::{self, Options};
+use super::render;
+use super::signs::Options;
 
 const OPTIONS: Options = Options {
     no_signs: true,

@@ -5,7 +5,7 @@
 //! means, as something in which nothing changes.
 //!
 //! Two steps: `compare` goes through the parts of two values, each a `pair`, and decides what happens to them, as a `tree`;
-//! `render` writes the tree. `sequence` knows how elements of lists and sets pair up, `strings` how strings are shown,
+//! `render` writes the tree, with the `signs`. `sequence` knows how elements of lists and sets pair up, `strings` how strings are shown,
 //! `heading` what stands above an object. `plan` and `state` put everything together. Objects are compared and written one
 //! after the other into one text, so what is held at any time is that text and one object's tree.
 
@@ -17,6 +17,7 @@ mod pair;
 mod plan;
 mod render;
 mod sequence;
+mod signs;
 mod state;
 mod strings;
 #[cfg(test)]
