@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lang::eval::{Context, evaluate_as};
-use lang::scope::{FunctionSettings, Reference, Scope};
+use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use monoform_sdk::cty::{Type, Value};
 use syntax::{Diagnostic, Diagnostics, Pos};
 
@@ -12,7 +12,7 @@ use syntax::{Diagnostic, Diagnostics, Pos};
 struct Nothing(FunctionSettings);
 
 impl Scope for Nothing {
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         Err(unknown(&reference.subject.to_string()).at(&reference.range).into())
     }
 

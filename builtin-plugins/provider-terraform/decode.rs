@@ -1,7 +1,7 @@
 //! Variable files as values.
 
 use lang::eval::{Context, evaluate};
-use lang::scope::{FunctionSettings, Reference, Scope};
+use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use monoform_sdk::cty::Value;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -12,7 +12,7 @@ const FILE: &str = "<decode_tfvars argument>";
 struct Constants;
 
 impl Scope for Constants {
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         // References are refused before anything is evaluated.
         Err(
             Diagnostic::error("Variables not allowed", reference.subject.to_string())

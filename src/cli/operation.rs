@@ -8,7 +8,7 @@ use cty::Value;
 use engine::apply::Completion;
 use engine::events::{EventSink, NoEvents};
 use engine::functions::Functions;
-use engine::inputs::{Inputs, PlanOptions};
+use engine::inputs::{Inputs, PlanOptions, Variables};
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
 use engine::stop::Stop;
@@ -40,7 +40,7 @@ use crate::plugin_source::Plugins;
 use crate::session::{Session, Surroundings};
 use crate::state_session::opening;
 use crate::validation::beyond_loading;
-use crate::workdir::{self, Project, Variables};
+use crate::workdir::{self, Project};
 
 /// An operation on a state: everything from configuration to lock.
 pub struct Operation<'s> {
@@ -392,10 +392,6 @@ impl<'s> Operation<'s> {
             tracing::trace!(address = %change.address, action = ?change.action, reason = ?change.reason, "decided");
         }
         result
-            .plan
-            .iter_mut()
-            .for_each(|plan| plan.given_variables.clone_from(&self.variables.given));
-        result
     }
 
     /// Carries out a plan, reporting progress, and saves what comes of it: on the way, and at the end.
@@ -537,7 +533,7 @@ impl<'s> Operation<'s> {
         Inputs {
             config: &self.project.config,
             state,
-            variables: &self.variables.values,
+            variables: &self.variables,
             environment,
             providers: &self.plugins,
             events,

@@ -1,7 +1,7 @@
 //! Validation of a configuration: by `validate`, and by the commands that plan where its files have errors.
 
 use engine::events::NoEvents;
-use engine::inputs::Inputs;
+use engine::inputs::{Inputs, Variables};
 use engine::stop::Stop;
 use state::State;
 use syntax::Diagnostics;
@@ -34,7 +34,7 @@ pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagno
         session,
         &stores::workspace::selected(&session.stores()).unwrap_or_default(),
     );
-    let variables = std::collections::BTreeMap::new();
+    let variables = Variables::default();
     problems.extend(runtime.block_on(async {
         interrupt::listen(session.ui.clone(), stop.clone());
         engine::validate::validate(Inputs {

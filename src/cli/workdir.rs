@@ -1,15 +1,13 @@
 //! The working directory: its configuration, and the values of variables.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use config::files::{Disk, FileSource, Mounted};
 use config::manifest::Manifest;
 use config::model::Variable;
 use config::values::{self, SetVariables, StoredValue, ValueSource, VariableValue};
 use config::{Config, LoadOptions, Loaded, RootVariables};
-use cty::Value;
-use engine::inputs::EvaluationEnvironment;
+use engine::inputs::{EvaluationEnvironment, Variables};
 use lang::scope::FunctionSettings;
 use stores::planfile::{self, SavedPlan};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
@@ -189,15 +187,6 @@ pub fn has_configuration() -> bool {
 /// Whether the working directory has query files.
 pub fn has_queries() -> bool {
     config::loader::has_queries(&Disk, ".").unwrap_or(false)
-}
-
-/// The root variables.
-#[derive(Default)]
-pub struct Variables {
-    /// Their values. Ephemeral variables are included only if they are set.
-    pub values: BTreeMap<Arc<str>, Value>,
-    /// The values as they were set, before conversion; without ephemeral variables.
-    pub given: BTreeMap<Arc<str>, Value>,
 }
 
 /// The values of the root variables, from flags, files, the environment, and then what a workspace has stored for them; missing ones

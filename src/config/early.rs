@@ -14,7 +14,7 @@ use files::mounts::Mounts;
 use lang::eval::{Context, evaluate, evaluate_as, with_expression};
 use lang::functions::CallError;
 use lang::provider_function::{Parameter, Signature};
-use lang::scope::{FunctionSettings, Reference, Scope};
+use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use syntax::ast::Expr;
 use syntax::content::{Near, hint, near};
 use syntax::{Diagnostic, Diagnostics, Range};
@@ -349,17 +349,17 @@ const VERSION: Argument = Argument {
     allows: |subject| matches!(subject, Referenceable::Variable(_) | Referenceable::Local(_)),
 };
 
-fn error(reference: &Reference, summary: &str, detail: String) -> Diagnostics {
+fn error(reference: &Reference, summary: &str, detail: String) -> EvaluationError {
     Diagnostic::error(summary, detail).at(&reference.range).into()
 }
 
-fn misspelt(reference: &Reference, summary: &str, detail: String, name: &str, near: Option<&Near>) -> Diagnostics {
+fn misspelt(reference: &Reference, summary: &str, detail: String, name: &str, near: Option<&Near>) -> EvaluationError {
     let problem = Diagnostic::error(summary, detail).at(&reference.range);
     problem.misspelt(name, &reference.range, near).into()
 }
 
 impl Scope for EarlyModule<'_> {
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         let module = self.module;
         match &reference.subject {
             Referenceable::Variable(name) => {
@@ -390,7 +390,7 @@ impl Scope for EarlyModule<'_> {
                 }
                 let locals = self.locals();
                 if let Some(value) = locals.done.get(name) {
-                    return value.clone().ok_or_else(Diagnostics::new);
+                    return value.clone().ok_or(EvaluationError::Reported);
                 }
                 let from = locals.waiting.iter().position(|n| n == name).unwrap_or_default();
                 let names: Vec<String> = locals.waiting[from..].iter().map(|n| format!("local.{n}")).collect();

@@ -26,6 +26,31 @@ pub enum Action {
 }
 
 impl Action {
+    /// The word for the action in JSON documents and in text. Both orders of a replacement have the same.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Action::NoOp => "no-op",
+            Action::Create => "create",
+            Action::Read => "read",
+            Action::Update => "update",
+            Action::Delete => "delete",
+            Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
+            Action::Forget => "forget",
+        }
+    }
+
+    /// The steps of the action in their order: two for a replacement.
+    #[must_use]
+    pub fn steps(&self) -> &[Action] {
+        match self {
+            Action::DeleteThenCreate => &[Action::Delete, Action::Create],
+            Action::CreateThenDelete => &[Action::Create, Action::Delete],
+            Action::CreateThenForget => &[Action::Create, Action::Forget],
+            one => std::slice::from_ref(one),
+        }
+    }
+
     /// Whether a new object takes the place of the old one.
     #[must_use]
     pub fn is_replace(self) -> bool {

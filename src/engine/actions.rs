@@ -5,6 +5,7 @@ use config::{ActionKey, ActionRef, Config};
 use cty::{Marks, Type, Value};
 use lang::body::decode_body;
 use lang::eval::{Context, evaluate_as};
+use lang::scope::EvaluationError;
 use provider::Schemas;
 use schema::Schema;
 use schema::marking::mark_sensitive;
@@ -86,13 +87,13 @@ impl<'a> ConfiguredAction<'a> {
         evaluator: &Evaluator<'_>,
         call: ActionCall<'_>,
         complete: bool,
-    ) -> Result<(Value, Diagnostics), Diagnostics> {
+    ) -> Result<(Value, Diagnostics), EvaluationError> {
         if self.block.config.is_none() && !complete {
             return Ok((Value::null(self.schema.implied_type()), Diagnostics::new()));
         }
         let body = self.block.config_body();
         let Some(scope) = evaluator.scope_with(call.module, call.repetition, None) else {
-            return Err(Diagnostics::new());
+            return Err(EvaluationError::Reported);
         };
         let scope = match call.caller {
             Some(caller) => scope.called_by(caller),
@@ -104,10 +105,13 @@ impl<'a> ConfiguredAction<'a> {
         let about = |d: Diagnostic| d.about(call.about);
         let mut all: Diagnostics = problems.into_iter().chain(warnings).map(about).collect();
         if failed {
-            return Err(all);
+            return Err(all.into());
         }
         all.extend(forbidden_ephemeral(&value, self.schema, &body, &call.about));
-        if all.has_errors() { Err(all) } else { Ok((value, all)) }
+        if all.has_errors() {
+            return Err(all.into());
+        }
+        Ok((value, all))
     }
 
     /// A configuration as a plan has it: without ephemeral values, and with the sensitive values of the schema marked.

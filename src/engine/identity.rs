@@ -8,10 +8,12 @@ use std::sync::Arc;
 use cty::Value;
 use provider::Provider;
 use schema::{IdentitySchema, Schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use state::{Attributes, Identity, Object};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::instance::{PROVIDER_BUG, located};
+use crate::provider_problems::{PROVIDER_BUG, located};
+use crate::stored::{Stored, Unmarked};
 
 /// The identity of an object before and after a change.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +29,21 @@ impl IdentityChange {
     #[must_use]
     pub fn new(before: Option<Value>, after: Option<Value>) -> Option<Box<IdentityChange>> {
         (before.is_some() || after.is_some()).then(|| Box::new(IdentityChange { before, after }))
+    }
+}
+
+impl Stored for Box<IdentityChange> {
+    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let IdentityChange { before, after } = &**self;
+        (before.as_ref().map(Unmarked::of), after.as_ref().map(Unmarked::of)).serialize(serializer)
+    }
+
+    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (before, after) = <(Option<Unmarked>, Option<Unmarked>)>::deserialize(deserializer)?;
+        Ok(Box::new(IdentityChange {
+            before: before.map(|value| value.0),
+            after: after.map(|value| value.0),
+        }))
     }
 }
 

@@ -32,6 +32,15 @@ pub struct EvaluationEnvironment {
     pub program: addrs::Program,
 }
 
+/// The values of the root variables.
+#[derive(Clone, Debug, Default)]
+pub struct Variables {
+    /// Converted, without marks. Ephemeral variables are included only if they are set.
+    pub values: BTreeMap<Arc<str>, Value>,
+    /// As they were set, before conversion; without ephemeral variables. Plans show these.
+    pub given: BTreeMap<Arc<str>, Value>,
+}
+
 /// The inputs of every operation.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
@@ -39,8 +48,8 @@ pub struct Inputs<'a> {
     pub config: &'a Config,
     /// The state before the operation.
     pub state: &'a State,
-    /// The values of the root variables, converted, without marks.
-    pub variables: &'a BTreeMap<Arc<str>, Value>,
+    /// The values of the root variables.
+    pub variables: &'a Variables,
     /// The evaluation environment.
     pub environment: &'a EvaluationEnvironment,
     /// The source of providers and provisioners.

@@ -14,6 +14,7 @@ use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::identity::{encode_identity, stored_identity, upgrade_identity};
+pub use crate::provider_problems::{PROVIDER_BUG, located};
 
 /// A stored object, decoded.
 #[derive(Clone, Debug)]
@@ -234,9 +235,6 @@ pub fn data_problems(value: &Value, schema: &Schema, provider: &addrs::Provider,
     read_problems(value, schema, provider, "while reading the data source", address)
 }
 
-/// The end of error messages about defects of providers.
-pub const PROVIDER_BUG: &str = "This is a defect of the provider; please report it to its maintainers.";
-
 /// Decodes a stored object that is at the current version of its schema.
 pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> Result<StoredObject, Diagnostics> {
     let value = object.attributes.decode(&schema.implied_type()).map_err(|e| {
@@ -289,33 +287,6 @@ pub fn encode(
         identity: encode_identity(schema, identity)?,
         ..like
     })
-}
-
-/// The diagnostics of a plugin, with the position in the configuration and the address of the object.
-pub fn located(
-    problems: Vec<PluginDiagnostic>,
-    written: Option<(&Body, &Schema)>,
-    address: &dyn Display,
-) -> Diagnostics {
-    problems
-        .into_iter()
-        .map(|p| {
-            let mut diagnostic = p.diagnostic;
-            match written {
-                Some((body, schema)) => {
-                    diagnostic = diagnostic.at(&path_range(body, &schema.block, &p.attribute));
-                }
-                None if !p.attribute.0.is_empty() => {
-                    let at = p.attribute.to_string();
-                    diagnostic.detail = format!("{}\n\nAttribute: {}", diagnostic.detail, at.trim_start_matches('.'))
-                        .trim()
-                        .to_owned();
-                }
-                None => {}
-            }
-            diagnostic.about(address)
-        })
-        .collect()
 }
 
 /// The errors of a failed call, with position and address.

@@ -58,6 +58,8 @@ pub struct LifecycleTrigger {
     pub on_failure: ActionFailure,
 }
 
+stored::derived!(InvocationTrigger);
+
 impl InvocationTrigger {
     /// The trigger by a change, if it is one.
     #[must_use]

@@ -37,6 +37,7 @@ pub mod plan;
 pub mod planner;
 mod provider_meta;
 mod provider_opening;
+mod provider_problems;
 mod providers;
 pub mod query;
 mod removals;

@@ -3,6 +3,7 @@
 pub use crate::action::Action;
 pub use crate::identity::IdentityChange;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use addrs::{AbsActionInstance, AbsProviderConfig, AbsResourceInstance, Target};
@@ -163,6 +164,8 @@ pub struct OutputChange {
     pub sensitive: bool,
 }
 
+stored::derived!(OutputChange);
+
 /// A plan. Its serialised form is that of saved plans; a new field is part of it, unless an attribute says otherwise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
@@ -173,7 +176,7 @@ pub struct Plan {
     /// The values of the root variables, converted; ephemeral ones are null with their mark.
     #[serde(with = "stored")]
     pub variables: BTreeMap<Arc<str>, Value>,
-    /// The values of the root variables before conversion, for display, without ephemeral ones. The caller sets this.
+    /// The values of the root variables before conversion, for display, without ephemeral ones.
     #[serde(with = "stored")]
     pub given_variables: BTreeMap<Arc<str>, Value>,
     /// The targets; empty for the whole configuration.
@@ -232,7 +235,109 @@ pub struct Plan {
     pub saved: bool,
 }
 
+/// The part of a plan that is shown. A plan that a server keeps has no more than this.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanView<'p> {
+    /// The mode.
+    pub mode: Mode,
+    /// The changes of objects.
+    pub changes: &'p [ResourceChange],
+    /// The differences between the stored objects and the refreshed ones.
+    pub drift: &'p [ResourceChange],
+    /// The invocations of actions.
+    pub invocations: &'p [ActionInvocation],
+    /// The changes of root outputs.
+    pub outputs: &'p BTreeMap<Arc<str>, OutputChange>,
+    /// Attributes whose values the changes depend on.
+    pub relevant_attributes: &'p [(AbsResourceInstance, Path)],
+    /// The generated blocks of imported objects.
+    pub generated_config: &'p BTreeMap<AbsResourceInstance, String>,
+    /// Whether planning failed.
+    pub errored: bool,
+}
+
+/// The numbers of a plan's changes. Displayed, they end the line that begins with "Plan:".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Imported objects.
+    pub imported: usize,
+    /// Created objects, new ones of replacements included.
+    pub added: usize,
+    /// Objects updated in place.
+    pub changed: usize,
+    /// Destroyed objects, old ones of replacements included.
+    pub destroyed: usize,
+    /// Invocations of actions.
+    pub invoked: usize,
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Totals {
+            imported,
+            added,
+            changed,
+            destroyed,
+            invoked,
+        } = self;
+        if *imported > 0 {
+            write!(f, "{imported} to import, ")?;
+        }
+        write!(f, "{added} to add, {changed} to change, {destroyed} to destroy.")?;
+        if *invoked > 0 {
+            write!(f, " Actions: {invoked} to invoke.")?;
+        }
+        Ok(())
+    }
+}
+
+impl PlanView<'_> {
+    /// Counts the changes.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals {
+            invoked: self.invocations.len(),
+            ..Totals::default()
+        };
+        for change in self.changes.iter().filter(|change| !change.drops_data_source()) {
+            totals.imported += usize::from(change.importing.is_some());
+            for step in change.action.steps() {
+                match step {
+                    Action::Create => totals.added += 1,
+                    Action::Update => totals.changed += 1,
+                    Action::Delete => totals.destroyed += 1,
+                    _ => {}
+                }
+            }
+        }
+        totals
+    }
+
+    /// Returns true if an object or an output changes, or an object is imported or moved.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        self.changes
+            .iter()
+            .any(|c| c.action != Action::NoOp || c.importing.is_some() || c.previous_address.is_some())
+            || self.outputs.values().any(|o| o.action != Action::NoOp)
+    }
+}
+
 impl ResourceChange {
+    /// Returns true if the change removes a data source from the state. That is no change of an object, and plans do not show it.
+    #[must_use]
+    pub fn drops_data_source(&self) -> bool {
+        self.action == Action::Delete && self.address.resource.resource.mode == addrs::Mode::Data
+    }
+
+    /// Returns true if the object has another address than before.
+    #[must_use]
+    pub fn is_moved(&self) -> bool {
+        self.previous_address
+            .as_ref()
+            .is_some_and(|previous| *previous != self.address)
+    }
+
     /// The identity of the planned object, if it has one.
     #[must_use]
     pub fn planned_identity(&self) -> Option<&Value> {
@@ -267,10 +372,22 @@ impl Plan {
     /// Whether apply would change anything.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        self.changes
-            .iter()
-            .any(|c| c.action != Action::NoOp || c.importing.is_some() || c.previous_address.is_some())
-            || self.outputs.values().any(|o| o.action != Action::NoOp)
+        self.view().has_changes()
+    }
+
+    /// The part that is shown.
+    #[must_use]
+    pub fn view(&self) -> PlanView<'_> {
+        PlanView {
+            mode: self.mode,
+            changes: &self.changes,
+            drift: &self.drift,
+            invocations: &self.invocations,
+            outputs: &self.outputs,
+            relevant_attributes: &self.relevant_attributes,
+            generated_config: &self.generated_config,
+            errored: self.errored,
+        }
     }
 
     /// Whether the refresh has changed a managed object. An upgrade to a newer schema version does not count.
@@ -308,3 +425,6 @@ impl Plan {
             }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,10 +18,6 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use state::{CheckResult, CheckStatus, CheckedObject};
 
-use crate::identity::IdentityChange;
-use crate::invocation::InvocationTrigger;
-use crate::plan::OutputChange;
-
 /// Serializes a field.
 pub(crate) fn serialize<T: Stored, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     value.store(serializer)
@@ -239,21 +235,22 @@ impl<K: Text + Ord, V: Stored> Stored for BTreeMap<K, V> {
     }
 }
 
+/// Makes the derived form of a type of this crate the one that it has inside of maps and pointers, too.
 macro_rules! derived {
-    ($($ty:ty),*) => {$(
-        impl Stored for $ty {
-            fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                self.serialize(serializer)
+    ($ty:ty) => {
+        impl $crate::stored::Stored for $ty {
+            fn store<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serde::Serialize::serialize(self, serializer)
             }
 
-            fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                <$ty>::deserialize(deserializer)
+            fn load<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                serde::Deserialize::deserialize(deserializer)
             }
         }
-    )*};
+    };
 }
 
-derived!(OutputChange, InvocationTrigger);
+pub(crate) use derived;
 
 /// A value without marks: msgpack with its type, in base64.
 pub(crate) mod unmarked {
@@ -284,11 +281,12 @@ pub(crate) mod bytes {
     }
 }
 
+/// The form of a value whose marks are elsewhere, or that has none.
 #[derive(Serialize, Deserialize)]
-struct Unmarked(#[serde(with = "unmarked")] Value);
+pub(crate) struct Unmarked(#[serde(with = "unmarked")] pub(crate) Value);
 
 impl Unmarked {
-    fn of(value: &Value) -> Unmarked {
+    pub(crate) fn of(value: &Value) -> Unmarked {
         Unmarked(value.clone().unmark_deep().0)
     }
 }
@@ -355,21 +353,6 @@ impl Stored for Path {
             StepForm::Index(key) => Step::Index(key.0),
         });
         Ok(Path(steps.collect()))
-    }
-}
-
-impl Stored for Box<IdentityChange> {
-    fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let IdentityChange { before, after } = &**self;
-        (before.as_ref().map(Unmarked::of), after.as_ref().map(Unmarked::of)).serialize(serializer)
-    }
-
-    fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (before, after) = <(Option<Unmarked>, Option<Unmarked>)>::deserialize(deserializer)?;
-        Ok(Box::new(IdentityChange {
-            before: before.map(|value| value.0),
-            after: after.map(|value| value.0),
-        }))
     }
 }
 

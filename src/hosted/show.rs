@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use config::Config;
-use engine::plan::{Mode, Plan};
+use engine::plan::Mode;
 use provider::Schemas;
 use serde_json::Value as Json;
 use syntax::{Diagnostic, Diagnostics};
@@ -53,7 +53,7 @@ pub(crate) fn generated(document: &Json, tool: &str) -> String {
 }
 
 /// The plan of a run with its schemas, from the document that a server has of it; or the warning that it cannot be read.
-fn read_plan(document: &Json, run: &Run) -> Result<(Plan, Schemas), Diagnostic> {
+fn read_plan(document: &Json, run: &Run) -> Result<(read::PlanDocument, Schemas), Diagnostic> {
     let read = read::schemas(document).and_then(|schemas| Ok((read::plan(document, &schemas)?, schemas)));
     let (mut plan, schemas) = read.map_err(|why| {
         let detail = format!(
@@ -72,7 +72,7 @@ fn read_plan(document: &Json, run: &Run) -> Result<(Plan, Schemas), Diagnostic> 
 /// Shows a plan for people, from the document that a server has of it.
 pub(crate) fn human(context: &Context<'_>, document: &Json, run: &Run) {
     match read_plan(document, run) {
-        Ok((plan, schemas)) => views::plan::show(&context.console.ui, &plan, &schemas, context.shown),
+        Ok((plan, schemas)) => views::plan::show(&context.console.ui, plan.view(), &schemas, context.shown),
         Err(warning) => context.console.warn_now(warning),
     }
     context.console.ui.flush();

@@ -24,6 +24,38 @@ pub struct Reference {
     pub remaining: Vec<TraversalStep>,
 }
 
+/// The reason why something has no value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EvaluationError {
+    /// What it depends on has failed, and that has been reported where it failed.
+    Reported,
+    /// Problems that are still to be reported.
+    Problems(Diagnostics),
+}
+
+impl EvaluationError {
+    /// What is still to be reported; nothing if all is.
+    #[must_use]
+    pub fn unreported(self) -> Diagnostics {
+        match self {
+            EvaluationError::Reported => Diagnostics::new(),
+            EvaluationError::Problems(problems) => problems,
+        }
+    }
+}
+
+impl From<Diagnostics> for EvaluationError {
+    fn from(problems: Diagnostics) -> EvaluationError {
+        EvaluationError::Problems(problems)
+    }
+}
+
+impl From<Diagnostic> for EvaluationError {
+    fn from(problem: Diagnostic) -> EvaluationError {
+        EvaluationError::Problems(problem.into())
+    }
+}
+
 /// Watches evaluation: which expressions are evaluated, and which way conditionals go.
 pub trait Witness: Send + Sync + std::fmt::Debug {
     /// An expression is evaluated as a whole.
@@ -44,7 +76,7 @@ pub trait Scope: Sync {
     /// `each`, `path`, `terraform`, or `self`: never an instance or an output. Instance keys and output names are the
     /// first of the remaining steps. An implementation may use them: for an error about a missing key, or to return
     /// a module object that holds only the referenced output.
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics>;
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError>;
 
     /// Explains why the value of a reference's subject cannot be followed further, in the place of what the value tells.
     fn explain(&self, _reference: &Reference, problem: Diagnostic) -> Diagnostic {
@@ -176,7 +208,7 @@ impl Scope for Constant {
         true
     }
 
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         Err(
             Diagnostic::error("Variables not allowed", "Variables may not be used here.")
                 .at(&reference.range)
@@ -194,7 +226,7 @@ impl Scope for Constant {
 pub struct Unknowns(pub FunctionSettings);
 
 impl Scope for Unknowns {
-    fn lookup(&self, _reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, _reference: &Reference) -> Result<Value, EvaluationError> {
         Ok(Value::unknown(Type::Dynamic))
     }
 

@@ -13,7 +13,7 @@ use lang::eval::{Context, evaluate, with_expression, with_whole_expression};
 use lang::functions::CallError;
 use lang::provider_function::Signature;
 use lang::refs;
-use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope};
+use lang::scope::{EvaluationError, FunctionSettings, ProviderCall, Reference, Scope};
 use provider::Schemas;
 use state::State;
 use syntax::ast::Expr;
@@ -56,12 +56,12 @@ struct AssertionScope<'a, 's> {
     extra: &'a BTreeMap<Arc<str>, Value>,
 }
 
-fn error(at: &Range, summary: &str, detail: impl Into<String>) -> Diagnostics {
+fn error(at: &Range, summary: &str, detail: impl Into<String>) -> EvaluationError {
     Diagnostic::error(summary, detail).at(at).into()
 }
 
 impl AssertionScope<'_, '_> {
-    fn of_run(&self, name: &str, at: &Range) -> Result<Value, Diagnostics> {
+    fn of_run(&self, name: &str, at: &Range) -> Result<Value, EvaluationError> {
         if let Some(outputs) = self.file.outputs_of(name).filter(|_| name != self.run) {
             return Ok(outputs);
         }
@@ -141,7 +141,7 @@ impl AssertionScope<'_, '_> {
         resources.get(resource).is_some_and(|r| r.for_each.is_some())
     }
 
-    fn output(&self, name: &Arc<str>, at: &Range) -> Result<Value, Diagnostics> {
+    fn output(&self, name: &Arc<str>, at: &Range) -> Result<Value, EvaluationError> {
         let outputs = &self.config.root.module.outputs;
         if outputs.contains_key(name) {
             return Ok(self.results.output(name));
@@ -159,7 +159,7 @@ impl AssertionScope<'_, '_> {
 }
 
 impl Scope for AssertionScope<'_, '_> {
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         match &reference.subject {
             Referenceable::Resource(r) if r.mode == Mode::Managed && &*r.ty == "run" => {
                 self.of_run(&r.name, &reference.range)
@@ -253,7 +253,7 @@ impl FileRun<'_> {
             ephemerals: after.ephemerals,
             timestamp: after.timestamp,
             schemas,
-            variables: &setting.variables.values,
+            variables: &setting.variables.declared.values,
             functions,
             environment: self.suite.environment,
             providers: &setting.providers,

@@ -121,7 +121,7 @@ impl<'s> FileRun<'s> {
         Inputs {
             config: &setting.config,
             state,
-            variables: &setting.variables.values,
+            variables: &setting.variables.declared,
             environment: self.suite.environment,
             providers: &setting.providers,
             events: &NoEvents,

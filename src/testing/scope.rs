@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use cty::Value;
-use lang::scope::{FunctionSettings, Reference, Scope};
+use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -49,7 +49,7 @@ pub fn without_definition(name: &str, at: &Range) -> Diagnostic {
     .at(at)
 }
 
-fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Diagnostics {
+fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> EvaluationError {
     Diagnostic::error(summary, detail).at(&reference.range).into()
 }
 
@@ -67,7 +67,7 @@ fn referenced<'v>(value: &'v Value, steps: &[TraversalStep]) -> &'v Value {
 }
 
 impl Scope for FileScope<'_, '_> {
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         match &reference.subject {
             Referenceable::Variable(name) => match self.file.value_of(name, &reference.range) {
                 Ok(Some((value, defined))) => {
@@ -88,7 +88,7 @@ impl Scope for FileScope<'_, '_> {
                          are not visible to its other arguments."
                     ),
                 )),
-                Err(problems) => Err(problems),
+                Err(problems) => Err(problems.into()),
             },
             Referenceable::Resource(r) if r.mode == Mode::Managed && &*r.ty == "run" => {
                 let Some(outputs) = self.file.outputs_of(&r.name) else {
@@ -129,7 +129,7 @@ impl Scope for FileScope<'_, '_> {
 pub struct FunctionsOnly<'f>(pub &'f FunctionSettings);
 
 impl Scope for FunctionsOnly<'_> {
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         let mut at = reference.range.clone();
         if matches!(reference.subject, Referenceable::Variable(_)) {
             // There is an object of variables, and it is empty.

@@ -7,6 +7,7 @@ use addrs::Referenceable;
 use config::model::Variable;
 use config::{Config, Module, TestRun};
 use cty::Value;
+use engine::inputs::Variables;
 use lang::eval::{Context, evaluate};
 use lang::refs;
 use syntax::content::{did_you_mean, suggest};
@@ -19,8 +20,8 @@ use crate::scope::{FileScope, without_definition};
 /// The values of the variables of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunVariables {
-    /// Those that the module declares, converted.
-    pub values: BTreeMap<Arc<str>, Value>,
+    /// Those that the module declares.
+    pub declared: Variables,
     /// Those that only assertions refer to.
     pub extra: BTreeMap<Arc<str>, Value>,
 }
@@ -167,7 +168,7 @@ impl FileRun<'_> {
                 }
                 Some(variable) => match variable.accept(&value, &range) {
                     Ok(value) => {
-                        out.values.insert(name.clone(), value);
+                        out.declared.values.insert(name.clone(), value);
                     }
                     Err(problem) => problems.push(*problem),
                 },
@@ -211,7 +212,7 @@ impl FileRun<'_> {
                     let default = variable.default.as_ref() == Some(&value);
                     // Whether an ephemeral variable was set counts; its default is found without this.
                     if !(variable.ephemeral && default) {
-                        out.values.insert(name, value);
+                        out.declared.values.insert(name, value);
                     }
                 }
                 (Some(value), None) => {

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use unicode_width::UnicodeWidthChar as _;
 
+use crate::style::Style;
 use crate::terminal::shown;
-use crate::ui::Style;
 
 /// Takes the area away, and everything below it.
 pub const ERASE: &str = "\r\x1b[J";

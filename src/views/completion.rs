@@ -122,13 +122,8 @@ fn recorded(operation: &UnfinishedOperation) -> &'static str {
 
 fn word(action: Action) -> &'static str {
     match action {
-        Action::NoOp => "no change",
-        Action::Create => "create",
-        Action::Read => "read",
-        Action::Update => "update",
         Action::Delete => "destroy",
-        Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
-        Action::Forget => "forget",
+        other => other.word(),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use engine::plan::{Action, Plan, Reason};
+use engine::plan::{Action, Reason};
 use serde_json::{Value as Json, json};
 use syntax::diag::ExpressionContext;
 use syntax::{Diagnostic, Diagnostics, Pos, Range, SourceMap};
@@ -181,7 +181,7 @@ fn changes(look: Look) -> String {
         revealed: false,
         program: addrs::Program::MONOFORM,
     };
-    diff::plan_text(&plan, &schemas, style)
+    diff::plan_text(plan.view(), &schemas, style)
 }
 
 const SOURCE: &str =
@@ -294,8 +294,9 @@ fn many(_: Look) -> String {
         }
         change
     });
-    summary::text(&Plan {
+    let plan = read::PlanDocument {
         changes: changes.collect(),
-        ..read::empty_plan()
-    })
+        ..read::PlanDocument::default()
+    };
+    summary::text(plan.view())
 }

@@ -10,19 +10,6 @@ use serde_json::{Value as Json, json};
 /// The page, with `DATA` where the data belong.
 const PAGE: &str = include_str!("graph_page.html");
 
-/// The word for an action on the page.
-fn word(action: Action) -> Option<&'static str> {
-    Some(match action {
-        Action::NoOp => return None,
-        Action::Create => "create",
-        Action::Read => "read",
-        Action::Update => "update",
-        Action::Delete => "delete",
-        Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
-        Action::Forget => "forget",
-    })
-}
-
 /// The page of a graph, with what a plan does to the instances of each resource.
 pub fn page(graph: &ResourceGraph, plan: Option<&Plan>) -> String {
     // The writer of JSON escapes what could end a script element.
@@ -33,9 +20,9 @@ pub fn page(graph: &ResourceGraph, plan: Option<&Plan>) -> String {
 fn data(graph: &ResourceGraph, plan: Option<&Plan>) -> Json {
     let mut actions: BTreeMap<ConfigResource, BTreeMap<&str, usize>> = BTreeMap::new();
     for change in plan.iter().flat_map(|plan| &plan.changes) {
-        if let Some(word) = word(change.action) {
+        if change.action != Action::NoOp {
             let counts = actions.entry(change.address.config()).or_default();
-            *counts.entry(word).or_default() += 1;
+            *counts.entry(change.action.word()).or_default() += 1;
         }
     }
     let node = |resource: &ConfigResource| {

@@ -12,9 +12,10 @@ use addrs::AbsResourceInstance;
 use engine::events::Event;
 
 use crate::area::{Line, Size};
-use crate::progress::{ephemeral_words, invocation, name, words};
+use crate::progress::{invocation, name};
 use crate::reporter::{OperationView, StillRunning, seconds};
 use crate::ui::Ui;
+use crate::words::{ephemeral_words, words};
 
 /// An operation that is over sooner is not shown.
 const DELAY: Duration = Duration::from_millis(400);

@@ -1,6 +1,6 @@
 //! Plans on the terminal: the text, and what stands around it.
 
-use engine::plan::Plan;
+use engine::plan::PlanView;
 use provider::Schemas;
 use syntax::Diagnostic;
 
@@ -41,7 +41,7 @@ impl Shown {
 }
 
 /// Writes a plan to standard output.
-pub fn show(ui: &Ui, plan: &Plan, schemas: &Schemas, shown: Shown) {
+pub fn show(ui: &Ui, plan: PlanView<'_>, schemas: &Schemas, shown: Shown) {
     if shown.form == Form::Summary {
         return ui.out(summary::text(plan));
     }

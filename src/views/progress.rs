@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use addrs::{AbsActionInstance, AbsResourceInstance};
-use engine::events::{EphemeralAction, Event};
+use engine::events::Event;
 use engine::identity::identity_text;
 use engine::invocation::InvocationTrigger;
 use engine::plan::{Action, ImportedBy};
@@ -11,6 +11,7 @@ use engine::plan::{Action, ImportedBy};
 use crate::query;
 use crate::reporter::{ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 use crate::ui::Ui;
+use crate::words::{bracketed, ephemeral_words, words};
 
 /// Shows events as lines of text.
 pub struct Progress {
@@ -230,36 +231,6 @@ pub(super) fn invocation(address: &AbsActionInstance, trigger: &InvocationTrigge
             format!("{address} (triggered by CLI, called from {caller})")
         }
     }
-}
-
-fn bracketed(id: Option<&(String, String)>) -> String {
-    id.map(|(name, value)| format!(" [{name}={value}]")).unwrap_or_default()
-}
-
-/// What an operation is called: while it runs, and when it is complete.
-pub(super) struct Words {
-    pub(super) begins: &'static str,
-    work: &'static str,
-}
-
-pub(super) fn words(action: Action) -> Option<Words> {
-    let (begins, work) = match action {
-        Action::Create => ("Creating", "Creation"),
-        Action::Update => ("Modifying", "Modifications"),
-        Action::Delete => ("Destroying", "Destruction"),
-        Action::Read => ("Reading", "Read"),
-        _ => return None,
-    };
-    Some(Words { begins, work })
-}
-
-pub(super) fn ephemeral_words(action: EphemeralAction) -> Words {
-    let (begins, work) = match action {
-        EphemeralAction::Open => ("Opening", "Opening"),
-        EphemeralAction::Renew => ("Renewing", "Renewal"),
-        EphemeralAction::Close => ("Closing", "Closing"),
-    };
-    Words { begins, work }
 }
 
 /// What an object is imported by, as progress lines say it.

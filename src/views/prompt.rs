@@ -14,8 +14,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::ui::Ui;
-
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -69,8 +67,8 @@ pub fn withdraw() {
     }
 }
 
-/// Asks on standard output, and reads the answer from standard input.
-pub fn ask(ui: &Ui, prompt: &str, echo: Echo) -> Answer {
+/// Asks by what `show` writes, and reads the answer from standard input.
+pub fn ask(show: &dyn Fn(&str), prompt: &str, echo: Echo) -> Answer {
     let signals = match signals() {
         Ok(signals) => signals,
         Err(error) => {
@@ -80,13 +78,12 @@ pub fn ask(ui: &Ui, prompt: &str, echo: Echo) -> Answer {
     };
     signals.forget();
     ASKING.store(true, Ordering::SeqCst);
-    ui.out(prompt);
-    ui.flush();
+    show(prompt);
     let hidden = (echo == Echo::Off).then(Hidden::new).flatten();
     let answer = read_line(signals);
     if hidden.is_some() {
         // The line break was not seen either.
-        ui.line("");
+        show("\n");
     }
     drop(hidden);
     if answer != Answer::Interrupted {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use addrs::AbsResourceInstance;
 use engine::events::{EphemeralAction, Event};
-use engine::plan::{Action, ImportedBy, Mode, Plan, Reason, ResourceChange};
+use engine::plan::{Action, ImportedBy, Mode, PlanView, Reason, ResourceChange};
 use serde_json::{Map, Value as Json, json};
 use state::State;
 use syntax::{Diagnostic, SourceMap};
@@ -17,6 +17,7 @@ use crate::json::{self, Object, instance_key};
 use crate::query;
 use crate::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
 use crate::ui::Ui;
+use crate::words::{self, Words, bracketed, ephemeral_words};
 use addrs::program::TERRAFORM_VERSION;
 
 /// The version of the form of these objects.
@@ -104,51 +105,30 @@ impl Stream {
     }
 
     /// A plan: what changed outside, what will be done, and how much that is.
-    pub fn plan(&self, plan: &Plan) {
-        for drift in &plan.drift {
+    pub fn plan(&self, plan: PlanView<'_>) {
+        for drift in plan.drift {
             if drift.action != Action::NoOp || plan.mode == Mode::RefreshOnly {
                 let (action, change) = change(drift);
                 let message = format!("{}: Drift detected ({action})", drift.address);
                 self.info(&message, "resource_drift", [("change", change)]);
             }
         }
-        let mut done = Done::default();
-        let mut imported = 0;
-        for change in &plan.changes {
-            if is_forgotten_data(change) {
-                continue;
-            }
-            imported += usize::from(change.importing.is_some());
-            match change.action {
-                Action::Create | Action::CreateThenForget => done.added += 1,
-                Action::Delete => done.destroyed += 1,
-                Action::Update => done.changed += 1,
-                Action::DeleteThenCreate | Action::CreateThenDelete => {
-                    done.added += 1;
-                    done.destroyed += 1;
-                }
-                Action::NoOp | Action::Read | Action::Forget => {}
-            }
+        for change in plan.changes.iter().filter(|change| !change.drops_data_source()) {
             let moved = change.previous_address.is_some();
             if change.action != Action::NoOp || moved || change.importing.is_some() {
                 self.planned(change);
             }
         }
-        let import = if imported > 0 {
-            format!("{imported} to import, ")
-        } else {
-            String::new()
-        };
-        done.invoked = plan.invocations.len();
         plan.invocations.iter().for_each(|i| self.planned_invocation(i));
-        let message = format!(
-            "Plan: {import}{} to add, {} to change, {} to destroy.{}",
-            done.added,
-            done.changed,
-            done.destroyed,
-            actions_to_invoke(done.invoked)
-        );
-        self.summary(&message, done, imported, "plan");
+        let totals = plan.totals();
+        let done = Done {
+            added: totals.added,
+            changed: totals.changed,
+            destroyed: totals.destroyed,
+            invoked: totals.invoked,
+            failed: 0,
+        };
+        self.summary(&format!("Plan: {totals}"), done, totals.imported, "plan");
         if !plan.outputs.is_empty() {
             let action = |action| json!(action_name(action));
             let outputs: Map<String, Json> = plan
@@ -164,11 +144,11 @@ impl Stream {
     }
 
     /// The changes of a saved plan, reported when it is applied.
-    pub fn planned_changes(&self, plan: &Plan) {
-        let done = plan.changes.iter().filter(|c| c.action != Action::NoOp);
-        for change in done.filter(|c| !is_forgotten_data(c)) {
-            self.planned(change);
-        }
+    pub fn planned_changes(&self, changes: &[ResourceChange]) {
+        let shown = changes
+            .iter()
+            .filter(|c| c.action != Action::NoOp && !c.drops_data_source());
+        shown.for_each(|change| self.planned(change));
     }
 
     fn planned(&self, planned: &ResourceChange) {
@@ -234,8 +214,8 @@ impl Stream {
     }
 }
 
-impl OperationView for Stream {
-    fn event(&self, event: &Event) {
+impl Stream {
+    fn refresh_event(&self, event: &Event) {
         match event {
             Event::RefreshStart { address, id } => {
                 let message = format!("{address}: Refreshing state...{}", bracketed(id.as_ref()));
@@ -245,6 +225,12 @@ impl OperationView for Stream {
                 let message = format!("{address}: Refresh complete{}", bracketed(id.as_ref()));
                 self.hook(&message, "refresh_complete", hook(address, None, id.as_ref()));
             }
+            _ => {}
+        }
+    }
+
+    fn operation_event(&self, event: &Event) {
+        match event {
             Event::OperationStart {
                 address, action, id, ..
             } => {
@@ -288,6 +274,12 @@ impl OperationView for Stream {
                     timed(hook(address, Some(*action), None), *elapsed),
                 );
             }
+            _ => {}
+        }
+    }
+
+    fn provisioner_event(&self, event: &Event) {
+        match event {
             Event::ProvisionStart { address, provisioner } => {
                 let message = format!("{address}: Provisioning with '{provisioner}'...");
                 self.hook(&message, "provision_start", provision(address, provisioner));
@@ -311,6 +303,12 @@ impl OperationView for Stream {
                 let message = format!("{address}: ({provisioner}) Provisioning errored");
                 self.hook(&message, "provision_errored", provision(address, provisioner));
             }
+            _ => {}
+        }
+    }
+
+    fn ephemeral_event(&self, event: &Event) {
+        match event {
             Event::EphemeralStart { address, action } => {
                 let message = format!("{address}: {}...", ephemeral_words(*action).begins);
                 self.hook(&message, "ephemeral_op_start", ephemeral(address, *action));
@@ -335,6 +333,12 @@ impl OperationView for Stream {
                 let hook = timed(ephemeral(address, *action), *elapsed);
                 self.hook(&message, "ephemeral_op_errored", hook);
             }
+            _ => {}
+        }
+    }
+
+    fn list_event(&self, event: &Event) {
+        match event {
             Event::ListStart { address, config } => {
                 let message = format!("{address}: Starting query...");
                 self.info(
@@ -353,6 +357,26 @@ impl OperationView for Stream {
                 let message = format!("{address}: List complete");
                 self.info(&message, "list_complete", [("list_complete", query::completed(found))]);
             }
+            _ => {}
+        }
+    }
+}
+
+impl OperationView for Stream {
+    fn event(&self, event: &Event) {
+        match event {
+            Event::RefreshStart { .. } | Event::RefreshComplete { .. } => self.refresh_event(event),
+            Event::OperationStart { .. } | Event::OperationComplete { .. } | Event::OperationFailed { .. } => {
+                self.operation_event(event);
+            }
+            Event::ProvisionStart { .. }
+            | Event::ProvisionOutput { .. }
+            | Event::ProvisionComplete { .. }
+            | Event::ProvisionFailed { .. } => self.provisioner_event(event),
+            Event::EphemeralStart { .. } | Event::EphemeralComplete { .. } | Event::EphemeralFailed { .. } => {
+                self.ephemeral_event(event);
+            }
+            Event::ListStart { .. } | Event::ListComplete { .. } => self.list_event(event),
             Event::ActionStart { .. }
             | Event::ActionProgress { .. }
             | Event::ActionComplete { .. }
@@ -371,14 +395,6 @@ impl OperationView for Stream {
     }
 }
 
-/// The end of a plan's summary: how many actions will be invoked, if any.
-pub fn actions_to_invoke(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        count => format!(" Actions: {count} to invoke."),
-    }
-}
-
 /// The time in whole microseconds.
 fn now() -> String {
     let now = crate::process::now();
@@ -387,49 +403,23 @@ fn now() -> String {
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
 }
 
-/// A data source that is only removed from the state, which is not reported.
-fn is_forgotten_data(change: &ResourceChange) -> bool {
-    change.action == Action::Delete && change.address.resource.resource.mode == addrs::Mode::Data
-}
-
-fn bracketed(id: Option<&(String, String)>) -> String {
-    id.map(|(name, value)| format!(" [{name}={value}]")).unwrap_or_default()
-}
-
-struct Words {
-    begins: &'static str,
-    work: &'static str,
-}
-
+/// The words for the operation on an object. Terraform's stream says of data sources that they are refreshed.
 fn words(action: Action) -> Option<Words> {
-    let (begins, work) = match action {
-        Action::Create => ("Creating", "Creation"),
-        Action::Update => ("Modifying", "Modifications"),
-        Action::Delete => ("Destroying", "Destruction"),
-        Action::Read => ("Refreshing", "Refresh"),
-        _ => return None,
-    };
-    Some(Words { begins, work })
+    match action {
+        Action::Read => Some(Words {
+            begins: "Refreshing",
+            work: "Refresh",
+        }),
+        other => words::words(other),
+    }
 }
 
-fn ephemeral_words(action: EphemeralAction) -> Words {
-    let (begins, work) = match action {
-        EphemeralAction::Open => ("Opening", "Opening"),
-        EphemeralAction::Renew => ("Renewing", "Renewal"),
-        EphemeralAction::Close => ("Closing", "Closing"),
-    };
-    Words { begins, work }
-}
-
+/// The word for an action in the stream.
 fn action_name(action: Action) -> &'static str {
     match action {
         Action::NoOp => "noop",
-        Action::Create => "create",
-        Action::Read => "read",
-        Action::Update => "update",
-        Action::Delete => "delete",
-        Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => "replace",
         Action::Forget => "remove",
+        other => other.word(),
     }
 }
 

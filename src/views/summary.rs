@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use addrs::Module;
-use engine::plan::{Action, Plan, ResourceChange};
-
-use crate::stream::actions_to_invoke;
+use engine::plan::{Action, PlanView, ResourceChange};
 
 /// How many objects that are replaced or destroyed are named, of each kind.
 const NAMED: usize = 50;
@@ -52,17 +50,15 @@ impl Kind {
     }
 }
 
-/// A change of which something is to be said. That a data source is gone from the state happens to no object.
-fn shown(change: &ResourceChange) -> Option<(Kind, &ResourceChange)> {
-    let data = change.address.resource.resource.mode == addrs::Mode::Data;
-    let kind = Kind::of(change)?;
-    (!(data && kind == Kind::Destroy)).then_some((kind, change))
+/// A change that the summary counts, with its kind.
+fn counted(change: &ResourceChange) -> Option<(Kind, &ResourceChange)> {
+    Some((Kind::of(change)?, change)).filter(|_| !change.drops_data_source())
 }
 
 /// The summary of a plan.
 #[must_use]
-pub fn text(plan: &Plan) -> String {
-    let changes: Vec<(Kind, &ResourceChange)> = plan.changes.iter().filter_map(shown).collect();
+pub fn text(plan: PlanView<'_>) -> String {
+    let changes: Vec<(Kind, &ResourceChange)> = plan.changes.iter().filter_map(counted).collect();
     let mut out = String::new();
     if plan.errored {
         out.push_str("\nPlanning ended with errors: this is not all of it.\n");
@@ -83,26 +79,8 @@ pub fn text(plan: &Plan) -> String {
     if out.is_empty() {
         out.push_str("\nNo changes.\n");
     }
-    let count = |kinds: &[Kind]| changes.iter().filter(|(kind, _)| kinds.contains(kind)).count();
-    let imported = changes.iter().filter(|(_, change)| change.importing.is_some()).count();
     if !changes.is_empty() || !plan.invocations.is_empty() {
-        out.push_str("\nPlan: ");
-        if imported > 0 {
-            let _ = write!(out, "{imported} to import, ");
-        }
-        // An object that is replaced and forgotten is not destroyed.
-        let kept = changes
-            .iter()
-            .filter(|(_, c)| c.action == Action::CreateThenForget)
-            .count();
-        let _ = writeln!(
-            out,
-            "{} to add, {} to change, {} to destroy.{}",
-            count(&[Kind::Create, Kind::Replace]),
-            count(&[Kind::Update]),
-            count(&[Kind::Destroy, Kind::Replace]) - kept,
-            actions_to_invoke(plan.invocations.len())
-        );
+        let _ = writeln!(out, "\nPlan: {}", plan.totals());
     }
     out
 }
@@ -210,12 +188,9 @@ fn table(out: &mut String, changes: &[(Kind, &ResourceChange)]) {
 }
 
 /// The counts of moves, drift and changed outputs.
-fn others(out: &mut String, plan: &Plan) {
+fn others(out: &mut String, plan: PlanView<'_>) {
     let mut lines = Vec::new();
-    let moved = plan
-        .changes
-        .iter()
-        .filter(|c| c.previous_address.as_ref().is_some_and(|p| *p != c.address));
+    let moved = plan.changes.iter().filter(|c| c.is_moved());
     lines.push(("Moved in the state", moved.count()));
     lines.push(("Changed outside since the last apply", plan.drift.len()));
     let outputs = plan.outputs.values().filter(|output| output.action != Action::NoOp);

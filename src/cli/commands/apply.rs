@@ -138,7 +138,7 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
         ));
     }
     if let Some(stream) = &session.stream {
-        stream.planned_changes(&saved.plan);
+        stream.planned_changes(&saved.plan.changes);
     }
     perform(session, work, operation, &saved.plan, Diagnostics::new())
 }
@@ -183,8 +183,8 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
         return failed(operation, problems);
     };
     match &session.stream {
-        Some(stream) => stream.plan(&plan),
-        None => views::plan::show(&session.ui, &plan, &schemas, session.invocation.shown),
+        Some(stream) => stream.plan(plan.view()),
+        None => views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown),
     }
     if problems.has_errors() || plan.errored {
         return failed(operation, problems);

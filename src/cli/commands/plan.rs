@@ -104,11 +104,10 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         diagnostics: mut problems,
         ..
     } = operation.plan(&options);
-    let Some(mut plan) = plan else {
+    let Some(plan) = plan else {
         let failure = Failure::within(problems, &operation.project.sources);
         return operation.finish(Err(failure));
     };
-    plan.errored |= problems.has_errors();
     let mut generated = None;
     // A plan with errors may have read a part of the objects only. Without its file, the next run can write the whole one.
     if let Some(path) = generate.filter(|_| !plan.errored && !plan.generated_config.is_empty()) {
@@ -118,8 +117,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         }
     }
     match &session.stream {
-        Some(stream) => stream.plan(&plan),
-        None => views::plan::show(&session.ui, &plan, &schemas, session.invocation.shown),
+        Some(stream) => stream.plan(plan.view()),
+        None => views::plan::show(&session.ui, plan.view(), &schemas, session.invocation.shown),
     }
     let errored = plan.errored || problems.has_errors();
     let mut outcome = Outcome::success().and_problems(problems, &operation.project.sources);

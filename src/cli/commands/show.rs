@@ -151,6 +151,6 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, F
         let document = json::plan::document(&saved.plan, &loaded.config, &schemas, TERRAFORM_VERSION);
         return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
     }
-    views::plan::show(&session.ui, &saved.plan, &schemas, session.invocation.shown);
+    views::plan::show(&session.ui, saved.plan.view(), &schemas, session.invocation.shown);
     Ok(Outcome::success())
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use addrs::AbsResourceInstance;
 use config::{ActionEvent, ActionFailure};
 use cty::Value;
+use lang::scope::EvaluationError;
 use state::ObjectStatus;
 use state::journal::{Intent, IntentAction};
 use syntax::{Diagnostic, Diagnostics};
@@ -122,7 +123,7 @@ impl Applier<'_> {
         let evaluator = self.context.evaluator;
         let about = format!("{}, called from {}", action.address, s.address);
         let expansion = evaluator.action_expansion(module, &action.address.action);
-        let expansion = expansion.map_err(|Reported| Diagnostics::new())?;
+        let expansion = expansion.map_err(EvaluationError::from)?;
         let call = ActionCall {
             module,
             repetition: action.instance(&expansion, &invocation.address, &action.block.range)?,
@@ -144,7 +145,7 @@ impl Applier<'_> {
         instance: ConfiguredInstance<'_>,
         trigger: &LifecycleTrigger,
         object: &Value,
-    ) -> Result<bool, Diagnostics> {
+    ) -> Result<bool, EvaluationError> {
         let block = instance.block.lifecycle.action_triggers.get(trigger.block);
         let Some(condition) = block.and_then(|block| block.condition.as_ref()) else {
             return Ok(true);
@@ -155,7 +156,7 @@ impl Applier<'_> {
             Some(object.clone()),
         );
         let Some(scope) = scope else {
-            return Err(Diagnostics::new());
+            return Err(EvaluationError::Reported);
         };
         condition_holds(condition, &scope)?.ok_or_else(|| {
             Diagnostic::error(
@@ -178,9 +179,10 @@ impl Applier<'_> {
     /// destroyed, a failure is no reason to stop.
     pub(super) async fn invoke_destroying(&self, s: &ObjectOperation<'_>, event: ActionEvent) -> Result<(), Reported> {
         for (invocation, trigger) in self.triggered.of(s.address, |e| e == event) {
-            let Err(problems) = self.invoke_planned(invocation).await else {
+            let Err(failed) = self.invoke_planned(invocation).await else {
                 continue;
             };
+            let problems = failed.unreported();
             let continues = self.plan.mode == Mode::Destroy || trigger.on_failure == ActionFailure::Continue;
             if !continues {
                 return Err(self.context.fail(problems));
@@ -193,10 +195,10 @@ impl Applier<'_> {
     /// Invokes what the user asks for.
     pub(super) async fn invoke_requested(&self, invocation: &ActionInvocation) -> Result<(), Reported> {
         let result = self.invoke_planned(invocation).await;
-        result.map_err(|problems| self.context.fail(problems))
+        result.map_err(|failed| self.context.fail(failed.unreported()))
     }
 
-    async fn invoke_planned(&self, invocation: &ActionInvocation) -> Result<(), Diagnostics> {
+    async fn invoke_planned(&self, invocation: &ActionInvocation) -> Result<(), EvaluationError> {
         let action = self.configured_action(invocation)?;
         let about = match invocation.trigger.caller() {
             Some(caller) => format!("{}, called from {caller}", action.address),
@@ -212,7 +214,7 @@ impl Applier<'_> {
         invocation: &ActionInvocation,
         config: &Value,
         about: &str,
-    ) -> Result<(), Diagnostics> {
+    ) -> Result<(), EvaluationError> {
         let (plain, _) = config.clone().unmark_deep();
         if !plain.is_wholly_known() {
             return Err(Diagnostic::error(
@@ -235,12 +237,10 @@ impl Applier<'_> {
             .about(about)
             .into());
         }
-        let opened = self.openings.open(&invocation.provider).await;
-        // Why it was not opened has been reported.
-        opened.map_err(|Reported| Diagnostics::new())?;
+        self.openings.open(&invocation.provider).await?;
         let provider = self.context.providers.get(&invocation.provider).await?;
         let Some(actions) = provider.actions() else {
-            return Err(no_actions(invocation));
+            return Err(no_actions(invocation).into());
         };
         let intent = intent(invocation);
         let begun = self.results.sink.begin(intent.clone()).await;
@@ -275,7 +275,7 @@ impl Applier<'_> {
                 trigger,
                 error: as_text(&problems),
             });
-            return Err(problems);
+            return Err(problems.into());
         }
         tracing::debug!("{}: invoked in {:?}", invocation.address, began.elapsed());
         event(Event::ActionComplete { address, trigger });
@@ -297,11 +297,17 @@ struct InvocationFailure {
 }
 
 impl InvocationFailure {
-    fn of_action(problems: Diagnostics) -> InvocationFailure {
+    fn of_action(error: EvaluationError) -> InvocationFailure {
         InvocationFailure {
-            problems,
+            problems: error.unreported(),
             may_continue: true,
         }
+    }
+}
+
+impl From<EvaluationError> for InvocationFailure {
+    fn from(error: EvaluationError) -> InvocationFailure {
+        InvocationFailure::from(error.unreported())
     }
 }
 

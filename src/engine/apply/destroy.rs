@@ -74,18 +74,8 @@ impl Applier<'_> {
         stored: &StoredObject,
         deposed: Option<&DeposedKey>,
     ) -> Result<(), Reported> {
-        let resource = s.address.config();
-        let provisioners: Option<Provisioners<'_>> = match self.context.inputs.config.resource(&resource) {
-            Some(block) => Some(block.into()),
-            None => self.removals.of_resource(&resource).map(Into::into),
-        };
-        if let (None, false, Some(provisioners)) = (deposed, stored.is_tainted(), provisioners)
-            && !provisioners.is_empty()
-        {
-            let repetition = Repetition::of_existing(&s.address.resource.key);
-            let value = stored.marked(s.schema);
-            self.provision(provisioners, config::ProvisionerWhen::Destroy, s, &repetition, &value)
-                .await?;
+        if deposed.is_none() && !stored.is_tainted() {
+            self.destroy_provisioners(s, stored).await?;
         }
         // An object that an earlier run has deposed triggers nothing.
         let triggers = s.change.deposed.is_none();
@@ -124,17 +114,7 @@ impl Applier<'_> {
         let mut problems = located(answer.diagnostics, None, s.address);
         let left = answer.value.state;
         if !problems.has_errors() && !left.is_null() {
-            problems.push(
-                Diagnostic::error(
-                    "Provider returned invalid result object after apply",
-                    format!(
-                        "The provider was asked to destroy {} and returned an object instead of null. This is a \
-                         defect of the provider {}; please report it to its maintainers.",
-                        s.address, s.change.provider.provider
-                    ),
-                )
-                .about(s.address),
-            );
+            problems.push(object_remains(s));
         }
         let failed = problems.has_errors();
         self.context.evaluator.report(problems);
@@ -162,6 +142,22 @@ impl Applier<'_> {
         self.record_remaining(s, stored, deposed, left);
         self.results.sink.end(&intent);
         Err(Reported)
+    }
+
+    /// Runs the destroy-time provisioners of an object: those of its resource block, or of a removed block.
+    async fn destroy_provisioners(&self, s: &ObjectOperation<'_>, stored: &StoredObject) -> Result<(), Reported> {
+        let resource = s.address.config();
+        let provisioners: Option<Provisioners<'_>> = match self.context.inputs.config.resource(&resource) {
+            Some(block) => Some(block.into()),
+            None => self.removals.of_resource(&resource).map(Into::into),
+        };
+        let Some(provisioners) = provisioners.filter(|provisioners| !provisioners.is_empty()) else {
+            return Ok(());
+        };
+        let repetition = Repetition::of_existing(&s.address.resource.key);
+        let value = stored.marked(s.schema);
+        self.provision(provisioners, config::ProvisionerWhen::Destroy, s, &repetition, &value)
+            .await
     }
 
     /// Records the object that a failed destroy operation returned: it may differ from the stored one. Null together with an
@@ -234,4 +230,16 @@ impl Applier<'_> {
         self.context.report(problems)?;
         Ok((change.private, change.identity))
     }
+}
+
+fn object_remains(s: &ObjectOperation<'_>) -> Diagnostic {
+    Diagnostic::error(
+        "Provider returned invalid result object after apply",
+        format!(
+            "The provider was asked to destroy {} and returned an object instead of null. This is a defect of the provider {}; \
+             please report it to its maintainers.",
+            s.address, s.change.provider.provider
+        ),
+    )
+    .about(s.address)
 }

@@ -8,9 +8,10 @@ use provider::{Answer, Applied, ApplyRequest, PlanRequest, PlannedChange};
 use schema::marking::without_write_only;
 use state::ObjectStatus;
 use state::journal::{Answers, Intent, IntentAction};
-use syntax::{Diagnostic, Diagnostics};
+use syntax::Diagnostic;
 
 use super::actions::Triggered;
+use super::problems::{bug, inconsistent, may_exist, not_configured};
 use super::provision::Provisioners;
 use super::{Applier, ObjectOperation, without_response};
 use crate::eval::Reported;
@@ -22,9 +23,7 @@ use crate::instance::{
     decode, encode, identity, located, nulls_for_unknowns, planned_write_only, returned_write_only, unknowns,
     with_marks, without_ephemeral_marks,
 };
-use crate::objchange::{
-    Problem, applied_problems, plan_problems, proposed_new, with_ignored_changes, with_null_blocks,
-};
+use crate::objchange::{Proposal, applied_problems, plan_problems};
 use crate::object_config;
 use crate::plan::Action;
 
@@ -76,9 +75,7 @@ impl Applier<'_> {
             invoked?;
             value
         } else {
-            let value = self.apply_change(index, s, instance, values).await?;
-            evaluator.set_object(s.address, value.clone());
-            value
+            self.apply_change(index, s, instance, values).await?
         };
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
     }
@@ -151,15 +148,10 @@ impl Applier<'_> {
             Ok(intent) => self.take_turn(s, intent).await,
             Err(Reported) => Err(Reported),
         };
-        let intent = match begun {
-            Ok(intent) => intent,
-            Err(Reported) => {
-                if let Some(key) = &deposed {
-                    self.restore_deposed(index, s, key);
-                }
-                return Err(Reported);
-            }
-        };
+        if let (Err(Reported), Some(key)) = (&begun, &deposed) {
+            self.restore_deposed(index, s, key);
+        }
+        let intent = begun?;
         if !self.triggered.begins(s.address) {
             self.report_start(s);
         }
@@ -193,15 +185,7 @@ impl Applier<'_> {
             self.results.sink.end(&intent);
         }
         let result = match taken {
-            Ok(value) if update => Ok(value),
-            Ok(value) => self.create_provisioners(s, instance, value, steps).await,
-            Err(Reported) => Err(Reported),
-        };
-        let result = match result {
-            Ok(value) => {
-                let invoked = self.invoke_triggered(s, instance, false, &value).await;
-                invoked.map(|()| value)
-            }
+            Ok(value) => self.complete(s, instance, value, steps).await,
             Err(Reported) => Err(Reported),
         };
         match (&result, deposed) {
@@ -214,6 +198,22 @@ impl Applier<'_> {
         self.settle(s.slot).await;
         self.report_end(s, action, began, result.as_ref().ok());
         result
+    }
+
+    /// Runs what follows the change of an object: provisioners of a new one, then actions. Returns the object.
+    async fn complete(
+        &self,
+        s: &ObjectOperation<'_>,
+        instance: ConfiguredInstance<'_>,
+        value: Value,
+        steps: CreationSteps,
+    ) -> Result<Value, Reported> {
+        let value = match s.change.action {
+            Action::Update => value,
+            _ => self.create_provisioners(s, instance, value, steps).await?,
+        };
+        self.invoke_triggered(s, instance, false, &value).await?;
+        Ok(value)
     }
 
     /// Waits for the turn of an operation whose intent is written. An interrupt meanwhile means that it does not begin.
@@ -346,9 +346,7 @@ impl Applier<'_> {
         let ChangeValues {
             prior, config, planned, ..
         } = values;
-        let effective = with_ignored_changes(&s.schema.block, prior, config, ignore);
-        let effective = with_null_blocks(s.schema, &effective);
-        let proposed = proposed_new(&s.schema.block, prior, &effective);
+        let Proposal { config, proposed } = Proposal::new(s.schema, prior, config, ignore);
         let stored = self.state().current(s.address).filter(|_| !prior.is_null()).cloned();
         let prior_identity = match &stored {
             Some(object) => stored_identity(s.schema, object, s.address).map_err(|d| self.context.fail(d))?,
@@ -362,7 +360,7 @@ impl Applier<'_> {
                 PlanRequest {
                     prior: prior.clone(),
                     proposed,
-                    config: effective.clone(),
+                    config: config.clone(),
                     prior_private: private,
                     prior_identity,
                     planned_private: values.private.clone(),
@@ -376,7 +374,7 @@ impl Applier<'_> {
         let provider = &s.change.provider.provider;
         self.context
             .report(planned_write_only(&again.planned, s.schema, provider, s.address))?;
-        let mut problems = plan_problems(&s.schema.block, prior, &effective, &again.planned);
+        let mut problems = plan_problems(&s.schema.block, prior, &config, &again.planned);
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
         if again.legacy_type_system {
             for problem in &problems {
@@ -566,48 +564,4 @@ fn applied_as(s: &ObjectOperation<'_>) -> Action {
         Action::Update => Action::Update,
         _ => Action::Create,
     }
-}
-
-/// The warning about an object whose creation was requested and not answered.
-fn may_exist(s: &ObjectOperation<'_>) -> Diagnostic {
-    Diagnostic::warning(
-        "Object may exist without being in the state",
-        format!(
-            "The provider did not answer the request to create {}, so it is not known whether the object exists. Look for it. If it exists, \
-             import it or remove it: otherwise the next apply creates another one.",
-            s.address
-        ),
-    )
-    .about(s.address)
-}
-
-fn bug(s: &ObjectOperation<'_>, summary: &str, what: &str) -> Diagnostic {
-    Diagnostic::error(
-        summary,
-        format!(
-            "{what}\n\nThis is a defect of the provider {}; please report it to its maintainers.",
-            s.change.provider.provider
-        ),
-    )
-    .about(s.address)
-}
-
-fn inconsistent(s: &ObjectOperation<'_>, summary: &str, what: &str, problems: &[Problem]) -> Diagnostics {
-    problems
-        .iter()
-        .map(|p| {
-            bug(
-                s,
-                summary,
-                &format!("{what} for {}{}: {}.", s.address, p.path, p.message),
-            )
-        })
-        .collect()
-}
-
-fn not_configured(address: &addrs::AbsResourceInstance) -> Diagnostic {
-    Diagnostic::error(
-        "Resource not in configuration",
-        format!("The plan changes {address}, which the configuration no longer has."),
-    )
 }

@@ -10,6 +10,7 @@ mod intents;
 mod managed;
 mod objects;
 mod openings;
+mod problems;
 mod provision;
 mod slot;
 mod tally;
@@ -26,7 +27,7 @@ use state::journal::Answers;
 use state::{CheckStatus, DeposedKey, Object, State};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::blocks::{Block, Blocks};
+use crate::blocks::{Block, Blocks, create_before_destroy};
 use crate::context::OperationContext;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::{Ephemerals, OpenedValues};
@@ -36,7 +37,6 @@ use crate::execgraph::Operation;
 use crate::inputs::Inputs;
 use crate::object_config;
 use crate::plan::{Action, Mode, Plan, ResourceChange};
-use crate::planner::create_before_destroy_resources;
 use crate::providers::Providers;
 use crate::removals::Removals;
 use crate::results::ResultSink;
@@ -186,7 +186,7 @@ fn evaluator<'a>(
         schemas: providers.schemas(),
     };
     let source = objects::object_source(plan, objects);
-    Evaluator::new(inputs.config, environment, inputs.variables, source)
+    Evaluator::new(inputs.config, environment, &inputs.variables.values, source)
         .with_functions(providers.functions())
         .with_schemas(providers.schemas())
         .with_module_outputs(inputs.providers)
@@ -303,7 +303,7 @@ impl StoredFacts {
         StoredFacts {
             dependencies: dependencies.collect(),
             // All resources count, also those that a partial plan leaves out: the next plan may include them.
-            create_before_destroy: create_before_destroy_resources(inputs.config, &managed, |_| true),
+            create_before_destroy: create_before_destroy::resources(inputs.config, &managed, |_| true),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! from a block to one that depends on it. Building the graph finds cycles and undeclared references.
 
 pub(crate) mod actions;
+pub(crate) mod create_before_destroy;
 mod cycles;
 mod edges;
 mod list_steps;

@@ -14,6 +14,7 @@ mod deprecations;
 pub mod expand;
 pub mod instance_conditions;
 pub mod objects;
+mod reported;
 pub mod scope;
 
 use std::collections::{BTreeMap, HashMap};
@@ -34,11 +35,8 @@ use crate::inputs::EvaluationEnvironment;
 use objects::{ObjectSource, Objects, ReferencedResource};
 
 pub use expand::{Expansion, Repetition};
+pub use reported::Reported;
 pub use scope::ModuleScope;
-
-/// The error has been reported as a diagnostic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reported;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {

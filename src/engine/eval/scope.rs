@@ -7,13 +7,13 @@ use config::{Module, ModuleNode};
 use cty::{Marks, Value};
 use lang::functions::CallError;
 use lang::provider_function::Signature;
-use lang::scope::{FunctionSettings, ProviderCall, Reference, Scope, Witness};
+use lang::scope::{EvaluationError, FunctionSettings, ProviderCall, Reference, Scope, Witness};
 use syntax::ast::TraversalStep;
 use syntax::content::{hint, near};
-use syntax::{Diagnostic, Diagnostics, Range};
+use syntax::{Diagnostic, Range};
 
 use super::objects::ReferencedResource;
-use super::{Evaluator, Expansion, Repetition, Reported};
+use super::{Evaluator, Expansion, Repetition};
 use crate::blocks::undeclared;
 
 /// The scope of a module instance.
@@ -31,13 +31,8 @@ pub struct ModuleScope<'e> {
     pub(super) own_value: Option<(Arc<str>, Value)>,
 }
 
-fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Diagnostics {
+fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> EvaluationError {
     Diagnostic::error(summary, detail).at(&reference.range).into()
-}
-
-/// The error of a reference to a value that failed to evaluate: empty, because the failure has been reported.
-fn already_reported(_: Reported) -> Diagnostics {
-    Diagnostics::new()
 }
 
 /// How many output values an error names.
@@ -78,7 +73,7 @@ impl ModuleScope<'_> {
     }
 
     /// Checks that a reference has an instance key if, and only if, its subject is expanded by `count` or `for_each`.
-    fn check_key(&self, reference: &Reference, expansion: &Expansion, what: &str) -> Result<(), Diagnostics> {
+    fn check_key(&self, reference: &Reference, expansion: &Expansion, what: &str) -> Result<(), EvaluationError> {
         let subject = &reference.subject;
         let next = reference.remaining.first();
         match (expansion, next) {
@@ -122,7 +117,7 @@ impl ModuleScope<'_> {
         }
     }
 
-    fn path(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
+    fn path(&self, reference: &Reference, name: &str) -> Result<Value, EvaluationError> {
         match name {
             "module" => Ok(Value::string(&self.node.module.source_dir)),
             "root" => Ok(Value::string(".")),
@@ -135,7 +130,7 @@ impl ModuleScope<'_> {
         }
     }
 
-    fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
+    fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, EvaluationError> {
         match name {
             "workspace" => Ok(Value::string(&self.evaluator.environment.workspace)),
             "applying" => Ok(Value::bool(self.evaluator.environment.applying).with_marks(Marks::EPHEMERAL)),
@@ -154,23 +149,30 @@ impl ModuleScope<'_> {
         }
     }
 
-    fn resource(&self, reference: &Reference, resource: &Resource) -> Result<Value, Diagnostics> {
+    fn resource(&self, reference: &Reference, resource: &Resource) -> Result<Value, EvaluationError> {
         let address = resource.absolute(&self.module);
         let referenced = ReferencedResource {
             evaluator: self.evaluator,
             address: &address,
-            block: self.node.module.resources.get(resource).ok_or_else(Diagnostics::new)?,
+            block: self
+                .node
+                .module
+                .resources
+                .get(resource)
+                .ok_or(EvaluationError::Reported)?,
         };
-        let rule = self.evaluator.source.key_rule(&referenced).map_err(already_reported)?;
+        let rule = self.evaluator.source.key_rule(&referenced)?;
         if let Some(expansion) = rule {
             self.check_key(reference, &expansion, "resource")?;
         }
-        self.evaluator.resource_value(&referenced).map_err(already_reported)
+        self.evaluator
+            .resource_value(&referenced)
+            .map_err(EvaluationError::from)
     }
 
-    fn module_call(&self, reference: &Reference, name: &Arc<str>) -> Result<Value, Diagnostics> {
+    fn module_call(&self, reference: &Reference, name: &Arc<str>) -> Result<Value, EvaluationError> {
         let evaluator = self.evaluator;
-        let expansion = evaluator.call_expansion(&self.module, name).map_err(already_reported)?;
+        let expansion = evaluator.call_expansion(&self.module, name)?;
         self.check_key(reference, &expansion, "module")?;
         let only = match (reference.remaining.as_slice(), &*expansion) {
             ([TraversalStep::Attribute { name, .. }, ..], Expansion::Single | Expansion::Unknown { .. }) => Some(name),
@@ -179,10 +181,10 @@ impl ModuleScope<'_> {
         };
         evaluator
             .module_value(&self.module, self.node, name, only)
-            .map_err(already_reported)
+            .map_err(EvaluationError::from)
     }
 
-    fn count(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
+    fn count(&self, reference: &Reference, name: &str) -> Result<Value, EvaluationError> {
         if name != "index" {
             return Err(error(
                 reference,
@@ -202,7 +204,7 @@ impl ModuleScope<'_> {
         })
     }
 
-    fn each(&self, reference: &Reference, name: &str) -> Result<Value, Diagnostics> {
+    fn each(&self, reference: &Reference, name: &str) -> Result<Value, EvaluationError> {
         match (&self.repetition.each, name) {
             (Some((key, _)), "key") => Ok(key.clone()),
             (Some((_, value)), "value") => Ok(value.clone()),
@@ -229,7 +231,7 @@ impl ModuleScope<'_> {
         }
     }
 
-    fn self_object(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn self_object(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         self.self_value.clone().ok_or_else(|| {
             error(
                 reference,
@@ -251,7 +253,7 @@ impl<'e> ModuleScope<'e> {
         self
     }
 
-    fn calling_object(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn calling_object(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         self.caller.clone().ok_or_else(|| {
             error(
                 reference,
@@ -285,16 +287,18 @@ impl Scope for ModuleScope<'_> {
         }
     }
 
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         let evaluator = self.evaluator;
         match &reference.subject {
             Referenceable::Variable(name) => match &self.own_value {
                 Some((own, value)) if own == name => Ok(value.clone()),
                 _ => evaluator
                     .variable(&self.module, self.node, name)
-                    .map_err(already_reported),
+                    .map_err(EvaluationError::from),
             },
-            Referenceable::Local(name) => evaluator.local(&self.module, self.node, name).map_err(already_reported),
+            Referenceable::Local(name) => evaluator
+                .local(&self.module, self.node, name)
+                .map_err(EvaluationError::from),
             Referenceable::Resource(resource) => self.resource(reference, resource),
             Referenceable::Module(name) => self.module_call(reference, name),
             Referenceable::Count(name) => self.count(reference, name),

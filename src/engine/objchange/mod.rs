@@ -5,12 +5,13 @@ mod compatible;
 mod computed_blocks;
 mod ignore;
 mod plan_valid;
+mod proposal;
 mod proposed;
 
 pub use compatible::applied_problems;
 pub use computed_blocks::with_null_blocks;
-pub use ignore::with_ignored_changes;
 pub use plan_valid::plan_problems;
+pub use proposal::Proposal;
 pub use proposed::proposed_new;
 
 use cty::{Path, Type, Value};

@@ -7,6 +7,7 @@ use addrs::{AbsActionInstance, AbsResourceInstance, ConfigAction, ConfigResource
 use config::{ActionEvent, ActionRef, ActionTrigger, Config};
 use cty::Value;
 use lang::refs::references_in_body;
+use lang::scope::EvaluationError;
 use provider::Schemas;
 use syntax::content::suggest;
 use syntax::{Diagnostic, Diagnostics};
@@ -143,10 +144,9 @@ impl Planner<'_> {
     ) -> (Result<Vec<ActionInvocation>, Reported>, Diagnostics) {
         let mut planned = Ok(Vec::new());
         let mut problems = Diagnostics::new();
-        // What has failed may have been reported before, so that there is no diagnostic of it here.
-        let fail = |planned: &mut Result<_, _>, problems: &mut Diagnostics, failed: Diagnostics| {
+        let fail = |planned: &mut Result<_, _>, problems: &mut Diagnostics, failed: EvaluationError| {
             *planned = Err(Reported);
-            problems.extend(failed);
+            problems.extend(failed.unreported());
         };
         let Some(block) = p.block else {
             return (planned, problems);
@@ -182,7 +182,7 @@ impl Planner<'_> {
     }
 
     /// Whether the condition of a trigger is true or not known yet.
-    fn may_hold(&self, trigger: &ActionTrigger, change: &TriggeringChange<'_>) -> Result<bool, Diagnostics> {
+    fn may_hold(&self, trigger: &ActionTrigger, change: &TriggeringChange<'_>) -> Result<bool, EvaluationError> {
         let Some(condition) = &trigger.condition else {
             return Ok(true);
         };
@@ -192,7 +192,7 @@ impl Planner<'_> {
             change.repetition.clone(),
             Some(change.after.clone()),
         ) else {
-            return Err(Diagnostics::new());
+            return Err(EvaluationError::Reported);
         };
         Ok(condition_holds(condition, &scope)? != Some(false))
     }
@@ -201,7 +201,7 @@ impl Planner<'_> {
         &self,
         change: &TriggeringChange<'_>,
         reference: &Reference<'_>,
-    ) -> Result<(ActionInvocation, Diagnostics), Diagnostics> {
+    ) -> Result<(ActionInvocation, Diagnostics), EvaluationError> {
         let module = &change.address.module;
         let range = &reference.reference.range;
         let action = self.configured(&reference.reference.action.in_module(&module.module()))?;
@@ -210,14 +210,12 @@ impl Planner<'_> {
         let address = reference.reference.action.instance(key).absolute(module);
         if self.spec.kind.is_destroy() {
             self.dependency_evaluation
-                .evaluate(self.context.evaluator, &Block::Action(action.address.clone()))
-                .map_err(|Reported| Diagnostics::new())?;
+                .evaluate(self.context.evaluator, &Block::Action(action.address.clone()))?;
         }
         let expansion = self
             .context
             .evaluator
-            .action_expansion(module, &action.address.action)
-            .map_err(|Reported| Diagnostics::new())?;
+            .action_expansion(module, &action.address.action)?;
         let repetition = action.instance(&expansion, &address, range)?;
         let destroy = reference.event.is_destroy();
         let caller = if destroy { change.before } else { change.after };
@@ -388,7 +386,7 @@ impl Planner<'_> {
                 about: &about,
             };
             let evaluated = action.evaluate(evaluator, call, false);
-            let (config, warnings) = evaluated.map_err(|d| self.context.fail(d))?;
+            let (config, warnings) = evaluated.map_err(|e| self.context.fail(e.unreported()))?;
             evaluator.report(warnings);
             if !config.is_wholly_known() {
                 return Err(self.context.fail(

@@ -15,10 +15,10 @@ use super::import::instance_key;
 use super::visit::PlanResults;
 use super::{PlannedResource, Planner};
 use crate::eval::{Repetition, Reported};
-use crate::identity::identity_problems;
+use crate::identity::{IdentityChange, identity_problems};
 use crate::instance::{PROVIDER_BUG, StoredObject, located, planned_write_only, unanswered};
-use crate::objchange::{Problem, plan_problems, proposed_new, with_ignored_changes, with_null_blocks};
-use crate::plan::{Action, Reason};
+use crate::objchange::{Problem, Proposal, plan_problems};
+use crate::plan::{Action, Reason, ResourceChange};
 
 /// The result of a planning call, with the action that follows from it.
 pub(super) struct Decision {
@@ -28,6 +28,49 @@ pub(super) struct Decision {
     pub(super) private: Vec<u8>,
     pub(super) identity: Option<Value>,
     pub(super) replace_paths: Vec<Path>,
+}
+
+impl Decision {
+    /// The change of an object that is not imported, with the planned object in marks.
+    pub(super) fn change(
+        self,
+        p: &PlannedResource<'_>,
+        address: &AbsResourceInstance,
+        stored: Option<&StoredObject>,
+        after: Value,
+    ) -> ResourceChange {
+        let identity = stored.filter(|s| !s.is_tainted()).and_then(|s| s.identity.clone());
+        ResourceChange {
+            address: address.clone(),
+            previous_address: None,
+            deposed: None,
+            provider: p.provider_address.clone(),
+            action: self.action,
+            reason: self.reason,
+            before: match stored {
+                Some(stored) => stored.marked(p.schema),
+                None => Value::null(p.schema.implied_type()),
+            },
+            after,
+            replace_paths: self.replace_paths,
+            private: self.private,
+            config_known: true,
+            importing: None,
+            identity: IdentityChange::new(identity, self.identity),
+        }
+    }
+}
+
+/// A decision that the answer of the provider alone makes.
+fn decided(action: Action, reason: Reason, planned: PlannedChange) -> Decision {
+    Decision {
+        action,
+        reason,
+        planned: planned.planned,
+        private: planned.private,
+        identity: planned.identity,
+        replace_paths: Vec::new(),
+    }
 }
 
 impl Planner<'_> {
@@ -48,16 +91,14 @@ impl Planner<'_> {
             Some(stored) if !tainted => stored.value.clone(),
             _ => null.clone(),
         };
-        let effective = with_ignored_changes(&p.schema.block, &prior, config, &block.lifecycle.ignore_changes);
-        let effective = with_null_blocks(p.schema, &effective);
-        let config = &with_null_blocks(p.schema, config);
+        let propose = |prior: &Value| Proposal::new(p.schema, prior, config, &block.lifecycle.ignore_changes);
         let private = stored
             .filter(|_| !tainted)
             .map(|s| s.private.clone())
             .unwrap_or_default();
         let identity = stored.filter(|_| !tainted).and_then(|s| s.identity.clone());
         let first = self
-            .provider_plan(p, address, &prior, &effective, (private, identity))
+            .provider_plan(p, address, &prior, propose(&prior), (private, identity))
             .await?;
         let replace = if block.lifecycle.keeps_object() {
             Action::CreateThenForget
@@ -70,24 +111,10 @@ impl Planner<'_> {
         // A trigger is the reason that is shown, also if there are others, and also for new objects.
         let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
         if stored.is_none() {
-            return Ok(Decision {
-                action: Action::Create,
-                reason: because(Reason::None),
-                planned: first.planned,
-                private: first.private,
-                identity: first.identity,
-                replace_paths: Vec::new(),
-            });
+            return Ok(decided(Action::Create, because(Reason::None), first));
         }
         if tainted {
-            return Ok(Decision {
-                action: replace,
-                reason: because(Reason::ReplaceBecauseTainted),
-                planned: first.planned,
-                private: first.private,
-                identity: first.identity,
-                replace_paths: Vec::new(),
-            });
+            return Ok(decided(replace, because(Reason::ReplaceBecauseTainted), first));
         }
         self.check_replace_paths(p, address, &prior, &first)?;
         let replace_paths = effective_replace_paths(&p.schema.block, &prior, &first);
@@ -101,26 +128,15 @@ impl Planner<'_> {
             let action = if equal { Action::NoOp } else { Action::Update };
             // The object exists, and keeps what it is known by.
             self.check_identity(p, address, first.identity.as_ref(), true)?;
-            return Ok(Decision {
-                action,
-                reason: Reason::None,
-                planned: first.planned,
-                private: first.private,
-                identity: first.identity,
-                replace_paths: Vec::new(),
-            });
+            return Ok(decided(action, Reason::None, first));
         };
         // The new object has no prior object: computed attributes have no prior value, and `ignore_changes` has no effect.
         let second = self
-            .provider_plan(p, address, &null, config, (first.private, first.identity))
+            .provider_plan(p, address, &null, propose(&null), (first.private, first.identity))
             .await?;
         Ok(Decision {
-            action: replace,
-            reason,
-            planned: second.planned,
-            private: second.private,
-            identity: second.identity,
             replace_paths,
+            ..decided(replace, reason, second)
         })
     }
 
@@ -295,10 +311,9 @@ impl Planner<'_> {
         p: &PlannedResource<'_>,
         address: &AbsResourceInstance,
         prior: &Value,
-        config: &Value,
+        Proposal { config, proposed }: Proposal,
         (private, identity): (Vec<u8>, Option<Value>),
     ) -> Result<PlannedChange, Reported> {
-        let proposed = proposed_new(&p.schema.block, prior, config);
         let ty = &address.resource.resource.ty;
         let written = p.block.map(|b| (&*b.body, p.schema));
         let answer = p
@@ -325,7 +340,7 @@ impl Planner<'_> {
             &p.provider_address.provider,
             address,
         ))?;
-        let problems = plan_problems(&p.schema.block, prior, config, &change.planned);
+        let problems = plan_problems(&p.schema.block, prior, &config, &change.planned);
         if change.legacy_type_system {
             for problem in &problems {
                 tracing::warn!(

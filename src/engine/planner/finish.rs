@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, AbsResourceInstance, ConfigResource, Mode as ResourceMode};
+use cty::{Marks, Value};
 use petgraph::graph::{DiGraph, NodeIndex};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -79,23 +80,6 @@ impl Planner<'_> {
         if errored {
             relevant_attributes.retain(|(address, _)| address.resource.resource.mode != addrs::Mode::Ephemeral);
         }
-        let variables = self
-            .context
-            .inputs
-            .config
-            .root
-            .module
-            .variables
-            .iter()
-            .filter_map(|(name, variable)| {
-                let value = self.context.inputs.variables.get(name)?;
-                let value = if variable.ephemeral {
-                    cty::Value::null(value.ty().clone()).with_marks(cty::Marks::EPHEMERAL)
-                } else {
-                    value.clone()
-                };
-                Some((name.clone(), value))
-            });
         Plan {
             mode: self.spec.kind.mode(),
             timestamp: self
@@ -106,8 +90,8 @@ impl Planner<'_> {
                 .plan_timestamp
                 .clone()
                 .unwrap_or_default(),
-            variables: variables.collect(),
-            given_variables: BTreeMap::new(),
+            variables: self.variables(),
+            given_variables: self.context.inputs.variables.given.clone(),
             targets: self.spec.options.targets.clone(),
             excludes: self.spec.options.excludes.clone(),
             force_replace: self.spec.options.force_replace.clone(),
@@ -132,6 +116,21 @@ impl Planner<'_> {
             errored,
             saved: false,
         }
+    }
+
+    /// The values of the root variables as a plan has them: ephemeral ones are null.
+    fn variables(&self) -> BTreeMap<Arc<str>, Value> {
+        let inputs = &self.context.inputs;
+        let variables = inputs.config.root.module.variables.iter();
+        let values = variables.filter_map(|(name, variable)| {
+            let value = inputs.variables.values.get(name)?;
+            let value = match variable.ephemeral {
+                true => Value::null(value.ty().clone()).with_marks(Marks::EPHEMERAL),
+                false => value.clone(),
+            };
+            Some((name.clone(), value))
+        });
+        values.collect()
     }
 
     /// The plan, if it can be shown, with the diagnostics about the plan as a whole.

@@ -1,6 +1,6 @@
 //! `import` blocks: existing objects that become part of the state.
 
-use provider::{ImportTarget, ObjectRead, ReadRequest};
+use provider::{ImportTarget, Imported as ImportedObject, ObjectRead, ReadRequest};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -52,6 +52,36 @@ pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
         (_, Some(n)) if n >= 0 => Some(InstanceKey::Int(n.unsigned_abs())),
         _ => None,
     }
+}
+
+/// The one object that a provider has returned for an import. The error is the summary and the reason.
+fn only_object(
+    found: Vec<ImportedObject>,
+    address: &AbsResourceInstance,
+    by_identity: bool,
+) -> Result<ImportedObject, (String, &'static str)> {
+    let invalid = |summary: &str, what| Err((summary.to_owned(), what));
+    let mut found = found.into_iter().filter(|i| i.ty == address.resource.resource.ty);
+    let (first, more) = (found.next(), found.next());
+    let Some(first) = first else {
+        let what = "the provider returned no object, and no error to say why";
+        return invalid("Import returned no resources", what);
+    };
+    if more.is_some() {
+        let what = "the provider returned several objects of this type, of which only one can be at the address";
+        return invalid("Multiple import states not supported", what);
+    }
+    if by_identity && first.identity.is_none() {
+        let what = "the provider returned an object without an identity";
+        return invalid(&format!("import of {address} didn't return an identity"), what);
+    }
+    if first.state.is_null() && !by_identity {
+        return invalid(
+            "Import returned null resource",
+            "the provider returned an object without a state",
+        );
+    }
+    Ok(first)
 }
 
 impl Planner<'_> {
@@ -343,29 +373,11 @@ impl Planner<'_> {
             ImportTarget::Identity(_) => answer.value.first().and_then(|first| shown_identity(&first.state)),
         };
         let refreshing = Refreshing::start(self.context.inputs.events, address, shown);
-        let invalid = |summary: &str, what: &str| {
+        let by_identity = matches!(target, ImportTarget::Identity(_));
+        let first = only_object(answer.value, address, by_identity).map_err(|(summary, what)| {
             let detail = format!("While importing {address} with the {by} {said}, {what}. {PROVIDER_BUG}");
             self.context.fail(Diagnostic::error(summary, detail).about(address))
-        };
-        let mut found = answer.value.into_iter().filter(|i| i.ty == *ty);
-        let (first, more) = (found.next(), found.next());
-        let Some(first) = first else {
-            let what = "the provider returned no object, and no error to say why";
-            return Err(invalid("Import returned no resources", what));
-        };
-        if more.is_some() {
-            let what = "the provider returned several objects of this type, of which only one can be at the address";
-            return Err(invalid("Multiple import states not supported", what));
-        }
-        let by_identity = matches!(target, ImportTarget::Identity(_));
-        if by_identity && first.identity.is_none() {
-            let what = "the provider returned an object without an identity";
-            return Err(invalid(&format!("import of {address} didn't return an identity"), what));
-        }
-        if first.state.is_null() && !by_identity {
-            let what = "the provider returned an object without a state";
-            return Err(invalid("Import returned null resource", what));
-        }
+        })?;
         let provider = &p.provider_address.provider;
         self.context.report(returned_write_only(
             &first.state,

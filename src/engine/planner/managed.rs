@@ -15,7 +15,7 @@ use super::{PlannedResource, Planner};
 use crate::eval::instance_conditions::ConfiguredInstance;
 use crate::eval::{ModuleScope, Repetition, Reported};
 use crate::events::Refreshing;
-use crate::identity::{IdentityChange, is_current, is_recorded};
+use crate::identity::{is_current, is_recorded};
 use crate::instance::{
     StoredObject, decode, encode, forbidden_ephemeral, identity, is_repeated, located, read_problems, unanswered,
     upgrade, with_marks, without_ephemeral_marks,
@@ -113,28 +113,9 @@ impl Planner<'_> {
         let after = with_marks(decision.planned.clone(), &marks, p.schema);
         self.context.evaluator.set_object(address, after.clone());
         let change = ResourceChange {
-            address: address.clone(),
-            previous_address: None,
-            deposed: None,
-            provider: p.provider_address.clone(),
-            action: decision.action,
-            reason: decision.reason,
-            before: match &stored {
-                Some(stored) => stored.marked(p.schema),
-                None => Value::null(p.schema.implied_type()),
-            },
-            after: after.clone(),
-            replace_paths: decision.replace_paths,
-            private: decision.private,
             importing,
-            identity: IdentityChange::new(
-                stored
-                    .as_ref()
-                    .filter(|s| !s.is_tainted())
-                    .and_then(|s| s.identity.clone()),
-                decision.identity,
-            ),
             config_known,
+            ..decision.change(p, address, stored.as_ref(), after.clone())
         };
         let before = change.before.clone();
         let action = self.add_change(p, address, stored.as_ref(), change)?;

@@ -54,8 +54,6 @@ use kind::PlanKind;
 use targets::Selection;
 use visit::{Limits, PlanSpec, PlannedResource, Planner, Progress, ResourceFacts};
 
-pub(crate) use visit::create_before_destroy_resources;
-
 /// The result of planning.
 #[derive(Debug, Default)]
 pub struct Planning {
@@ -137,10 +135,14 @@ fn whole(result: Result<(Planning, Diagnostics), Planning>, mut warned: Diagnost
             let is_new = |d: &&Diagnostic| d.is_error() || !known.contains(&same_warning(d));
             let new: Vec<_> = planning.diagnostics.iter().filter(is_new).cloned().collect();
             warned.extend(new);
-            Planning {
+            let mut planning = Planning {
                 diagnostics: warned,
                 ..planning
+            };
+            if let Some(plan) = &mut planning.plan {
+                plan.errored |= planning.diagnostics.has_errors();
             }
+            planning
         }
         Err(planning) => planning,
     }
@@ -331,7 +333,7 @@ fn evaluator<'a>(
         schemas: providers.schemas(),
     };
     let source = objects::object_source(kind, partial, objects);
-    Evaluator::new(inputs.config, environment, inputs.variables, source)
+    Evaluator::new(inputs.config, environment, &inputs.variables.values, source)
         .with_functions(providers.functions())
         .with_schemas(providers.schemas())
         .with_module_outputs(inputs.providers)

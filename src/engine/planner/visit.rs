@@ -17,7 +17,7 @@ use super::moves::Moves;
 use super::targets::Selection;
 use super::{import, tasks};
 use crate::block_visits;
-use crate::blocks::{Block, Blocks};
+use crate::blocks::{Block, Blocks, create_before_destroy};
 use crate::context::OperationContext;
 use crate::dependency_evaluation::DependencyEvaluation;
 use crate::ephemeral::Ephemerals;
@@ -71,35 +71,12 @@ impl ResourceFacts {
             by_config.entry(resource.config()).or_default().push(resource.clone());
         }
         ResourceFacts {
-            create_before_destroy: create_before_destroy_resources(inputs.config, &dependencies, selected),
+            create_before_destroy: create_before_destroy::resources(inputs.config, &dependencies, selected),
             dependencies,
             read_for_providers,
             by_config,
         }
     }
-}
-
-/// Resources whose new objects are created before the old ones are destroyed: those with create_before_destroy, and their
-/// dependencies, which cannot be destroyed while the old object exists. Only selected resources count.
-pub(crate) fn create_before_destroy_resources(
-    config: &config::Config,
-    dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
-    selected: impl Fn(&ConfigResource) -> bool,
-) -> BTreeSet<ConfigResource> {
-    let mut out = BTreeSet::new();
-    for node in config.nodes() {
-        for resource in node.module.managed_resources() {
-            if resource.lifecycle.create_before_destroy == Some(true) {
-                let address = resource.address.in_module(&node.path);
-                if !selected(&address) {
-                    continue;
-                }
-                out.extend(dependencies.get(&address).into_iter().flatten().cloned());
-                out.insert(address);
-            }
-        }
-    }
-    out
 }
 
 /// How many objects are planned at the same time.

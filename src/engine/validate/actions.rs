@@ -66,7 +66,7 @@ impl Validator<'_> {
         };
         let (value, warnings) = action
             .evaluate(self.evaluator, call, true)
-            .map_err(|problems| self.fail(problems))?;
+            .map_err(|e| self.fail(e.unreported()))?;
         self.evaluator.report(warnings);
         let (value, _) = value.unmark_deep();
         let running = self

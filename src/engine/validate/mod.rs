@@ -2,6 +2,7 @@
 
 mod actions;
 mod ephemeral;
+mod imports;
 mod lists;
 mod overlap;
 
@@ -16,15 +17,14 @@ use lang::body::{Own, decode_body, decode_body_of};
 use lang::eval::Context;
 use provider::Schemas;
 use schema::{BlockSchema, Schema};
-use syntax::ast::{Expr, TraversalStep};
+use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::blocks::{Block, Blocks, ProviderBlocks};
 use crate::connection::connection_schema;
 use crate::eval::checks::{Checked, ConditionKind, Conditions, FailureSeverity};
 use crate::eval::objects::{ObjectSource, ReferencedResource, unknown_attributes};
-use crate::eval::{Evaluator, Expansion, Repetition, Reported};
-use crate::import_id::{identifier, import_identity};
+use crate::eval::{Evaluator, Expansion, Reported};
 use crate::inputs::Inputs;
 use crate::instance::{forbidden_ephemeral, located};
 use crate::object_config;
@@ -71,7 +71,7 @@ fn static_evaluator<'a>(inputs: Inputs<'a>, providers: &'a Providers<'_>) -> Eva
     Evaluator::new(
         inputs.config,
         environment,
-        inputs.variables,
+        &inputs.variables.values,
         Box::new(UnknownObjects(providers.schemas())),
     )
     .with_functions(providers.functions())
@@ -184,30 +184,6 @@ fn representative(module: &Module) -> ModuleInstance {
     module.0.iter().fold(ModuleInstance::root(), |m, name| {
         m.child(name.clone(), InstanceKey::None)
     })
-}
-
-/// An error for an import of an instance by a key that its resource does not have.
-fn wrong_key(module: &config::Module, import: &config::Import) -> Option<Diagnostic> {
-    let instance = import
-        .to_instance
-        .as_ref()
-        .filter(|_| import.to_resource.module.is_root())?;
-    let block = module.resources.get(&import.to_resource.resource)?;
-    let argument = match &instance.resource.key {
-        InstanceKey::String(_) if block.for_each.is_none() => "for_each",
-        InstanceKey::Int(_) if block.count.is_none() => "count",
-        _ => return None,
-    };
-    Some(
-        Diagnostic::error(
-            "Invalid import 'to' expression",
-            format!(
-                "The target {instance} has a key as instances of \"{argument}\" have it, and {} does not use \"{argument}\".",
-                block.address
-            ),
-        )
-        .at(import.to.range()),
-    )
 }
 
 /// The arguments and blocks of the language in the block of a resource.
@@ -427,7 +403,18 @@ impl Validator<'_> {
             self.evaluator
                 .report(forbidden_ephemeral(&value, schema, &block.body, address));
         }
-        let (value, _) = value.unmark_deep();
+        self.ask_provider(address, block, schema, value.unmark_deep().0).await
+    }
+
+    /// Has the provider validate the arguments of a resource.
+    async fn ask_provider(
+        &self,
+        address: &ConfigResource,
+        block: &Resource,
+        schema: &Schema,
+        value: Value,
+    ) -> Result<(), Reported> {
+        let provider = self.config.provider_for(address).provider;
         let running = self.providers.unconfigured(&provider).await.map_err(|d| self.fail(d))?;
         let ty = &address.resource.ty;
         let answer = match address.resource.mode {
@@ -508,67 +495,6 @@ impl Validator<'_> {
                     ),
                 )
                 .at(&block.type_range)]);
-            }
-        }
-    }
-
-    /// Evaluates the expressions of `import` blocks.
-    fn imports(&self) {
-        for node in self.config.nodes() {
-            let module = representative(&node.path);
-            for import in &node.module.imports {
-                match wrong_key(&node.module, import) {
-                    Some(problem) => self.evaluator.report([problem]),
-                    None => self.import(&module, import),
-                }
-            }
-        }
-    }
-
-    fn import(&self, module: &ModuleInstance, import: &config::Import) {
-        let Some(scope) = self.evaluator.scope(module) else {
-            return;
-        };
-        let mut repetition = Repetition::default();
-        if let Some(expr) = &import.for_each {
-            let Ok(mut any) = self.evaluator.import_for_each(expr, &scope) else {
-                return;
-            };
-            repetition = any.pop().unwrap_or_default();
-        }
-        let Some(scope) = self.evaluator.scope_with(module, repetition, None) else {
-            return;
-        };
-        let mut to = &import.to;
-        while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
-            if let Expr::Index { key, .. } = to {
-                // Only its errors matter here.
-                let _: Result<_, Reported> = self.evaluator.evaluate(key, &scope);
-            }
-            to = next;
-        }
-        if let Ok(value) = self.evaluator.evaluate(import.by.expr(), &scope)
-            && let Err(problems) = self.import_by(import, value)
-        {
-            self.evaluator.report(problems);
-        }
-    }
-
-    /// Checks what an import block says of the object, as far as it is known.
-    fn import_by(&self, import: &config::Import, value: Value) -> Result<(), Diagnostics> {
-        let range = import.by.expr().range();
-        match &import.by {
-            config::ImportBy::Id(_) => identifier(value, range).map(|_| ()),
-            config::ImportBy::Identity(_) => {
-                let resource = &import.to_resource;
-                let provider = self.config.provider_for(resource).provider;
-                let schema =
-                    self.providers
-                        .schemas()
-                        .resource(&provider, resource.resource.mode, &resource.resource.ty);
-                // A resource without configuration or of an unknown type is reported elsewhere.
-                let Some(schema) = schema else { return Ok(()) };
-                import_identity(value, schema, &resource.resource.ty, range).map(|_| ())
             }
         }
     }

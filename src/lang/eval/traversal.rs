@@ -43,8 +43,8 @@ impl ExpressionEvaluator {
                     Value::dynamic()
                 }
             },
-            Err(problems) => {
-                self.fixed.extend(problems);
+            Err(error) => {
+                self.fixed.extend(error.unreported());
                 Value::dynamic()
             }
         }

@@ -9,18 +9,18 @@ use lang::body::{decode_body, path_range};
 use lang::eval::{Context, evaluate};
 use lang::refs::references_in_body;
 use lang::render::format_value;
-use lang::scope::{FunctionSettings, Reference, Scope};
+use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use lang::typeexpr::type_constraint;
 use schema::marking::{mark_sensitive, misplaced_ephemeral, sensitive_paths, without_write_only};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
+use syntax::Pos;
 use syntax::ast::Body;
-use syntax::{Diagnostics, Pos};
 
 #[derive(Default)]
 struct Variables(BTreeMap<&'static str, Value>, FunctionSettings);
 
 impl Scope for Variables {
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         match &reference.subject {
             Referenceable::Variable(name) => Ok(self.0.get(&**name).cloned().unwrap_or_else(Value::dynamic)),
             _ => Ok(Value::dynamic()),

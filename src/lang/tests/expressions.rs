@@ -5,15 +5,15 @@
 use cty::{Marks, Type, Value};
 use lang::eval::{Context, evaluate};
 use lang::render::format_value;
-use lang::scope::{FunctionSettings, Reference, Scope};
-use syntax::{Diagnostics, Pos};
+use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
+use syntax::Pos;
 
 /// `var.later` is not known, `var.nothing` is a null object, `var.secret` is a sensitive `true`.
 #[derive(Default)]
 struct Values(FunctionSettings);
 
 impl Scope for Values {
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         Ok(match reference.subject.to_string().as_str() {
             "var.later" => Value::unknown(Type::Bool),
             "var.nothing" => Value::null(Type::object([("a", Type::Bool)])),

@@ -2,14 +2,15 @@
 
 use engine::instance::nulls_for_unknowns;
 use engine::invocation::{ActionInvocation, InvocationTrigger};
-use engine::plan::{Plan, ResourceChange};
+use engine::plan::{PlanView, ResourceChange};
 use lang::render::quote;
 use provider::Schemas;
 
 use super::compare;
 use super::paint::{Ink, Text};
 use super::pair::{Pair, Paths};
-use super::render::{self, Options};
+use super::render;
+use super::signs::Options;
 
 const OPTIONS: Options = Options {
     no_signs: true,
@@ -20,10 +21,16 @@ const OPTIONS: Options = Options {
 };
 
 /// Writes what a change triggers, before it and after it.
-pub(super) fn triggered(text: &mut Text, plan: &Plan, schemas: &Schemas, revealed: bool, change: &ResourceChange) {
+pub(super) fn triggered(
+    text: &mut Text,
+    plan: PlanView<'_>,
+    schemas: &Schemas,
+    revealed: bool,
+    change: &ResourceChange,
+) {
     for (when, before) in [("before", true), ("after", false)] {
         let mut any = false;
-        for invocation in &plan.invocations {
+        for invocation in plan.invocations {
             let Some(trigger) = invocation.trigger.lifecycle() else {
                 continue;
             };
@@ -41,7 +48,7 @@ pub(super) fn triggered(text: &mut Text, plan: &Plan, schemas: &Schemas, reveale
 }
 
 /// Writes what the user asks for, if anything.
-pub(super) fn requested(text: &mut Text, plan: &Plan, schemas: &Schemas, revealed: bool, tool: &str) {
+pub(super) fn requested(text: &mut Text, plan: PlanView<'_>, schemas: &Schemas, revealed: bool, tool: &str) {
     let requested = plan
         .invocations
         .iter()

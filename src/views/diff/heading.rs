@@ -1,6 +1,6 @@
 //! What stands above a resource change: its address, what will be done to it, and why.
 
-use addrs::{InstanceKey, Mode};
+use addrs::{AbsResourceInstance, InstanceKey, Mode};
 use engine::plan::{Action, ImportedBy, Reason, ResourceChange};
 use lang::render::quote;
 
@@ -31,128 +31,160 @@ impl Text {
     }
 }
 
+/// The comment above a change.
+struct Heading<'h> {
+    change: &'h ResourceChange,
+    /// The address, with the key of a deposed object.
+    address: String,
+    cause: Cause,
+    names: Names,
+}
+
 /// Writes the comment above a change.
 pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, generated: bool, names: Names) {
-    let address = match &change.deposed {
-        Some(key) => format!("{} (deposed object {key})", change.address),
-        None => change.address.to_string(),
+    let heading = Heading {
+        change,
+        address: match &change.deposed {
+            Some(key) => format!("{} (deposed object {key})", change.address),
+            None => change.address.to_string(),
+        },
+        cause,
+        names,
     };
-    let subject = |text: &mut Text| {
-        text.ink(Ink::Bold).push("  # ").push(&address).ink(Ink::Reset);
-    };
-    let moved = change.previous_address.as_ref().filter(|p| **p != change.address);
-    let (mut told_move, mut told_import) = (false, false);
-    match change.action {
-        Action::Create => {
-            subject(text);
-            text.push(" will be created");
+    let moved = change.previous_address.as_ref().filter(|_| change.is_moved());
+    match (change.action, moved, &change.importing) {
+        (Action::NoOp, Some(previous), importing) => {
+            text.ink(Ink::Bold)
+                .push(&format!("  # {previous}"))
+                .ink(Ink::Reset)
+                .push(" has moved to ");
+            text.ink(Ink::Bold).push(&heading.address).ink(Ink::Reset).push("\n");
+            heading.source(text, None, importing.as_ref());
         }
-        Action::Read => {
-            subject(text);
-            text.push(" will be read during apply");
-            text.push(match change.reason {
-                Reason::ReadBecauseConfigUnknown => "\n  # (config refers to values not yet known)",
-                Reason::ReadBecauseDependencyPending => {
-                    "\n  # (depends on a resource or a module with changes pending)"
-                }
-                Reason::ReadBecauseCheckNested => "\n  # (config will be reloaded to verify a check block)",
-                _ => "",
-            });
+        (Action::NoOp, None, Some(_)) => {
+            heading.subject(text);
+            text.push(" will be imported");
+            if generated {
+                text.push("\n  # (config will be generated)");
+            }
+            text.push("\n");
         }
-        Action::Update => {
-            subject(text);
-            text.push(if cause == Cause::Proposed {
-                " will be updated in-place"
-            } else {
-                " has changed"
-            });
+        (_, moved, importing) => {
+            heading.statement(text);
+            text.push("\n");
+            heading.source(text, moved, importing.as_ref());
         }
-        Action::DeleteThenCreate | Action::CreateThenDelete => {
-            subject(text);
-            let (before, after) = match change.reason {
-                Reason::ReplaceBecauseTainted => (" is tainted, so must be ", ""),
-                Reason::ReplaceByRequest => (" will be ", ", as requested"),
-                Reason::ReplaceByTriggers => (" will be ", " due to changes in replace_triggered_by"),
-                _ => (" must be ", ""),
-            };
-            text.push(before).ink(Ink::Bold).ink(Ink::Red).push("replaced");
-            text.ink(Ink::Reset).push(after);
+    }
+    text.ink(Ink::Reset);
+}
+
+impl Heading<'_> {
+    fn subject(&self, text: &mut Text) {
+        text.ink(Ink::Bold).push("  # ").push(&self.address).ink(Ink::Reset);
+    }
+
+    /// Writes the address as it stands above an object that is not destroyed.
+    fn forgotten(&self, text: &mut Text) {
+        text.ink(Ink::Bold).push(" # ").push(&self.address).ink(Ink::Reset);
+    }
+
+    /// Writes the action and its reason.
+    fn statement(&self, text: &mut Text) {
+        let change = self.change;
+        match change.action {
+            Action::Create => {
+                self.subject(text);
+                text.push(" will be created");
+            }
+            Action::Read => {
+                self.subject(text);
+                text.push(" will be read during apply").push(why_read(change.reason));
+            }
+            Action::Update => {
+                self.subject(text);
+                text.push(match self.cause {
+                    Cause::Proposed => " will be updated in-place",
+                    Cause::Drift => " has changed",
+                });
+            }
+            Action::DeleteThenCreate | Action::CreateThenDelete => {
+                self.subject(text);
+                let (before, after) = why_replaced(change.reason);
+                text.push(before).ink(Ink::Bold).ink(Ink::Red).push("replaced");
+                text.ink(Ink::Reset).push(after);
+            }
+            Action::Delete => self.destruction(text),
+            Action::CreateThenForget => {
+                self.forgotten(text);
+                text.push(" must be replaced, but the existing object will not be destroyed");
+                text.push("\n # (destroy = false is set in the configuration)");
+            }
+            Action::Forget => self.removal(text),
+            Action::NoOp => {}
         }
-        Action::Delete => {
-            subject(text);
-            if cause == Cause::Proposed {
+    }
+
+    fn destruction(&self, text: &mut Text) {
+        self.subject(text);
+        match self.cause {
+            Cause::Proposed => {
                 text.push(" will be ")
                     .ink(Ink::Bold)
                     .ink(Ink::Red)
                     .push("destroyed")
                     .ink(Ink::Reset);
-            } else {
+            }
+            Cause::Drift => {
                 text.push(" has been deleted");
             }
-            why_destroyed(text, change);
-            if change.deposed.is_some() {
-                text.push("\n  # (left over from a partially-failed replacement of this instance)");
-            }
         }
-        Action::CreateThenForget => {
-            text.ink(Ink::Bold).push(" # ").push(&address).ink(Ink::Reset);
-            text.push(" must be replaced, but the existing object will not be destroyed");
-            text.push("\n # (destroy = false is set in the configuration)");
+        why_destroyed(text, self.change);
+        if self.change.deposed.is_some() {
+            text.push("\n  # (left over from a partially-failed replacement of this instance)");
         }
-        Action::Forget => {
-            text.ink(Ink::Bold).push(" # ").push(&address).ink(Ink::Reset);
-            text.push(&match change.deposed {
-                Some(_) => format!(" will be removed from {} state, but ", names.tool),
-                None => format!(" will no longer be managed by {}, but ", names.tool),
-            });
+    }
+
+    /// Writes that an object leaves the state without being destroyed.
+    fn removal(&self, text: &mut Text) {
+        self.forgotten(text);
+        let deposed = self.change.deposed.is_some();
+        text.push(&match deposed {
+            true => format!(" will be removed from {} state, but ", self.names.tool),
+            false => format!(" will no longer be managed by {}, but ", self.names.tool),
+        });
+        text.ink(Ink::Bold)
+            .ink(Ink::Red)
+            .push("will not be destroyed")
+            .ink(Ink::Reset);
+        if deposed {
             text.ink(Ink::Bold)
-                .ink(Ink::Red)
-                .push("will not be destroyed")
+                .push("\n # (left over from a partially-failed replacement of this instance)")
                 .ink(Ink::Reset);
-            if change.deposed.is_some() {
-                text.ink(Ink::Bold)
-                    .push("\n # (left over from a partially-failed replacement of this instance)")
-                    .ink(Ink::Reset);
-            }
-            text.push(match change.reason {
-                Reason::ForgetBecauseState => {
-                    "\n # (destroy = false was set when it was last applied; the state remembers it)"
-                }
-                _ => "\n # (destroy = false is set in the configuration)",
-            });
         }
-        Action::NoOp => {
-            if let Some(previous) = moved {
-                text.ink(Ink::Bold)
-                    .push(&format!("  # {previous}"))
-                    .ink(Ink::Reset)
-                    .push(" has moved to ");
-                text.ink(Ink::Bold).push(&address).ink(Ink::Reset);
-                told_move = true;
-            } else if change.importing.is_some() {
-                subject(text);
-                text.push(" will be imported");
-                if generated {
-                    text.push("\n  # (config will be generated)");
-                }
-                told_import = true;
+        text.push(match self.change.reason {
+            Reason::ForgetBecauseState => {
+                "\n # (destroy = false was set when it was last applied; the state remembers it)"
             }
+            _ => "\n # (destroy = false is set in the configuration)",
+        });
+    }
+
+    /// Writes where the object comes from: another address, or an import.
+    fn source(&self, text: &mut Text, moved: Option<&AbsResourceInstance>, imported: Option<&ImportedBy>) {
+        if let Some(previous) = moved {
+            text.push("  # ")
+                .ink(Ink::Reset)
+                .push(&format!("(moved from {previous})\n"));
         }
-    }
-    text.push("\n");
-    if let Some(previous) = moved.filter(|_| !told_move) {
-        text.push("  # ")
-            .ink(Ink::Reset)
-            .push(&format!("(moved from {previous})\n"));
-    }
-    if let Some(target) = change.importing.as_ref().filter(|_| !told_import) {
+        let Some(target) = imported else { return };
         let from = match target {
             ImportedBy::Id(id) => format!("(imported from \"{id}\")\n"),
             ImportedBy::Sensitive => "(imported from a sensitive ID)\n".to_owned(),
             ImportedBy::Identity(_) => "(will be imported first)\n".to_owned(),
         };
         text.push("  # ").ink(Ink::Reset).push(&from);
-        if change.action.is_replace() && !change.action.forgets() {
+        let action = self.change.action;
+        if action.is_replace() && !action.forgets() {
             text.push("  # ")
                 .ink(Ink::Reset)
                 .ink(Ink::Yellow)
@@ -160,7 +192,25 @@ pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, gene
             text.ink(Ink::Reset).push("\n");
         }
     }
-    text.ink(Ink::Reset);
+}
+
+fn why_read(reason: Reason) -> &'static str {
+    match reason {
+        Reason::ReadBecauseConfigUnknown => "\n  # (config refers to values not yet known)",
+        Reason::ReadBecauseDependencyPending => "\n  # (depends on a resource or a module with changes pending)",
+        Reason::ReadBecauseCheckNested => "\n  # (config will be reloaded to verify a check block)",
+        _ => "",
+    }
+}
+
+/// The words before and after "replaced".
+fn why_replaced(reason: Reason) -> (&'static str, &'static str) {
+    match reason {
+        Reason::ReplaceBecauseTainted => (" is tainted, so must be ", ""),
+        Reason::ReplaceByRequest => (" will be ", ", as requested"),
+        Reason::ReplaceByTriggers => (" will be ", " due to changes in replace_triggered_by"),
+        _ => (" must be ", ""),
+    }
 }
 
 fn why_destroyed(text: &mut Text, change: &ResourceChange) {

@@ -5,7 +5,7 @@
 //! means, as something in which nothing changes.
 //!
 //! Two steps: `compare` goes through the parts of two values, each a `pair`, and decides what happens to them, as a `tree`;
-//! `render` writes the tree. `sequence` knows how elements of lists and sets pair up, `strings` how strings are shown,
+//! `render` writes the tree, with the `signs`. `sequence` knows how elements of lists and sets pair up, `strings` how strings are shown,
 //! `heading` what stands above an object. `plan` and `state` put everything together. Objects are compared and written one
 //! after the other into one text, so what is held at any time is that text and one object's tree.
 
@@ -17,13 +17,14 @@ mod pair;
 mod plan;
 mod render;
 mod sequence;
+mod signs;
 mod state;
 mod strings;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-use engine::plan::Plan;
+use engine::plan::PlanView;
 use provider::Schemas;
 
 use addrs::Program as Names;
@@ -43,7 +44,7 @@ pub struct Style {
 
 /// A plan, from what changed outside to what becomes of the outputs.
 #[must_use]
-pub fn plan_text(plan: &Plan, schemas: &Schemas, style: Style) -> String {
+pub fn plan_text(plan: PlanView<'_>, schemas: &Schemas, style: Style) -> String {
     plan::write(plan, schemas, style, style.program)
 }
 

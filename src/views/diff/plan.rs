@@ -1,25 +1,25 @@
 //! A whole plan: what changed outside, what will be done, what becomes of the outputs, and what all that means.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use cty::{Path, Value};
-use engine::plan::{Action, Mode, OutputChange, Plan, ResourceChange};
+use engine::plan::{Action, Mode, OutputChange, PlanView, ResourceChange};
 use provider::Schemas;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::heading::{self, Cause};
 use super::paint::{Ink, Text};
 use super::pair::{Pair, Paths};
-use super::render::{self, Options, attribute_name};
+use super::render::{self, attribute_name};
+use super::signs::Options;
 use super::tree::{Act, Node};
 use super::{Names, Style};
 use super::{actions, compare};
-use crate::stream::actions_to_invoke;
 use crate::wrap::wrap;
 
 struct Writer<'p> {
     text: Text,
-    plan: &'p Plan,
+    plan: PlanView<'p>,
     schemas: &'p Schemas,
     width: usize,
     /// Whether sensitive values are shown.
@@ -27,7 +27,7 @@ struct Writer<'p> {
     names: Names,
 }
 
-pub(super) fn write(plan: &Plan, schemas: &Schemas, style: Style, names: Names) -> String {
+pub(super) fn write(plan: PlanView<'_>, schemas: &Schemas, style: Style, names: Names) -> String {
     let mut writer = Writer {
         text: Text::new(style.colour),
         plan,
@@ -41,13 +41,9 @@ pub(super) fn write(plan: &Plan, schemas: &Schemas, style: Style, names: Names) 
     writer.text.out
 }
 
-fn is_moved(change: &ResourceChange) -> bool {
-    change.previous_address.as_ref().is_some_and(|p| *p != change.address)
-}
-
 /// Whether there is anything to say of a change.
 fn is_shown(change: &ResourceChange) -> bool {
-    change.action != Action::NoOp || is_moved(change) || change.importing.is_some()
+    change.action != Action::NoOp || change.is_moved() || change.importing.is_some()
 }
 
 impl Writer<'_> {
@@ -56,11 +52,7 @@ impl Writer<'_> {
             .plan
             .changes
             .iter()
-            .filter(|c| {
-                // That a data source is gone from the state is nothing that happens to a real object.
-                let dropped = c.action == Action::Delete && c.address.resource.resource.mode == addrs::Mode::Data;
-                is_shown(c) && !dropped
-            })
+            .filter(|c| is_shown(c) && !c.drops_data_source())
             .collect();
         let longest = self
             .plan
@@ -86,20 +78,21 @@ impl Writer<'_> {
         if drift {
             self.rule();
         }
-        let mut counts: BTreeMap<Action, usize> = BTreeMap::new();
-        for change in changes.iter().filter(|c| c.action != Action::NoOp) {
-            *counts.entry(change.action).or_default() += 1;
-        }
-        if !counts.is_empty() {
-            self.legend(&counts);
+        let actions: BTreeSet<Action> = changes
+            .iter()
+            .map(|c| c.action)
+            .filter(|a| *a != Action::NoOp)
+            .collect();
+        if !actions.is_empty() {
+            self.legend(&actions);
         }
         if !changes.is_empty() || invocations > 0 {
-            self.changes(&changes, &counts);
+            self.changes(&changes);
             actions::requested(&mut self.text, self.plan, self.schemas, self.revealed, self.names.tool);
         }
         if !outputs.is_empty() {
             self.outputs(&outputs, longest);
-            if counts.is_empty() && invocations == 0 {
+            if actions.is_empty() && invocations == 0 {
                 self.text.push("\n");
                 self.paragraph(&format!(
                     "You can apply this plan to save these new output values to the {} state, without changing any real \
@@ -132,12 +125,12 @@ impl Writer<'_> {
             return false;
         }
         let mut relevant: HashMap<&addrs::AbsResourceInstance, Vec<&Path>> = HashMap::new();
-        for (address, path) in &self.plan.relevant_attributes {
+        for (address, path) in self.plan.relevant_attributes {
             relevant.entry(address).or_default().push(path);
         }
         let plan = self.plan;
         let mut any = false;
-        for change in &plan.drift {
+        for change in plan.drift {
             let paths = if refresh_only {
                 Paths::All
             } else {
@@ -239,7 +232,7 @@ impl Writer<'_> {
         self.text.push("\n");
     }
 
-    fn legend(&mut self, counts: &BTreeMap<Action, usize>) {
+    fn legend(&mut self, actions: &BTreeSet<Action>) {
         self.text.push("\n");
         self.paragraph(&format!(
             "{} used the selected providers to generate the following execution plan. Resource actions are indicated with \
@@ -255,7 +248,7 @@ impl Writer<'_> {
             (Action::Read, "read (data resources)"),
         ];
         for (action, words) in words {
-            if counts.contains_key(&action) {
+            if actions.contains(&action) {
                 self.text
                     .action(action)
                     .push(" ")
@@ -266,7 +259,7 @@ impl Writer<'_> {
         }
     }
 
-    fn changes(&mut self, changes: &[&ResourceChange], counts: &BTreeMap<Action, usize>) {
+    fn changes(&mut self, changes: &[&ResourceChange]) {
         let tool = self.names.tool;
         self.text.push("\n");
         self.text.push(&if self.plan.errored {
@@ -285,21 +278,9 @@ impl Writer<'_> {
             self.text.push("\n");
             self.change(change, &compared, Cause::Proposed);
         }
-        let count = |actions: &[Action]| -> usize { actions.iter().filter_map(|a| counts.get(a)).sum() };
-        let replaced = count(&[Action::DeleteThenCreate, Action::CreateThenDelete]);
-        let imported = changes.iter().filter(|c| c.importing.is_some()).count();
-        self.text.push("\n").inked(Ink::Bold, "Plan:").push(" ");
-        if imported > 0 {
-            self.text.push(&format!("{imported} to import, "));
-        }
-        self.text.push(&format!(
-            "{} to add, {} to change, {} to destroy",
-            count(&[Action::Create, Action::CreateThenForget]) + replaced,
-            count(&[Action::Update]),
-            count(&[Action::Delete]) + replaced
-        ));
-        let invoked = actions_to_invoke(self.plan.invocations.len());
-        self.text.push(".").push(&invoked).push("\n").ink(Ink::Reset);
+        self.text.push("\n").inked(Ink::Bold, "Plan:");
+        let totals = self.plan.totals();
+        self.text.push(&format!(" {totals}\n")).ink(Ink::Reset);
     }
 
     fn outputs(&mut self, outputs: &[(&str, Node<'_>, &OutputChange)], longest: usize) {
@@ -369,7 +350,7 @@ impl Writer<'_> {
             Mode::Destroy => format!(
                 "Either you have not created any objects yet or the existing objects were already deleted outside of {tool}."
             ),
-            Mode::Normal if drift && self.plan.is_applyable() => "Your configuration already applies the changes detected \
+            Mode::Normal if drift && self.plan.has_changes() => "Your configuration already applies the changes detected \
                  above, so applying this plan will only update the state to include the changes detected above and won't \
                  change any real infrastructure."
                 .to_owned(),

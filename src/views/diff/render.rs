@@ -1,66 +1,18 @@
 //! Writing a comparison: one line a part, with its sign, its value before and after, and a word on what is left out.
 
-use cty::{Kind, Value};
+use cty::Value;
 use lang::render::quote;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::paint::{Ink, Text};
+use super::signs::{Options, scalar};
 use super::strings;
 use super::tree::{Act, Block, Blocks, Body, Node, Secret};
-
-/// How to write what is inside of something.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Options {
-    /// No signs, and no room for them: for values that are no changes.
-    pub(super) no_signs: bool,
-    /// No `-> null` after what is removed: an enclosing element has it.
-    pub(super) no_null: bool,
-    /// Every change inside requires replacement.
-    pub(super) all_replace: bool,
-    /// No change inside is marked as requiring replacement: an enclosing element is.
-    pub(super) none_replace: bool,
-    /// Show what does not change.
-    pub(super) show_all: bool,
-}
 
 /// The attributes by which people recognise an object: shown even if nothing happens to them.
 const TELLING: [&str; 3] = ["id", "name", "tags"];
 
 impl Text {
-    /// The sign of an action, with a blank after it.
-    pub(super) fn sign(&mut self, act: Act, options: Options) -> &mut Text {
-        if options.no_signs {
-            return self;
-        }
-        match act {
-            Act::Keep => self.push("    "),
-            Act::Create => self.push("  ").inner(Ink::Green, "+").push(" "),
-            Act::Delete => self.push("  ").inner(Ink::Red, "-").push(" "),
-            Act::Update => self.push("  ").inner(Ink::Yellow, "~").push(" "),
-        }
-    }
-
-    /// ` -> null`, where it is shown.
-    pub(super) fn null_suffix(&mut self, act: Act, options: Options) -> &mut Text {
-        if act == Act::Delete && !options.no_null {
-            self.push(" ").inner(Ink::Grey, "-> null");
-        }
-        self
-    }
-
-    /// ` # forces replacement`, where it is shown.
-    pub(super) fn forces(&mut self, replace: bool, options: Options) -> &mut Text {
-        if !options.none_replace && (replace || options.all_replace) {
-            self.push(" ").inner(Ink::Red, "# forces replacement");
-        }
-        self
-    }
-
-    /// The arrow between a value and the one that takes its place.
-    pub(super) fn arrow(&mut self) -> &mut Text {
-        self.push(" ").inner(Ink::Yellow, "->").push(" ")
-    }
-
     fn hidden(&mut self, count: usize, what: &str, indent: usize, options: Options) {
         if count == 0 {
             return;
@@ -179,7 +131,15 @@ fn primitive(
 ) {
     let is_text = |v: Option<&Value>| v.is_some_and(|v| v.as_str().is_some());
     if is_text(before) || is_text(after) {
-        return strings::write(text, node, before, after, indent, options);
+        let change = strings::StringChange {
+            node,
+            before,
+            after,
+            indent,
+            options,
+            write_node: self::node,
+        };
+        return change.write(text);
     }
     match node.act {
         Act::Create | Act::Keep => scalar(text, after),
@@ -191,16 +151,6 @@ fn primitive(
         }
     }
     text.null_suffix(node.act, options).forces(node.replace, options);
-}
-
-/// A value in one piece.
-pub(super) fn scalar(text: &mut Text, value: Option<&Value>) {
-    match value.map(Value::kind) {
-        Some(Kind::Bool(b)) => text.push(if *b { "true" } else { "false" }),
-        Some(Kind::Number(n)) => text.push(&n.to_string()),
-        Some(Kind::String(s)) => text.push(&quote(s)),
-        _ => text.inner(Ink::Grey, "null"),
-    };
 }
 
 fn list(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], context: bool, indent: usize, options: Options) {

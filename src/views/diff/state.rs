@@ -14,7 +14,8 @@ use super::compare;
 use super::heading;
 use super::paint::Text;
 use super::pair::{Pair, Paths};
-use super::render::{self, Options, attribute_name};
+use super::render::{self, attribute_name};
+use super::signs::Options;
 
 const OPTIONS: Options = Options {
     no_signs: true,

@@ -5,8 +5,8 @@ use cty::Value;
 use super::compare;
 use super::paint::Text;
 use super::pair::Pair;
-use super::render::{self, Options, scalar};
 use super::sequence;
+use super::signs::{Options, scalar};
 use super::tree::{Act, Body, Node};
 
 /// What a string holds.
@@ -52,64 +52,74 @@ impl Content<'_> {
     }
 }
 
-/// Writes a string, or its change.
-pub(super) fn write(
-    text: &mut Text,
-    node: &Node<'_>,
-    before: Option<&Value>,
-    after: Option<&Value>,
-    indent: usize,
-    options: Options,
-) {
-    let old = if matches!(node.act, Act::Create) {
-        Content::Absent
-    } else {
-        content(before)
-    };
-    let new = if matches!(node.act, Act::Delete) {
-        Content::Absent
-    } else {
-        content(after)
-    };
-    let shown = if matches!(node.act, Act::Delete) { &old } else { &new };
-    match (&old, &new) {
-        (Content::Json(_), Content::Json(_) | Content::Absent) | (Content::Absent, Content::Json(_)) => {
-            return json(text, node, old.json(), new.json(), indent, options);
+/// A string, or its change. What a string may hold is written like any other value, by `write_node`.
+#[derive(Clone, Copy)]
+pub(super) struct StringChange<'s, 'v> {
+    pub(super) node: &'s Node<'v>,
+    pub(super) before: Option<&'v Value>,
+    pub(super) after: Option<&'v Value>,
+    pub(super) indent: usize,
+    pub(super) options: Options,
+    pub(super) write_node: fn(&mut Text, &Node<'_>, usize, Options),
+}
+
+impl StringChange<'_, '_> {
+    /// Writes it. The current line is already begun.
+    pub(super) fn write(self, text: &mut Text) {
+        let act = self.node.act;
+        let old = match act {
+            Act::Create => Content::Absent,
+            _ => content(self.before),
+        };
+        let new = match act {
+            Act::Delete => Content::Absent,
+            _ => content(self.after),
+        };
+        match (&old, &new) {
+            (Content::Json(_), Content::Json(_) | Content::Absent) | (Content::Absent, Content::Json(_)) => {
+                self.json(text, old.json(), new.json());
+            }
+            (Content::Json(_), _) | (_, Content::Json(_)) => self.other_content(text),
+            _ if act == Act::Update => self.update(text, &old, &new),
+            _ => {
+                let (shown, value) = match act {
+                    Act::Delete => (&old, self.before),
+                    _ => (&new, self.after),
+                };
+                self.whole(text, shown, value);
+            }
         }
-        (Content::Json(_), _) | (_, Content::Json(_)) => {
-            let gone = Node {
-                act: Act::Delete,
-                replace: false,
-                body: Body::Primitive(before, None),
-            };
-            let come = Node {
-                act: Act::Create,
-                replace: false,
-                body: Body::Primitive(None, after),
-            };
-            let change = Body::TypeChange(Box::new(gone), Box::new(come));
-            return render::node(
-                text,
-                &Node {
-                    act: node.act,
-                    replace: node.replace,
-                    body: change,
-                },
-                indent,
-                options,
-            );
-        }
-        _ => {}
     }
-    if node.act == Act::Update {
+
+    /// Writes the change from a document to other text, or back.
+    fn other_content(self, text: &mut Text) {
+        let gone = Node {
+            act: Act::Delete,
+            replace: false,
+            body: Body::Primitive(self.before, None),
+        };
+        let come = Node {
+            act: Act::Create,
+            replace: false,
+            body: Body::Primitive(None, self.after),
+        };
+        let change = Node {
+            act: self.node.act,
+            replace: self.node.replace,
+            body: Body::TypeChange(Box::new(gone), Box::new(come)),
+        };
+        (self.write_node)(text, &change, self.indent, self.options);
+    }
+
+    fn update(self, text: &mut Text, old: &Content<'_>, new: &Content<'_>) {
         if !matches!(old, Content::Lines(_)) && !matches!(new, Content::Lines(_)) {
-            scalar(text, before);
+            scalar(text, self.before);
             text.arrow();
-            scalar(text, after);
-            text.forces(node.replace, options);
+            scalar(text, self.after);
+            text.forces(self.node.replace, self.options);
             return;
         }
-        heredoc(text, node, indent, options, |text| {
+        self.heredoc(text, |text| {
             let (old, new): (Vec<&str>, Vec<&str>) =
                 (old.text().split('\n').collect(), new.text().split('\n').collect());
             for step in sequence::pair_up(&old, &new, |_| false) {
@@ -119,81 +129,86 @@ pub(super) fn write(
                     (Some(b), Some(_)) => (Act::Keep, old[b]),
                     (None, None) => continue,
                 };
-                text.indent(indent + 1).sign(act, options).push(line).push("\n");
+                self.line(text, act, line);
             }
         });
-        return;
     }
-    match shown {
-        Content::Lines(lines) => heredoc(text, node, indent, options, |text| {
-            for line in lines.split('\n') {
-                text.indent(indent + 1).sign(Act::Keep, options).push(line).push("\n");
+
+    /// Writes a string that does not change, is new, or goes.
+    fn whole(self, text: &mut Text, shown: &Content<'_>, value: Option<&Value>) {
+        match shown {
+            Content::Lines(lines) => self.heredoc(text, |text| {
+                lines.split('\n').for_each(|line| self.line(text, Act::Keep, line));
+            }),
+            _ => {
+                scalar(text, value);
+                text.null_suffix(self.node.act, self.options)
+                    .forces(self.node.replace, self.options);
             }
-        }),
-        _ => {
-            scalar(text, if node.act == Act::Delete { before } else { after });
-            text.null_suffix(node.act, options).forces(node.replace, options);
         }
     }
-}
 
-fn heredoc(text: &mut Text, node: &Node<'_>, indent: usize, options: Options, lines: impl FnOnce(&mut Text)) {
-    text.push("<<-EOT").forces(node.replace, options).push("\n");
-    lines(text);
-    text.indent(indent)
-        .sign(Act::Keep, options)
-        .push("EOT")
-        .null_suffix(node.act, options);
-}
-
-/// Writes the documents that strings hold.
-fn json(
-    text: &mut Text,
-    node: &Node<'_>,
-    before: Option<&Value>,
-    after: Option<&Value>,
-    indent: usize,
-    options: Options,
-) {
-    let document = compare::dynamic(Pair::of_value(before, after));
-    let only_spaces = document.act == Act::Keep && node.act == Act::Update;
-    let inner = Options {
-        no_null: true,
-        show_all: options.show_all || only_spaces,
-        ..options
-    };
-    let remark = |text: &mut Text| {
-        if only_spaces {
-            let words = if node.replace {
-                "# whitespace changes force replacement"
-            } else {
-                "# whitespace changes"
-            };
-            text.push(" ").push(words);
-        }
-    };
-    let replaced = node.replace && !only_spaces;
-    let mut rendered = Text::new(text.colour);
-    render::node(&mut rendered, &document, indent + 1, inner);
-    text.push("jsonencode(");
-    if rendered.out.contains('\n') {
-        remark(text);
-        let act = if matches!(node.act, Act::Create | Act::Delete) {
-            Act::Keep
-        } else {
-            document.act
-        };
-        text.push("\n")
-            .indent(indent + 1)
-            .sign(act, options)
-            .push(&rendered.out)
-            .forces(replaced, options)
+    fn line(self, text: &mut Text, act: Act, line: &str) {
+        text.indent(self.indent + 1)
+            .sign(act, self.options)
+            .push(line)
             .push("\n");
-        text.indent(indent).sign(Act::Keep, options).push(")");
-    } else {
-        text.push(&rendered.out).push(")");
-        remark(text);
-        text.forces(replaced, options);
     }
-    text.null_suffix(node.act, options);
+
+    fn heredoc(self, text: &mut Text, lines: impl FnOnce(&mut Text)) {
+        text.push("<<-EOT").forces(self.node.replace, self.options).push("\n");
+        lines(text);
+        text.indent(self.indent)
+            .sign(Act::Keep, self.options)
+            .push("EOT")
+            .null_suffix(self.node.act, self.options);
+    }
+
+    /// Writes the documents that strings hold.
+    fn json(self, text: &mut Text, before: Option<&Value>, after: Option<&Value>) {
+        let StringChange {
+            node, indent, options, ..
+        } = self;
+        let document = compare::dynamic(Pair::of_value(before, after));
+        let only_spaces = document.act == Act::Keep && node.act == Act::Update;
+        let inner = Options {
+            no_null: true,
+            show_all: options.show_all || only_spaces,
+            ..options
+        };
+        let remark = |text: &mut Text| {
+            if only_spaces {
+                let words = if node.replace {
+                    "# whitespace changes force replacement"
+                } else {
+                    "# whitespace changes"
+                };
+                text.push(" ").push(words);
+            }
+        };
+        let replaced = node.replace && !only_spaces;
+        let mut rendered = Text::new(text.colour);
+        (self.write_node)(&mut rendered, &document, indent + 1, inner);
+        text.push("jsonencode(");
+        if rendered.out.contains('\n') {
+            remark(text);
+            let act = if matches!(node.act, Act::Create | Act::Delete) {
+                Act::Keep
+            } else {
+                document.act
+            };
+            text.push("\n")
+                .indent(indent + 1)
+                .sign(act, options)
+                .push(&rendered.out)
+                .forces(replaced, options)
+                .push("\n");
+            text.indent(indent).sign(Act::Keep, options).push(")");
+        } else {
+            text.push(&rendered.out).push(")");
+            remark(text);
+            text.forces(replaced, options);
+        }
+        text.null_suffix(node.act, options);
+    }
 }

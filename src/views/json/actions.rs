@@ -3,7 +3,7 @@
 use config::{ActionEvent, ActionFailure, ModuleNode};
 use cty::Value;
 use engine::invocation::{ActionInvocation, InvocationTrigger};
-use engine::plan::Plan;
+use engine::plan::PlanView;
 use serde_json::{Value as Json, json};
 
 use super::Object;
@@ -35,7 +35,7 @@ pub fn on_failure_name(on_failure: ActionFailure) -> &'static str {
 }
 
 /// The planned invocations.
-pub(super) fn invocations(plan: &Plan) -> Vec<Json> {
+pub(super) fn invocations(plan: PlanView<'_>) -> Vec<Json> {
     plan.invocations.iter().map(invocation).collect()
 }
 

@@ -1,7 +1,7 @@
 //! The document of a configuration, as it stands inside that of a plan.
 
 use addrs::Mode;
-use config::{Config, ModuleNode, Resource};
+use config::{Config, ModuleCall, ModuleNode, Resource};
 use engine::instance::recorded_version;
 use lang::scope::Reference;
 use provider::Schemas;
@@ -71,31 +71,9 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
         .module_calls
         .iter()
         .map(|(name, call)| {
-            let inputs: Map<String, Json> = call
-                .inputs
-                .attributes
-                .iter()
-                .map(|a| (a.name.to_string(), expression(&a.expr)))
-                .collect();
             let child = node.children.get(name);
-            let document = Object::default()
-                .with_content("source", child.map(|c| c.source.clone()).unwrap_or_default())
-                .with_content("expressions", inputs)
-                .with_content("count_expression", call.count.as_ref().map_or(Json::Null, expression))
-                .with_content(
-                    "for_each_expression",
-                    call.for_each.as_ref().map_or(Json::Null, expression),
-                )
-                .with(
-                    "module",
-                    child.map_or(Json::Null, |c| module(config, c, schemas, providers)),
-                )
-                .with_some(
-                    "version_constraint",
-                    child.and_then(|c| c.constraint.as_ref()).map(|c| c.text.clone()),
-                )
-                .with_content("depends_on", depends_on(&call.depends_on));
-            (name.to_string(), document.into())
+            let inside = child.map_or(Json::Null, |c| module(config, c, schemas, providers));
+            (name.to_string(), module_call(call, child, inside))
         })
         .collect();
     Object::default()
@@ -104,6 +82,28 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
         .with_content("module_calls", calls)
         .with_content("variables", variables)
         .with_content("actions", configured(node))
+        .into()
+}
+
+fn module_call(call: &ModuleCall, child: Option<&ModuleNode>, inside: Json) -> Json {
+    let inputs: Map<String, Json> = call
+        .inputs
+        .attributes
+        .iter()
+        .map(|a| (a.name.to_string(), expression(&a.expr)))
+        .collect();
+    let constraint = child.and_then(|c| c.constraint.as_ref());
+    Object::default()
+        .with_content("source", child.map(|c| c.source.clone()).unwrap_or_default())
+        .with_content("expressions", inputs)
+        .with_content("count_expression", call.count.as_ref().map_or(Json::Null, expression))
+        .with_content(
+            "for_each_expression",
+            call.for_each.as_ref().map_or(Json::Null, expression),
+        )
+        .with("module", inside)
+        .with_some("version_constraint", constraint.map(|c| c.text.clone()))
+        .with_content("depends_on", depends_on(&call.depends_on))
         .into()
 }
 

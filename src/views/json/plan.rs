@@ -6,7 +6,7 @@ use addrs::{AbsResourceInstance, ModuleInstance};
 use config::Config;
 use cty::{Path, Type, Value};
 use engine::instance::recorded_version;
-use engine::plan::{Action, ImportedBy, OutputChange, Plan, Reason, ResourceChange};
+use engine::plan::{Action, ImportedBy, OutputChange, Plan, PlanView, Reason, ResourceChange};
 use provider::Schemas;
 use schema::Schema;
 use schema::marking::mark_sensitive;
@@ -22,6 +22,7 @@ use super::{Object, PLAN_FORMAT, instance_key};
 /// The document that `show -json PLAN` prints.
 #[must_use]
 pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &str) -> Json {
+    let view = plan.view();
     // The values that the user set; of variables that are not set, or sensitive, the defaults of the configuration.
     let root = &config.root.module.variables;
     let variables: Map<String, Json> = root
@@ -43,14 +44,14 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
         .with("format_version", PLAN_FORMAT)
         .with("terraform_version", tool_version)
         .with_content("variables", variables)
-        .with("planned_values", planned_values(plan, schemas))
-        .with_content("resource_drift", drift(plan))
-        .with_content("resource_changes", resource_changes(plan))
-        .with_content("output_changes", output_changes(plan))
-        .with_content("action_invocations", invocations(plan))
+        .with("planned_values", planned_values(view, schemas))
+        .with_content("resource_drift", drift(view))
+        .with_content("resource_changes", resource_changes(view))
+        .with_content("output_changes", output_changes(view))
+        .with_content("action_invocations", invocations(view))
         .with_content("prior_state", prior)
         .with("configuration", configuration(config, schemas))
-        .with_content("relevant_attributes", relevant_attributes(plan))
+        .with_content("relevant_attributes", relevant_attributes(view))
         .with_content("checks", checks(&plan.checks))
         .with_content("timestamp", plan.timestamp.clone())
         .with("applyable", plan.is_applyable())
@@ -60,7 +61,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
 }
 
 /// The changes of the outputs, by their names.
-pub(super) fn output_changes(plan: &Plan) -> Map<String, Json> {
+pub(super) fn output_changes(plan: PlanView<'_>) -> Map<String, Json> {
     let outputs = plan.outputs.iter();
     outputs
         .map(|(name, change)| (name.to_string(), output_change(change)))
@@ -68,7 +69,7 @@ pub(super) fn output_changes(plan: &Plan) -> Map<String, Json> {
 }
 
 /// The attributes whose changes outside may have led to changes of the plan.
-pub(super) fn relevant_attributes(plan: &Plan) -> Vec<Json> {
+pub(super) fn relevant_attributes(plan: PlanView<'_>) -> Vec<Json> {
     let attributes = plan.relevant_attributes.iter();
     attributes
         .map(|(address, at)| json!({"resource": address.to_string(), "attribute": path(at)}))
@@ -76,16 +77,16 @@ pub(super) fn relevant_attributes(plan: &Plan) -> Vec<Json> {
 }
 
 /// The changes of objects.
-pub(super) fn resource_changes(plan: &Plan) -> Vec<Json> {
-    changes(&plan.changes, Some(plan))
+pub(super) fn resource_changes(plan: PlanView<'_>) -> Vec<Json> {
+    changes(plan.changes, Some(plan))
 }
 
 /// The drift: changes that the refresh has found.
-pub(super) fn drift(plan: &Plan) -> Vec<Json> {
-    changes(&plan.drift, None)
+pub(super) fn drift(plan: PlanView<'_>) -> Vec<Json> {
+    changes(plan.drift, None)
 }
 
-fn changes(changes: &[ResourceChange], of: Option<&Plan>) -> Vec<Json> {
+fn changes(changes: &[ResourceChange], of: Option<PlanView<'_>>) -> Vec<Json> {
     let mut sorted: Vec<&ResourceChange> = changes.iter().collect();
     sorted.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
     sorted
@@ -160,17 +161,7 @@ pub fn change(change: &ResourceChange) -> Json {
 /// The words for an action.
 #[must_use]
 pub fn actions(action: Action) -> Json {
-    match action {
-        Action::NoOp => json!(["no-op"]),
-        Action::Create => json!(["create"]),
-        Action::Read => json!(["read"]),
-        Action::Update => json!(["update"]),
-        Action::Delete => json!(["delete"]),
-        Action::DeleteThenCreate => json!(["delete", "create"]),
-        Action::CreateThenDelete => json!(["create", "delete"]),
-        Action::Forget => json!(["forget"]),
-        Action::CreateThenForget => json!(["create", "forget"]),
-    }
+    action.steps().iter().map(|step| step.word()).collect()
 }
 
 fn output_change(change: &OutputChange) -> Json {
@@ -199,7 +190,7 @@ fn planned_output(change: &OutputChange) -> Json {
     output(&change.after, change.sensitive, false)
 }
 
-fn planned_values(plan: &Plan, schemas: &Schemas) -> Json {
+fn planned_values(plan: PlanView<'_>, schemas: &Schemas) -> Json {
     let outputs: Map<String, Json> = plan
         .outputs
         .iter()

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, AbsResourceInstance};
 use cty::{Marks, Path, Step, Type, Value};
-use engine::execgraph::ExecGraph;
-use engine::plan::{Action, Mode, OutputChange, Plan, Reason, ResourceChange};
+use engine::plan::{Action, Mode, OutputChange, PlanView, Reason, ResourceChange};
 use provider::ProviderSchema;
 use provider::Schemas;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting, Schema};
@@ -268,11 +267,40 @@ fn output(json: &Json) -> Result<OutputChange> {
     })
 }
 
+/// A plan as a document has it.
+#[derive(Clone, Debug, Default)]
+pub struct PlanDocument {
+    pub mode: Mode,
+    pub changes: Vec<ResourceChange>,
+    pub drift: Vec<ResourceChange>,
+    pub outputs: BTreeMap<Arc<str>, OutputChange>,
+    pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
+    pub generated_config: BTreeMap<AbsResourceInstance, String>,
+    pub errored: bool,
+}
+
+impl PlanDocument {
+    #[must_use]
+    pub fn view(&self) -> PlanView<'_> {
+        PlanView {
+            mode: self.mode,
+            changes: &self.changes,
+            drift: &self.drift,
+            // These documents are not read for their invocations.
+            invocations: &[],
+            outputs: &self.outputs,
+            relevant_attributes: &self.relevant_attributes,
+            generated_config: &self.generated_config,
+            errored: self.errored,
+        }
+    }
+}
+
 /// The plan in the document of `show -json`, or in the one that a server has for showing it.
 ///
 /// # Errors
 /// It is not such a document, or the schemas are not those of its objects.
-pub fn plan(json: &Json, schemas: &Schemas) -> Result<Plan> {
+pub fn plan(json: &Json, schemas: &Schemas) -> Result<PlanDocument> {
     let list = |name: &str| json[name].as_array().into_iter().flatten();
     let changes = |name: &str| list(name).map(|c| change(c, schemas)).collect::<Result<Vec<_>>>();
     let relevant = |r: &Json| {
@@ -286,7 +314,7 @@ pub fn plan(json: &Json, schemas: &Schemas) -> Result<Plan> {
         let text = c["change"]["generated_config"].as_str()?;
         Some(address(c["address"].as_str()?).map(|address| (address, text.to_owned())))
     });
-    Ok(Plan {
+    Ok(PlanDocument {
         mode: match json["mode"].as_str() {
             Some("destroy") => Mode::Destroy,
             Some("refresh-only") => Mode::RefreshOnly,
@@ -300,37 +328,5 @@ pub fn plan(json: &Json, schemas: &Schemas) -> Result<Plan> {
         relevant_attributes: list("relevant_attributes").map(relevant).collect::<Result<_>>()?,
         generated_config: generated.collect::<Result<_>>()?,
         errored: flag(json, "errored"),
-        saved: false,
-        ..empty_plan()
     })
-}
-
-/// A plan without changes.
-#[must_use]
-pub fn empty_plan() -> Plan {
-    Plan {
-        mode: Mode::Normal,
-        timestamp: String::new(),
-        variables: BTreeMap::new(),
-        given_variables: BTreeMap::new(),
-        targets: Vec::new(),
-        excludes: Vec::new(),
-        force_replace: Vec::new(),
-        changes: Vec::new(),
-        drift: Vec::new(),
-        outputs: BTreeMap::new(),
-        previous_state: state::State::new(),
-        prior_state: state::State::new(),
-        graph: ExecGraph::default(),
-        relevant_attributes: Vec::new(),
-        function_results: Default::default(),
-        checks: Vec::new(),
-        generated_config: BTreeMap::new(),
-        queries: Vec::new(),
-        invocations: Vec::new(),
-        invoke: None,
-        dropped_data: Vec::new(),
-        errored: false,
-        saved: false,
-    }
 }

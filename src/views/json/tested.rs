@@ -1,7 +1,7 @@
 //! The documents of `test -json -verbose`: the plan or the state of a run. Their keys differ from those of `show -json`, and they
 //! include the provider schemas, so that a program can render them.
 
-use engine::plan::Plan;
+use engine::plan::PlanView;
 use provider::Schemas;
 use serde_json::{Map, Value as Json};
 
@@ -24,7 +24,7 @@ fn with_schemas(document: Object, schemas: &Schemas) -> Json {
 
 /// The plan of a run.
 #[must_use]
-pub fn plan(plan: &Plan, schemas: &Schemas) -> Json {
+pub fn plan(plan: PlanView<'_>, schemas: &Schemas) -> Json {
     let document = Object::default()
         .with("plan_format_version", PLAN_FORMAT)
         .with_content("output_changes", of_plan::output_changes(plan))

@@ -131,7 +131,7 @@ impl Human {
     fn outcome(&self, done: &Performed) {
         match &done.outcome {
             Some(Outcome::Planned(plan)) => {
-                crate::plan::show(&self.ui, plan, &done.schemas, Shown::default());
+                crate::plan::show(&self.ui, plan.view(), &done.schemas, Shown::default());
                 self.ui.line("");
             }
             Some(Outcome::Applied(state)) => {

@@ -133,7 +133,9 @@ impl Machine {
             self.send("info", &message, ty, about.clone(), Some(document));
         };
         match done.outcome.as_ref().filter(|_| self.verbose) {
-            Some(Outcome::Planned(plan)) => printing("plan", "test_plan", json::tested::plan(plan, &done.schemas)),
+            Some(Outcome::Planned(plan)) => {
+                printing("plan", "test_plan", json::tested::plan(plan.view(), &done.schemas))
+            }
             Some(Outcome::Applied(state)) => printing("state", "test_state", json::tested::state(state, &done.schemas)),
             None => {}
         }

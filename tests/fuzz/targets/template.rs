@@ -4,9 +4,9 @@
 
 use cty::{Marks, Type, Value};
 use lang::eval::{Context, evaluate};
-use lang::scope::{FunctionSettings, Reference, Scope};
+use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use libfuzzer_sys::fuzz_target;
-use syntax::{Diagnostics, Pos};
+use syntax::Pos;
 
 /// What takes long or leaves the process by its nature, not by a mistake of ours.
 const LEFT_OUT: [&str; 4] = ["file", "bcrypt", "abspath", "pathexpand"];
@@ -30,7 +30,7 @@ fuzz_target!(|text: &str| {
 struct FuzzScope(FunctionSettings);
 
 impl Scope for FuzzScope {
-    fn lookup(&self, reference: &Reference) -> Result<Value, Diagnostics> {
+    fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         let name = reference.subject.to_string();
         Ok(match name.bytes().last().unwrap_or(0) % 8 {
             0 => Value::string("text\u{301}"),

@@ -326,28 +326,8 @@ impl Execution<'_, '_> {
         let Some(object) = self.state.current(&from).cloned() else {
             return Ok(());
         };
-        let raw = match &object.attributes {
-            Attributes::Json(json) => RawState::Json(json.as_str().as_bytes().into()),
-            Attributes::Flat(flat) => RawState::Flatmap((**flat).clone()),
-        };
-        let Resource { ty, .. } = &old.resource;
-        let answer = conversion
-            .provider
-            .move_state(
-                &new.resource.ty,
-                MoveRequest {
-                    source_provider: &conversion.source,
-                    source_type: ty,
-                    source_version: object.schema_version,
-                    source_state: raw,
-                    source_private: object.private.clone(),
-                    source_identity: object
-                        .identity
-                        .as_ref()
-                        .and_then(|i| Some((i.value.as_ref()?.as_str().as_bytes().into(), i.schema_version))),
-                },
-            )
-            .await?;
+        let request = move_request(&object, &conversion.source, &old.resource.ty);
+        let answer = conversion.provider.move_state(&new.resource.ty, request).await?;
         let problems: Diagnostics = located(answer.diagnostics, None, &to)
             .into_iter()
             .map(|d| if d.subject.is_none() { d.at(&statement.range) } else { d })
@@ -399,6 +379,21 @@ impl Execution<'_, '_> {
         self.state
             .set_current(&from, &conversion.target, Some(Arc::new(converted)));
         Ok(())
+    }
+}
+
+fn move_request<'r>(object: &Object, source_provider: &'r str, source_type: &'r str) -> MoveRequest<'r> {
+    let identity = object.identity.as_ref();
+    MoveRequest {
+        source_provider,
+        source_type,
+        source_version: object.schema_version,
+        source_state: match &object.attributes {
+            Attributes::Json(json) => RawState::Json(json.as_str().as_bytes().into()),
+            Attributes::Flat(flat) => RawState::Flatmap((**flat).clone()),
+        },
+        source_private: object.private.clone(),
+        source_identity: identity.and_then(|i| Some((i.value.as_ref()?.as_str().as_bytes().into(), i.schema_version))),
     }
 }
 

@@ -6,7 +6,6 @@ pub mod identity;
 pub mod provider;
 pub mod remote;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use config::Config;
@@ -15,8 +14,7 @@ use config::manifest::Manifest;
 use cty::Value;
 use engine::apply::Completion;
 use engine::events::{Event, EventSink};
-use engine::inputs::EvaluationEnvironment;
-use engine::inputs::{Inputs, PlanOptions};
+use engine::inputs::{EvaluationEnvironment, Inputs, PlanOptions, Variables};
 use engine::plan::{Action, Mode, Plan, ResourceChange};
 use engine::results::ResultSink;
 use engine::stop::Stop;
@@ -43,7 +41,7 @@ pub struct Case {
     pub remote: FakeRemote,
     pub config: Config,
     pub state: State,
-    pub variables: BTreeMap<Arc<str>, Value>,
+    pub variables: Variables,
     pub options: PlanOptions,
     pub parallelism: usize,
     pub stop: Stop,
@@ -99,7 +97,7 @@ impl Case {
             remote: FakeRemote::default(),
             config: load(&[]).0,
             state: State::new(),
-            variables: BTreeMap::new(),
+            variables: Variables::default(),
             options: PlanOptions::default(),
             parallelism: 10,
             stop: Stop::new(),
@@ -131,7 +129,7 @@ impl Case {
     }
 
     pub fn variable(&mut self, name: &str, value: Value) -> &mut Case {
-        self.variables.insert(name.into(), value);
+        self.variables.values.insert(name.into(), value);
         self
     }
 

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use ::state::{Attributes, Object, OutputValue, State};
 use addrs::AbsProviderConfig;
 use cty::{Marks, Type, Value};
-use engine::plan::{Action, OutputChange, Plan, Reason, ResourceChange};
+use engine::plan::{Action, OutputChange, Reason, ResourceChange};
 use provider::ProviderSchema;
 use schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
+
+use recorded::PlanDocument;
 
 use super::*;
 
@@ -44,7 +46,7 @@ fn plans_look_as_terraform_shows_them() {
             colour: extension == "ansi",
             ..PLAIN
         };
-        let text = plan::write(&recorded::plan(&json, &schemas), &schemas, style, TERRAFORM);
+        let text = plan::write(recorded::plan(&json, &schemas).view(), &schemas, style, TERRAFORM);
         // Terraform does not show outputs of which only the sensitivity changes.
         let own = |line: &&str| line.contains(" = (sensitive value) # becomes ");
         let lines = crate::terminal::shown(&text);
@@ -103,11 +105,11 @@ fn what_is_left_of_a_failed_replacement_is_told() {
     let object = Value::object([("id", Value::string("i"))]);
     let mut change = thing("a", Action::Delete, object, Value::null(Type::Dynamic));
     change.deposed = Some("0123abcd".into());
-    let plan = Plan {
+    let plan = PlanDocument {
         changes: vec![change],
-        ..recorded::empty_plan()
+        ..PlanDocument::default()
     };
-    let text = plan_text(&plan, &schemas, PLAIN);
+    let text = plan_text(plan.view(), &schemas, PLAIN);
     assert!(
         text.contains(
             "
@@ -127,11 +129,11 @@ Plan: 0 to add, 0 to change, 1 to destroy.
 
 #[test]
 fn a_plan_that_failed_says_so() {
-    let plan = Plan {
+    let plan = PlanDocument {
         errored: true,
-        ..recorded::empty_plan()
+        ..PlanDocument::default()
     };
-    let text = plan_text(&plan, &Schemas::default(), PLAIN);
+    let text = plan_text(plan.view(), &Schemas::default(), PLAIN);
     assert_eq!(
         text,
         "\nPlanning failed. Monoform encountered an error while generating this plan.\n\n"
@@ -146,11 +148,11 @@ fn outputs_declared_sensitive_are_not_shown() {
         after: Value::string("new"),
         sensitive: true,
     };
-    let plan = Plan {
+    let plan = PlanDocument {
         outputs: BTreeMap::from([("o".into(), change)]),
-        ..recorded::empty_plan()
+        ..PlanDocument::default()
     };
-    let text = plan_text(&plan, &Schemas::default(), PLAIN);
+    let text = plan_text(plan.view(), &Schemas::default(), PLAIN);
     assert!(
         text.starts_with("\nChanges to Outputs:\n  ~ o = (sensitive value)\n"),
         "{text}"
@@ -238,11 +240,11 @@ fn a_sensitive_part_never_reaches_the_text() {
     };
     let plain = of(Value::string("seen")).unmark_deep().0;
     for (before, after) in [(plain, of(secret())), (of(secret()), of(Value::unknown(Type::String)))] {
-        let plan = Plan {
+        let plan = PlanDocument {
             changes: vec![thing("a", Action::Update, before, after)],
-            ..recorded::empty_plan()
+            ..PlanDocument::default()
         };
-        let text = plan_text(&plan, &schemas, PLAIN);
+        let text = plan_text(plan.view(), &schemas, PLAIN);
         assert!(
             !text.contains("hidden!") && text.contains("(sensitive value)"),
             "{text}"
@@ -264,7 +266,7 @@ fn sensitive_values_are_shown_where_they_are_asked_for() {
             ("map", Value::map(Type::String, BTreeMap::from([("k".into(), key)]))),
         ])
     };
-    let plan = Plan {
+    let plan = PlanDocument {
         changes: vec![
             thing(
                 "changed",
@@ -288,9 +290,9 @@ fn sensitive_values_are_shown_where_they_are_asked_for() {
                 sensitive: true,
             },
         )]),
-        ..recorded::empty_plan()
+        ..PlanDocument::default()
     };
-    let text = plan_text(&plan, &schemas, REVEALED);
+    let text = plan_text(plan.view(), &schemas, REVEALED);
     for part in [
         "      ~ text = \"old\" -> \"new\"\n        # (1 unchanged attribute hidden)\n",
         // That it becomes sensitive is a change, though the value stays.
@@ -328,10 +330,10 @@ fn long_lists_and_many_changes_take_no_long_time() {
         of((5..29_000).rev().collect()),
     )];
     changes.extend((0..5_000).map(|i| thing(&format!("a{i}"), Action::Update, of(vec![i]), of(vec![i + 1]))));
-    let plan = Plan {
+    let plan = PlanDocument {
         changes,
-        ..recorded::empty_plan()
+        ..PlanDocument::default()
     };
-    let text = plan_text(&plan, &schemas, PLAIN);
+    let text = plan_text(plan.view(), &schemas, PLAIN);
     assert!(text.ends_with("Plan: 0 to add, 5001 to change, 0 to destroy.\n"));
 }

@@ -1,11 +1,10 @@
 //! Plans and schemas read from the JSON that Terraform writes of them, so that what it showed of a plan can be compared
 //! with what we show of the same plan.
 
-use engine::plan::Plan;
 use provider::Schemas;
 use serde_json::Value as Json;
 
-pub(super) use crate::json::read::empty_plan;
+pub(super) use crate::json::read::PlanDocument;
 
 /// The schemas in the document of `providers schema -json`.
 pub(super) fn schemas(document: &Json) -> Schemas {
@@ -13,6 +12,6 @@ pub(super) fn schemas(document: &Json) -> Schemas {
 }
 
 /// The plan in the document of `show -json`.
-pub(super) fn plan(json: &Json, schemas: &Schemas) -> Plan {
+pub(super) fn plan(json: &Json, schemas: &Schemas) -> PlanDocument {
     crate::json::read::plan(json, schemas).unwrap()
 }

@@ -1,0 +1,13 @@
+//! Failures that need no further report.
+
+use lang::scope::EvaluationError;
+
+/// The error has been reported as a diagnostic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reported;
+
+impl From<Reported> for EvaluationError {
+    fn from(_: Reported) -> EvaluationError {
+        EvaluationError::Reported
+    }
+}

@@ -1,0 +1,32 @@
+//! Requests to plan a change: the configuration as the provider gets it, and the proposed new object.
+
+use config::IgnoreChanges;
+use cty::Value;
+use schema::Schema;
+
+use super::computed_blocks::with_null_blocks;
+use super::ignore::with_ignored_changes;
+use super::proposed::proposed_new;
+
+/// The configuration and the proposed new object that a provider plans a change with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proposal {
+    /// The configuration without ignored changes, and with null for computed blocks that are not configured.
+    pub config: Value,
+    /// The proposed new object.
+    pub proposed: Value,
+}
+
+impl Proposal {
+    /// Makes the proposal for a change of an object. Where there is no prior object, no change is ignored.
+    #[must_use]
+    pub fn new(schema: &Schema, prior: &Value, config: &Value, ignored: &IgnoreChanges) -> Proposal {
+        // The order matters: the prior object may have blocks where the configuration has none, and what is ignored is proposed, too.
+        let config = with_ignored_changes(&schema.block, prior, config, ignored);
+        let config = with_null_blocks(schema, &config);
+        Proposal {
+            proposed: proposed_new(&schema.block, prior, &config),
+            config,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What the diagnostics of providers, and those about them, have in common.
+
+use std::fmt::Display;
+
+use lang::body::path_range;
+use provider::PluginDiagnostic;
+use schema::Schema;
+use syntax::Diagnostics;
+use syntax::ast::Body;
+
+/// The end of error messages about defects of providers.
+pub const PROVIDER_BUG: &str = "This is a defect of the provider; please report it to its maintainers.";
+
+/// The diagnostics of a plugin, with the position in the configuration and the address of the object.
+pub fn located(
+    problems: Vec<PluginDiagnostic>,
+    written: Option<(&Body, &Schema)>,
+    address: &dyn Display,
+) -> Diagnostics {
+    problems
+        .into_iter()
+        .map(|p| {
+            let mut diagnostic = p.diagnostic;
+            match written {
+                Some((body, schema)) => {
+                    diagnostic = diagnostic.at(&path_range(body, &schema.block, &p.attribute));
+                }
+                None if !p.attribute.0.is_empty() => {
+                    let at = p.attribute.to_string();
+                    diagnostic.detail = format!("{}\n\nAttribute: {}", diagnostic.detail, at.trim_start_matches('.'))
+                        .trim()
+                        .to_owned();
+                }
+                None => {}
+            }
+            diagnostic.about(address)
+        })
+        .collect()
+}
