@@ -36,7 +36,6 @@ pub enum Kind {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number.
     Number(Number),
     /// Text, escapes resolved.
     String(Arc<str>),
@@ -49,11 +48,9 @@ pub enum Kind {
 /// A property of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
-    /// Its name.
     pub name: Arc<str>,
     /// Where the name stands.
     pub name_range: Range,
-    /// Its value.
     pub value: Node,
 }
 
@@ -507,8 +504,8 @@ impl Unpacking<'_> {
 /// What to say about a property of a body that is neither an argument nor a block of it.
 #[must_use]
 pub fn extraneous<'c>(attribute: &Attribute, expected: impl IntoIterator<Item = &'c str>) -> Diagnostic {
-    let near = crate::content::near(&attribute.name, expected);
-    let hint = crate::content::hint(near.as_ref());
+    let near = crate::suggest::near(&attribute.name, expected);
+    let hint = crate::suggest::hint(near.as_ref());
     Diagnostic::error(
         "Extraneous JSON object property",
         format!("No argument or block type is named \"{}\".{hint}", attribute.name),
