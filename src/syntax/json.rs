@@ -36,7 +36,6 @@ pub enum Kind {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number.
     Number(Number),
     /// Text, escapes resolved.
     String(Arc<str>),
@@ -49,11 +48,9 @@ pub enum Kind {
 /// A property of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
-    /// Its name.
     pub name: Arc<str>,
     /// Where the name stands.
     pub name_range: Range,
-    /// Its value.
     pub value: Node,
 }
 

@@ -10,7 +10,6 @@
 
 mod ci;
 mod circles;
-mod dependencies;
 mod materials;
 
 use std::collections::{BTreeMap, BTreeSet};
