@@ -46,7 +46,8 @@ pub(crate) async fn send(
             service: request.service,
             region: request.region,
         };
-        headers = aws::signed(scope, credential, &request.method, &request.url, headers).map_err(&broken)?;
+        headers = aws::signed(scope, credential, &request.method, &request.url, headers)
+            .map_err(|e| broken(e.to_string()))?;
     }
     let body = (!request.body.is_empty() || request.method == Method::PUT).then_some(request.body);
     let sent = client.send(request.method, &request.url, headers, body).await;

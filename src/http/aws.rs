@@ -11,6 +11,19 @@ use reqwest::Method;
 use reqwest::header::{HOST, HeaderMap};
 use url::Url;
 
+/// Why a request cannot be signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SignError {
+    #[error(transparent)]
+    Address(#[from] url::ParseError),
+    #[error(transparent)]
+    Request(#[from] http_types::Error),
+    #[error(transparent)]
+    Signer(#[from] reqsign_core::Error),
+    #[error("it is not signed at once")]
+    NotAtOnce,
+}
+
 /// A service and its region, which a signature names.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'s> {
@@ -28,7 +41,7 @@ pub fn signed(
     method: &Method,
     url: &Url,
     headers: HeaderMap,
-) -> Result<HeaderMap, String> {
+) -> Result<HeaderMap, SignError> {
     let mut parts = sign(scope, credential, (method, url, headers), None)?;
     parts.headers.remove(HOST);
     Ok(parts.headers)
@@ -38,9 +51,9 @@ pub fn signed(
 ///
 /// # Errors
 /// The address cannot be signed, or the credentials expire before.
-pub fn presigned(scope: Scope<'_>, credential: &Credential, url: &Url, valid: Duration) -> Result<Url, String> {
+pub fn presigned(scope: Scope<'_>, credential: &Credential, url: &Url, valid: Duration) -> Result<Url, SignError> {
     let parts = sign(scope, credential, (&Method::GET, url, HeaderMap::new()), Some(valid))?;
-    Url::parse(&parts.uri.to_string()).map_err(|e| e.to_string())
+    Ok(Url::parse(&parts.uri.to_string())?)
 }
 
 fn sign(
@@ -48,9 +61,9 @@ fn sign(
     credential: &Credential,
     (method, url, headers): (&Method, &Url, HeaderMap),
     valid: Option<Duration>,
-) -> Result<http_types::request::Parts, String> {
+) -> Result<http_types::request::Parts, SignError> {
     let request = http_types::Request::builder().method(method.clone()).uri(url.as_str());
-    let mut parts = request.body(()).map_err(|e| e.to_string())?.into_parts().0;
+    let mut parts = request.body(())?.into_parts().0;
     parts.headers = headers;
     let signer = RequestSigner::new(scope.service, scope.region);
     let context = Context::new();
@@ -58,8 +71,8 @@ fn sign(
         let signing = pin!(signer.sign_request(&context, &mut parts, Some(credential), valid));
         // To sign is to compute: there is nothing to wait for.
         match signing.poll(&mut TaskContext::from_waker(Waker::noop())) {
-            Poll::Ready(signed) => signed.map_err(|e| e.to_string())?,
-            Poll::Pending => return Err("it is not signed at once".to_owned()),
+            Poll::Ready(signed) => signed?,
+            Poll::Pending => return Err(SignError::NotAtOnce),
         }
     }
     Ok(parts)
