@@ -125,10 +125,7 @@ pub enum HostKeyError {
     #[error("{host} has a host certificate for other names: {names}")]
     Names { host: String, names: String },
     #[error("the host certificate of {host} is not valid now, or not signed as it says: {source}")]
-    Invalid {
-        host: String,
-        source: ssh_key::Error,
-    },
+    Invalid { host: String, source: ssh_key::Error },
 }
 
 /// Whether a machine is the one that is expected: it has this key, or a certificate for its name by whoever has it.
