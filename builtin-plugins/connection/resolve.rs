@@ -23,10 +23,10 @@ async fn lookup(host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
 
 /// A static executable cannot load the system's name services.
 #[cfg(target_feature = "crt-static")]
-async fn lookup(host: &str, port: u16) -> std::result::Result<Vec<SocketAddr>, String> {
+async fn lookup(host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
     let resolver = hickory_resolver::TokioResolver::builder_tokio()
         .and_then(|builder| builder.build())
-        .map_err(|error| error.to_string())?;
-    let found = resolver.lookup_ip(host).await.map_err(|error| error.to_string())?;
+        .map_err(std::io::Error::other)?;
+    let found = resolver.lookup_ip(host).await.map_err(std::io::Error::other)?;
     Ok(found.iter().map(|address| SocketAddr::new(address, port)).collect())
 }

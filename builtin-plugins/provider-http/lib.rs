@@ -5,7 +5,7 @@
 //! [`trust`] says which servers are believed, and [`answer`] makes the response into text. Nothing is prepared before a
 //! request needs it: the machine's root certificates are read when a server presents a certificate that they must vouch for.
 //!
-//! It stands for version 3.6.0 of the official provider, and may use only the SDK. Servers see the same request (its
+//! It stands for version 3.6.0 of the official provider. Requests are sent by the client of all crates (`http`). Servers see the same request (its
 //! `User-Agent` too, since some answer by that), except that `Accept: */*` is said and not left to be understood, and that
 //! characters which cannot stand in an address are escaped (there, a space breaks the request).
 

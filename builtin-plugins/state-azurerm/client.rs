@@ -352,15 +352,7 @@ impl Client {
         let message = xml::tag(&text, "Message").unwrap_or_default();
         // The second line names the request, which is of use to the support only.
         let message = message.lines().next().unwrap_or_default().trim_end_matches('.');
-        let said: Vec<&str> = [code.as_str(), message].into_iter().filter(|s| !s.is_empty()).collect();
-        let said = match said.join(": ") {
-            text if text.is_empty() => text,
-            text => format!(" ({text})"),
-        };
-        let detail = format!(
-            "{} was answered with the status {}{said}.{advice}",
-            about.what, answer.status
-        );
+        let detail = answer.told(about.what, &code, message, advice.trim_start());
         Diagnostic::error(about.summary, detail).into()
     }
 }

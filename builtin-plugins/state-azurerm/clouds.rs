@@ -1,7 +1,7 @@
 //! Where the services of a cloud are.
 
 use serde_json::Value as Json;
-use store_client::{HeaderMap, HttpClient, Method, Url};
+use store_client::{Failure, HeaderMap, HttpClient, Method, StatusCode, Url};
 
 /// The services that are needed here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,18 +49,35 @@ pub(crate) fn named(name: &str) -> Option<Cloud> {
     }
 }
 
+/// Why a server describes no cloud.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CloudError {
+    #[error("{host:?} is not the name of a server: {source}")]
+    Host { host: String, source: url::ParseError },
+    #[error("asking {host} failed: {source}")]
+    Unanswered { host: String, source: Failure },
+    #[error("{host} has answered with the status {status}")]
+    Status { host: String, status: StatusCode },
+    #[error("what {host} says does not describe a cloud")]
+    NotDescribed { host: String },
+}
+
 /// The cloud that a server describes.
-pub(crate) async fn described(http: &HttpClient, host: &str) -> Result<Cloud, String> {
+pub(crate) async fn described(http: &HttpClient, host: &str) -> Result<Cloud, CloudError> {
+    let own = || host.to_owned();
     let address = format!("https://{host}/metadata/endpoints?api-version=2022-09-01");
-    let url = Url::parse(&address).map_err(|e| format!("{host:?} is not the name of a server: {e}"))?;
+    let url = Url::parse(&address).map_err(|source| CloudError::Host { host: own(), source })?;
     let answer = http
         .send(Method::GET, &url, HeaderMap::new(), None)
         .await
-        .map_err(|failure| format!("asking {host} failed: {}", failure.message))?;
+        .map_err(|source| CloudError::Unanswered { host: own(), source })?;
     if !answer.status.is_success() {
-        return Err(format!("{host} has answered with the status {}", answer.status));
+        return Err(CloudError::Status {
+            host: own(),
+            status: answer.status,
+        });
     }
-    of_json(&answer.body).ok_or_else(|| format!("what {host} says does not describe a cloud"))
+    of_json(&answer.body).ok_or_else(|| CloudError::NotDescribed { host: own() })
 }
 
 fn of_json(text: &[u8]) -> Option<Cloud> {

@@ -12,7 +12,7 @@ use p12_keystore::{KeyStore, Pkcs12ImportPolicy};
 use serde_json::{Value as Json, json};
 use sha1::{Digest as _, Sha1};
 use store_client::oauth::{
-    self, PrivateKey, Token, TokenCache, bearer, refusal, send_form, signed_statement, token_in,
+    self, KeyError, PrivateKey, Token, TokenCache, TokenError, bearer, send_form, signed_statement, token_in,
 };
 use store_client::{
     Answer, HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url, json_reason,
@@ -20,6 +20,17 @@ use store_client::{
 
 /// What a token of another identity provider is for.
 const AUDIENCE: &str = "api://AzureADTokenExchange";
+
+/// Why the certificate of an application cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CertificateError {
+    #[error("it is no PKCS #12 that can be read with client_certificate_password: {0}")]
+    NotRead(#[from] p12_keystore::error::Error),
+    #[error("there is no private key in it")]
+    NoKey,
+    #[error("there is no certificate in it")]
+    NoCertificate,
+}
 
 /// A certificate of an application, with its key.
 #[derive(Clone)]
@@ -31,11 +42,10 @@ pub(crate) struct Certificate {
 
 impl Certificate {
     /// Reads PKCS #12.
-    pub fn read(bytes: &[u8], password: &str) -> std::result::Result<Certificate, String> {
-        let store = KeyStore::from_pkcs12(bytes, password, Pkcs12ImportPolicy::Relaxed)
-            .map_err(|e| format!("it is no PKCS #12 that can be read with client_certificate_password: {e}"))?;
-        let (_, chain) = store.private_key_chain().ok_or("there is no private key in it")?;
-        let certificate = chain.certs().first().ok_or("there is no certificate in it")?;
+    pub fn read(bytes: &[u8], password: &str) -> std::result::Result<Certificate, CertificateError> {
+        let store = KeyStore::from_pkcs12(bytes, password, Pkcs12ImportPolicy::Relaxed)?;
+        let (_, chain) = store.private_key_chain().ok_or(CertificateError::NoKey)?;
+        let certificate = chain.certs().first().ok_or(CertificateError::NoCertificate)?;
         Ok(Certificate {
             fingerprint: Sha1::digest(certificate.as_der()).into(),
             key: std::sync::Arc::new(PrivateKey::from_pkcs8(chain.key().as_der().to_vec())),
@@ -43,7 +53,7 @@ impl Certificate {
     }
 
     /// A statement of the application about itself.
-    fn statement(&self, client: &str, audience: &str) -> std::result::Result<String, String> {
+    fn statement(&self, client: &str, audience: &str) -> std::result::Result<String, KeyError> {
         let now = oauth::now();
         let claims = json!({
             "aud": audience,
@@ -324,7 +334,9 @@ impl Requested {
             .map_err(|failure| failed(failure.message))?;
         let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
         let token = json[field].as_str().filter(|_| answer.status.is_success());
-        token.map(str::to_owned).ok_or_else(|| failed(refusal(&answer)))
+        token
+            .map(str::to_owned)
+            .ok_or_else(|| failed(TokenError::of(&answer).to_string()))
     }
 }
 
@@ -355,12 +367,12 @@ async fn of_machine(endpoint: &str, client: Option<&str>, resource: &str) -> Res
         },
         ..HttpSettings::default()
     })
-    .map_err(failed)?;
+    .map_err(|e| failed(e.to_string()))?;
     let answer = http
         .send(Method::GET, &url, headers, None)
         .await
         .map_err(|failure| failed(failure.message))?;
-    token_in(&answer).map_err(failed)
+    token_in(&answer).map_err(|e| failed(e.to_string()))
 }
 
 /// A token of who is logged in on the command line.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use monoform_sdk::{Attr, Diagnostic, Result, env};
+use store_client::arguments;
 use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings};
 
 use crate::clouds::{self, Cloud};
@@ -41,10 +42,7 @@ pub(crate) struct Settings {
 
 /// The text of an attribute, or else of the first variable that is set; without spaces around it.
 fn text(value: &Attr<String>, variables: &[&str]) -> Option<String> {
-    let given = match value.known() {
-        Some(text) => Some(text.clone()),
-        None => env::first(variables),
-    };
+    let given = arguments::text(value, variables);
     given.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 

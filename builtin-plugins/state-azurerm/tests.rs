@@ -294,7 +294,7 @@ async fn certificates_that_openssl_has_packed_sign_statements() {
             ],
         );
         if !password.is_empty() {
-            let why = Certificate::read(&bytes, "other").err().unwrap();
+            let why = Certificate::read(&bytes, "other").err().unwrap().to_string();
             assert!(why.contains("client_certificate_password"), "{why}");
         }
     }

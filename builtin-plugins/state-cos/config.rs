@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use monoform_sdk::schema::{block, optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Result, Set, env};
+use store_client::arguments;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::{HttpClient, Retries, Settings as HttpSettings, Url};
 
@@ -101,12 +102,8 @@ fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic {
 
 /// The text of an attribute, or else of a variable.
 fn text(value: &Attr<String>, variable: &str) -> Option<String> {
-    let given = match value.known() {
-        Some(text) => Some(text.clone()),
-        None if variable.is_empty() => None,
-        None => env::var(variable),
-    };
-    given.filter(|text| !text.is_empty())
+    let variables: &[&str] = if variable.is_empty() { &[] } else { &[variable] };
+    arguments::text(value, variables)
 }
 
 impl Config {
@@ -118,18 +115,9 @@ impl Config {
                 found.push(problem(attribute, detail));
             }
         };
-        let prefix = self.prefix.text();
-        add(
-            "prefix",
-            prefix.starts_with('/') || prefix.starts_with("./"),
-            "prefix must not start with '/' or './'.",
-        );
-        let key = self.key.text();
-        add(
-            "key",
-            key.starts_with('/') || key.ends_with('/'),
-            "key can not start and end with '/'.",
-        );
+        for (attribute, detail) in arguments::layout_problems(self.prefix.text(), self.key.text()) {
+            add(attribute, true, detail);
+        }
         let acl = self
             .acl
             .as_str()

@@ -7,7 +7,9 @@ use std::time::Duration;
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::{Value as Json, json};
 use store_client::credential::{Credential, Current};
+use store_client::machine::{self, MachineError};
 use store_client::name::encoded;
+use store_client::profile::{self, ProfileError};
 
 use crate::cloud::Cloud;
 
@@ -40,17 +42,12 @@ pub(crate) struct Profile(BTreeMap<String, String>);
 
 impl Profile {
     /// Reads the files of a profile; those that are not there have nothing in them.
-    pub fn read(folder: &Path, name: &str) -> std::result::Result<Profile, String> {
+    pub fn read(folder: &Path, name: &str) -> std::result::Result<Profile, ProfileError> {
         let mut all = BTreeMap::new();
         for ending in ["credential", "configure"] {
-            let path = folder.join(format!("{name}.{ending}"));
-            let text = match std::fs::read(&path) {
-                Ok(text) => text,
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(e) => return Err(format!("{}: {e}", path.display())),
+            let Some(json) = profile::json(&folder.join(format!("{name}.{ending}")))? else {
+                continue;
             };
-            let json: Json = serde_json::from_slice(&text)
-                .map_err(|e| format!("{} is no JSON: {}", path.display(), store_client::json_reason(e)))?;
             // One file has its values at the top, the other in a part of it.
             let parts = match ending {
                 "configure" => &json["_sys_param"],
@@ -99,14 +96,13 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The credentials of the machine's role.
 async fn of_machine(role: &str) -> Result<Current> {
-    let failed = |why: String| {
+    let failed = |why: MachineError| {
         problem(format!(
             "The role {role:?} of this machine (cam_role_name) has no credentials: {why}. Roles of machines are there on machines of \
              Tencent Cloud only."
         ))
     };
-    let found =
-        store_client::machine::of_machine(SERVICE, role, PATIENCE, |json| of_json(json, &json["ExpiredTime"])).await;
+    let found = machine::of_machine(SERVICE, role, PATIENCE, |json| of_json(json, &json["ExpiredTime"])).await;
     found.map_err(failed)
 }
 

@@ -7,6 +7,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use monoform_sdk::schema::optional;
 use monoform_sdk::schema::required;
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Result, env};
+use store_client::arguments::text;
+use store_client::profile::{self, UnreadableFile};
 use store_client::sum::sha256_base64;
 use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings, Url};
 
@@ -74,23 +76,14 @@ pub(crate) fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic 
     Diagnostic::error(SUMMARY, detail).at_attribute(attribute)
 }
 
-/// The text of an attribute, or else of the first variable that is set.
-fn text(value: &Attr<String>, variables: &[&str]) -> Option<String> {
-    let given = match value.known() {
-        Some(text) => Some(text.clone()),
-        None => env::first(variables),
-    };
-    given.filter(|text| !text.is_empty())
-}
-
 /// The content of a file, if the text is the path of one; else the text itself.
-fn path_or_content(text: &str) -> std::result::Result<String, String> {
+fn path_or_content(text: &str) -> std::result::Result<String, UnreadableFile> {
     let path = env::expand_home(text);
     // Text that is no path (too long, with a line break in it) is none of a file.
     if !path.metadata().is_ok_and(|found| found.is_file()) {
         return Ok(text.to_owned());
     }
-    std::fs::read_to_string(&path).map_err(|e| format!("the file {} cannot be read: {e}", path.display()))
+    profile::text(&path)
 }
 
 /// Whether an answer is worth another request.

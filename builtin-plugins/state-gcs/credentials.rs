@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
 use serde_json::{Value as Json, json};
-use store_client::oauth::{self, PrivateKey, Token, TokenCache, refusal, send_form, signed_statement, token_in};
+use store_client::oauth::{self, PrivateKey, Token, TokenCache, TokenError, send_form, signed_statement, token_in};
 use store_client::{
     HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url, io_reason, json_reason,
 };
@@ -299,7 +299,7 @@ pub(crate) async fn impersonated(
         None => Err(problem(format!(
             "{to} gives no token: {}. Whoever takes the place of a service account needs the role Service Account Token Creator \
              on it (roles/iam.serviceAccountTokenCreator).",
-            refusal(&answer)
+            TokenError::of(&answer)
         ))),
     }
 }
@@ -326,7 +326,7 @@ async fn of_machine(scope: &str) -> Result<Token> {
         },
         ..HttpSettings::default()
     })
-    .map_err(|e| none(&e))?;
+    .map_err(|e| none(&e.to_string()))?;
     let mut url = address(&format!(
         "http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
     ))?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::aws::{self, Credential, Scope};
 use monoform_sdk::{Diagnostics, Result, env};
 use serde_json::{Value as Json, json};
-use store_client::oauth::{Token, refusal, send_form, token_in};
+use store_client::oauth::{Token, TokenError, send_form, token_in};
 use store_client::{HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url, json_reason};
 
 use crate::credentials::{EVERYTHING, address, impersonated, problem};
@@ -78,7 +78,7 @@ async fn subject(http: &HttpClient, json: &Json) -> Result<String> {
         let answer = http.send(Method::GET, &address(url)?, headers, None).await;
         let answer = answer.map_err(|failure| failed(url, failure.message))?;
         if !answer.status.is_success() {
-            return Err(failed(url, refusal(&answer)));
+            return Err(failed(url, TokenError::of(&answer)));
         }
         return formatted(&answer.body, &source["format"], url);
     }
@@ -152,22 +152,37 @@ async fn program(json: &Json, executable: &Json) -> Result<String> {
     said(&ran.stdout).map_err(|why| failed(command, why))
 }
 
+/// Why a program has given no token.
+#[derive(Debug, thiserror::Error)]
+enum ProgramError {
+    #[error("what it says is no JSON: {}", json_reason(.0))]
+    NotJson(#[from] serde_json::Error),
+    #[error("{}", format!("{code} {message}").trim())]
+    Refused { code: String, message: String },
+    #[error("its token has ended")]
+    Expired,
+    #[error("it gives no token")]
+    NoToken,
+}
+
 /// The token in what a program has said.
-fn said(text: &[u8]) -> std::result::Result<String, String> {
-    let json: Json =
-        serde_json::from_slice(text).map_err(|e| format!("what it says is no JSON: {}", json_reason(e)))?;
+fn said(text: &[u8]) -> std::result::Result<String, ProgramError> {
+    let json: Json = serde_json::from_slice(text)?;
     if json["success"].as_bool() != Some(true) {
         let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
-        return Err(format!("{} {}", part("code"), part("message")).trim().to_owned());
+        return Err(ProgramError::Refused {
+            code: part("code"),
+            message: part("message"),
+        });
     }
     if json["expiration_time"]
         .as_i64()
         .is_some_and(|end| end < store_client::oauth::now())
     {
-        return Err("its token has ended".to_owned());
+        return Err(ProgramError::Expired);
     }
     let token = json["id_token"].as_str().or_else(|| json["saml_response"].as_str());
-    token.map(str::to_owned).ok_or_else(|| "it gives no token".to_owned())
+    token.map(str::to_owned).ok_or(ProgramError::NoToken)
 }
 
 /// Asks the metadata service of a machine of Amazon.
@@ -233,11 +248,27 @@ async fn amazon(http: &HttpClient, source: &Json, audience: &str) -> Result<Stri
     serialized(&url, &region, &credential, audience).map_err(|why| failed(&url, why))
 }
 
+/// Why a request to AWS cannot be signed.
+#[derive(Debug, thiserror::Error)]
+enum SerializeError {
+    #[error(transparent)]
+    Address(#[from] url::ParseError),
+    #[error("the audience {0:?} cannot be sent in a header")]
+    Audience(String),
+    #[error(transparent)]
+    Sign(#[from] aws::SignError),
+}
+
 /// A signed request as text that goes into a form.
-fn serialized(url: &str, region: &str, credential: &Credential, audience: &str) -> std::result::Result<String, String> {
-    let parsed = Url::parse(url).map_err(|e| e.to_string())?;
+fn serialized(
+    url: &str,
+    region: &str,
+    credential: &Credential,
+    audience: &str,
+) -> std::result::Result<String, SerializeError> {
+    let parsed = Url::parse(url)?;
     let mut headers = HeaderMap::new();
-    let audience = HeaderValue::from_str(audience).map_err(|e| e.to_string())?;
+    let audience = HeaderValue::from_str(audience).map_err(|_| SerializeError::Audience(audience.to_owned()))?;
     headers.insert("x-goog-cloud-target-resource", audience);
     let scope = Scope { service: "sts", region };
     let mut headers = aws::signed(scope, credential, &Method::POST, &parsed, headers).map_err(|e| e.to_string())?;
@@ -271,7 +302,7 @@ mod unit {
         assert_eq!(said(br#"{"version":1,"success":true,"id_token":"t"}"#).unwrap(), "t");
         assert!(said(br#"{"success":true,"id_token":"t","expiration_time":1}"#).is_err());
         let why = said(br#"{"success":false,"code":"401","message":"no"}"#).unwrap_err();
-        assert_eq!(why, "401 no");
+        assert_eq!(why.to_string(), "401 no");
     }
 
     #[test]

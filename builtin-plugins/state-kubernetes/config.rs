@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use monoform_sdk::schema::{block, optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Result, env};
+use store_client::arguments;
 use store_client::oauth::bearer;
 use store_client::{HeaderName, HeaderValue};
 
@@ -113,11 +114,7 @@ fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic {
 
 /// The text of an attribute, or else of a variable.
 fn text(value: &Attr<String>, variable: &str) -> Option<String> {
-    let given = match value.known() {
-        Some(text) => Some(text.clone()),
-        None => env::var(variable),
-    };
-    given.filter(|text| !text.is_empty())
+    arguments::text(value, &[variable])
 }
 
 fn flag(attribute: &str, value: &Attr<bool>, variable: &str) -> Result<bool> {

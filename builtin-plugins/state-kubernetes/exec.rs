@@ -5,6 +5,53 @@ use std::process::Stdio;
 
 use serde_json::{Value as Json, json};
 
+/// Why a program does not say who we are. Each text is a part of a sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ExecError {
+    #[error("the program of \"exec\" has no command")]
+    NoCommand,
+    #[error(
+        "the api_version {version:?} of the program {program} is not known; there are client.authentication.k8s.io/v1 and \
+         client.authentication.k8s.io/v1beta1"
+    )]
+    Version { program: String, version: String },
+    #[error("the program {program} cannot be run: {source}{}", hinted(hint))]
+    Start {
+        program: String,
+        source: std::io::Error,
+        /// What to do where there is no such program.
+        hint: String,
+    },
+    #[error("the program {program} has failed ({status}): {said}")]
+    Failed {
+        program: String,
+        status: std::process::ExitStatus,
+        said: String,
+    },
+    #[error("the program {program} {problem}")]
+    Answer { program: String, problem: AnswerError },
+}
+
+/// What is wrong with what a program says.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AnswerError {
+    #[error("says something that is no JSON: {}", store_client::json_reason(.0))]
+    NotJson(#[from] serde_json::Error),
+    #[error("answers in the version {actual:?}, and was asked in {expected:?}")]
+    Version { actual: String, expected: String },
+    #[error("gives one of certificate and key, and not the other")]
+    Half,
+    #[error("gives neither a token nor a certificate")]
+    Nothing,
+}
+
+fn hinted(hint: &str) -> String {
+    match hint.trim() {
+        "" => String::new(),
+        hint => format!(". {hint}"),
+    }
+}
+
 /// A program.
 #[derive(Clone)]
 pub(crate) struct Exec {
@@ -30,12 +77,12 @@ pub(crate) struct Said {
 
 impl Exec {
     /// What a file says about a program.
-    pub fn of_json(json: &Json, folder: &Path) -> Result<Exec, String> {
+    pub fn of_json(json: &Json, folder: &Path) -> Result<Exec, ExecError> {
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
         let list = |name: &str| json[name].as_array().cloned().unwrap_or_default();
         let command = PathBuf::from(text(&json["command"]));
         if command.as_os_str().is_empty() {
-            return Err("the program of \"exec\" has no command".to_owned());
+            return Err(ExecError::NoCommand);
         }
         Ok(Exec {
             api_version: text(&json["apiVersion"]),
@@ -55,17 +102,16 @@ impl Exec {
     }
 
     /// Runs it.
-    pub async fn run(&self, cluster: &Json) -> Result<Said, String> {
-        let shown = self.command.display();
+    pub async fn run(&self, cluster: &Json) -> Result<Said, ExecError> {
+        let program = self.command.display().to_string();
         if !matches!(
             self.api_version.as_str(),
             "client.authentication.k8s.io/v1" | "client.authentication.k8s.io/v1beta1"
         ) {
-            return Err(format!(
-                "the api_version {:?} of the program {shown} is not known; there are client.authentication.k8s.io/v1 and \
-                 client.authentication.k8s.io/v1beta1",
-                self.api_version
-            ));
+            return Err(ExecError::Version {
+                program,
+                version: self.api_version.clone(),
+            });
         }
         let mut info =
             json!({"kind": "ExecCredential", "apiVersion": self.api_version, "spec": {"interactive": false}});
@@ -80,32 +126,37 @@ impl Exec {
             .kill_on_drop(true)
             .output()
             .await;
-        let ran = ran.map_err(|e| {
-            let hint = if self.hint.is_empty() {
-                String::new()
-            } else {
-                format!(". {}", self.hint.trim())
-            };
-            format!("the program {shown} cannot be run: {e}{hint}")
-        })?;
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(source) => {
+                return Err(ExecError::Start {
+                    program,
+                    source,
+                    hint: self.hint.clone(),
+                });
+            }
+        };
         if !ran.status.success() {
             let said = String::from_utf8_lossy(&ran.stderr);
             let said: String = said.trim().chars().take(500).collect();
-            return Err(format!("the program {shown} has failed ({}): {said}", ran.status));
+            return Err(ExecError::Failed {
+                program,
+                status: ran.status,
+                said,
+            });
         }
         self.said(&ran.stdout)
-            .map_err(|why| format!("the program {shown} {why}"))
+            .map_err(|problem| ExecError::Answer { program, problem })
     }
 
-    fn said(&self, text: &[u8]) -> Result<Said, String> {
-        let json: Json = serde_json::from_slice(text)
-            .map_err(|e| format!("says something that is no JSON: {}", store_client::json_reason(e)))?;
+    fn said(&self, text: &[u8]) -> Result<Said, AnswerError> {
+        let json: Json = serde_json::from_slice(text)?;
         let version = json["apiVersion"].as_str().unwrap_or_default();
         if version != self.api_version {
-            return Err(format!(
-                "answers in the version {version:?}, and was asked in {:?}",
-                self.api_version
-            ));
+            return Err(AnswerError::Version {
+                actual: version.to_owned(),
+                expected: self.api_version.clone(),
+            });
         }
         let part = |name: &str| {
             let text = json["status"][name].as_str();
@@ -118,11 +169,11 @@ impl Exec {
             expires: part("expirationTimestamp"),
         };
         if said.certificate.is_some() != said.key.is_some() {
-            return Err("gives one of certificate and key, and not the other".to_owned());
+            return Err(AnswerError::Half);
         }
         match said.token.is_some() || said.certificate.is_some() {
             true => Ok(said),
-            false => Err("gives neither a token nor a certificate".to_owned()),
+            false => Err(AnswerError::Nothing),
         }
     }
 }
@@ -142,10 +193,10 @@ mod unit {
         let said = exec.run(&json!({"server": "https://x"})).await.unwrap();
         assert_eq!(said.token.as_deref(), Some("token1"));
         exec.api_version = "client.authentication.k8s.io/v1beta1".into();
-        let why = exec.run(&Json::Null).await.err().unwrap();
+        let why = exec.run(&Json::Null).await.err().unwrap().to_string();
         assert!(why.contains("was asked in"), "{why}");
         (exec.command, exec.hint) = ("/does/not/exist".into(), "Install it.".into());
-        let why = exec.run(&Json::Null).await.err().unwrap();
+        let why = exec.run(&Json::Null).await.err().unwrap().to_string();
         assert!(why.contains("cannot be run") && why.ends_with("Install it."), "{why}");
     }
 }

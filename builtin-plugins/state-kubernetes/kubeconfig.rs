@@ -13,8 +13,51 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value as Json};
 
-use crate::exec::Exec;
-use crate::yaml;
+use crate::exec::{Exec, ExecError};
+use crate::yaml::{self, YamlError};
+
+/// Why the files name no cluster and user that can be used. Each text is a part of a sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KubeconfigError {
+    #[error("the file {} cannot be read: {source}", path.display())]
+    File { path: PathBuf, source: std::io::Error },
+    #[error("the file {} is no YAML: {source}", path.display())]
+    Yaml { path: PathBuf, source: YamlError },
+    #[error("the file {} has two {kind}s with the name {name:?}; remove or rename one", path.display())]
+    Twice {
+        path: PathBuf,
+        kind: &'static str,
+        name: String,
+    },
+    #[error("{kind} {name:?} does not exist in the files; there are: {known}")]
+    Missing {
+        kind: &'static str,
+        name: String,
+        known: String,
+    },
+    #[error("{field}-data of {part:?} is no Base64: {source}")]
+    Base64 {
+        field: &'static str,
+        part: String,
+        source: base64::DecodeError,
+    },
+    #[error("{field}-data of {part:?} is no text")]
+    NotText { field: &'static str, part: String },
+    #[error("{field} of {part:?} in {} cannot be read: {source}", path.display())]
+    Content {
+        field: &'static str,
+        part: String,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(
+        "the user {user:?} has the auth-provider {provider}, which Kubernetes has given up, and no token of it: log in with a program \
+         of \"exec\" (such as kubelogin), or set \"token\" of the backend"
+    )]
+    AuthProvider { user: String, provider: Json },
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+}
 
 /// A cluster, and who we are to it.
 #[derive(Clone, Default)]
@@ -78,8 +121,11 @@ struct Files {
 }
 
 impl Files {
-    fn add(&mut self, path: &Path, text: &str) -> Result<(), String> {
-        let json = yaml::read(text).map_err(|why| format!("the file {} is no YAML: {why}", path.display()))?;
+    fn add(&mut self, path: &Path, text: &str) -> Result<(), KubeconfigError> {
+        let json = yaml::read(text).map_err(|source| KubeconfigError::Yaml {
+            path: path.to_owned(),
+            source,
+        })?;
         if self.current.is_none() {
             self.current = json["current-context"]
                 .as_str()
@@ -93,16 +139,17 @@ impl Files {
 }
 
 /// Adds the parts of a list of a file to those of the files before it.
-fn add_parts(parts: &mut Parts, path: &Path, list: &Json, kind: &str) -> Result<(), String> {
+fn add_parts(parts: &mut Parts, path: &Path, list: &Json, kind: &'static str) -> Result<(), KubeconfigError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut names = BTreeSet::new();
     for entry in list.as_array().into_iter().flatten() {
         let name = entry["name"].as_str().unwrap_or_default();
         if !names.insert(name) {
-            return Err(format!(
-                "the file {} has two {kind}s with the name {name:?}; remove or rename one",
-                path.display()
-            ));
+            return Err(KubeconfigError::Twice {
+                path: path.to_owned(),
+                kind,
+                name: name.to_owned(),
+            });
         }
         let part = parts.entry(name.to_owned()).or_insert_with(|| Part {
             name: name.to_owned(),
@@ -138,13 +185,14 @@ fn is_empty(value: &Json) -> bool {
     }
 }
 
-fn find<'p>(parts: &'p Parts, what: &str, name: &str) -> Result<&'p Part, String> {
+fn find<'p>(parts: &'p Parts, kind: &'static str, name: &str) -> Result<&'p Part, KubeconfigError> {
     parts.get(name).ok_or_else(|| {
-        let names: Vec<&str> = parts.keys().map(String::as_str).collect();
-        format!(
-            "{what} {name:?} does not exist in the files; there are: {}",
-            names.join(", ")
-        )
+        let known: Vec<&str> = parts.keys().map(String::as_str).collect();
+        KubeconfigError::Missing {
+            kind,
+            name: name.to_owned(),
+            known: known.join(", "),
+        }
     })
 }
 
@@ -154,25 +202,36 @@ fn text(value: &Json, name: &str) -> Option<String> {
 }
 
 /// The content of what is in the file itself as Base64, or in another.
-fn content(part: &Part, name: &str) -> Result<Option<String>, String> {
-    if let Some(data) = text(&part.value, &format!("{name}-data")) {
+fn content(part: &Part, field: &'static str) -> Result<Option<String>, KubeconfigError> {
+    let name = || part.name.clone();
+    if let Some(data) = text(&part.value, &format!("{field}-data")) {
         let bytes = BASE64.decode(data.split_whitespace().collect::<String>());
-        let bytes = bytes.map_err(|e| format!("{name}-data of {:?} is no Base64: {e}", part.name))?;
+        let bytes = bytes.map_err(|source| KubeconfigError::Base64 {
+            field,
+            part: name(),
+            source,
+        })?;
         return String::from_utf8(bytes)
             .map(Some)
-            .map_err(|_| format!("{name}-data of {:?} is no text", part.name));
+            .map_err(|_| KubeconfigError::NotText { field, part: name() });
     }
-    let Some(path) = text(&part.value, name) else {
+    let Some(path) = text(&part.value, field) else {
         return Ok(None);
     };
     let path = part.folder.join(path);
-    std::fs::read_to_string(&path)
-        .map(Some)
-        .map_err(|e| format!("{name} of {:?} in {} cannot be read: {e}", part.name, path.display()))
+    match std::fs::read_to_string(&path) {
+        Ok(content) => Ok(Some(content)),
+        Err(source) => Err(KubeconfigError::Content {
+            field,
+            part: name(),
+            path,
+            source,
+        }),
+    }
 }
 
 /// What the files say; nothing if there are none.
-pub(crate) fn read(paths: &[PathBuf], choice: &Choice) -> Result<Access, String> {
+pub(crate) fn read(paths: &[PathBuf], choice: &Choice) -> Result<Access, KubeconfigError> {
     let mut files = Files::default();
     for path in paths {
         match std::fs::read_to_string(path) {
@@ -181,7 +240,12 @@ pub(crate) fn read(paths: &[PathBuf], choice: &Choice) -> Result<Access, String>
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 tracing::info!("there is no file {}", path.display());
             }
-            Err(e) => return Err(format!("the file {} cannot be read: {e}", path.display())),
+            Err(source) => {
+                return Err(KubeconfigError::File {
+                    path: path.clone(),
+                    source,
+                });
+            }
         }
     }
     let empty = Json::Object(Map::new());
@@ -202,7 +266,7 @@ pub(crate) fn read(paths: &[PathBuf], choice: &Choice) -> Result<Access, String>
     Ok(access)
 }
 
-fn of_cluster(access: &mut Access, part: &Part) -> Result<(), String> {
+fn of_cluster(access: &mut Access, part: &Part) -> Result<(), KubeconfigError> {
     let value = &part.value;
     access.server = text(value, "server").unwrap_or_default();
     access.authorities = content(part, "certificate-authority")?;
@@ -212,7 +276,7 @@ fn of_cluster(access: &mut Access, part: &Part) -> Result<(), String> {
     Ok(())
 }
 
-fn of_user(access: &mut Access, part: &Part) -> Result<(), String> {
+fn of_user(access: &mut Access, part: &Part) -> Result<(), KubeconfigError> {
     let value = &part.value;
     access.certificate = content(part, "client-certificate")?;
     access.key = content(part, "client-key")?;
@@ -227,12 +291,9 @@ fn of_user(access: &mut Access, part: &Part) -> Result<(), String> {
     if provider.is_object() {
         // The token that such a provider has got is used as long as it holds.
         let token = text(&provider["config"], "id-token").or_else(|| text(&provider["config"], "access-token"));
-        access.token = Some(token.ok_or_else(|| {
-            format!(
-                "the user {:?} has the auth-provider {}, which Kubernetes has given up, and no token of it: log in with a program \
-                 of \"exec\" (such as kubelogin), or set \"token\" of the backend",
-                part.name, provider["name"]
-            )
+        access.token = Some(token.ok_or_else(|| KubeconfigError::AuthProvider {
+            user: part.name.clone(),
+            provider: provider["name"].clone(),
         })?);
     }
     if let Some(user) = text(value, "as") {
@@ -264,7 +325,7 @@ mod unit {
     use super::*;
 
     /// The access of files with these texts, which are in folders of their own.
-    fn of(texts: &[&str], choice: &Choice) -> Result<Access, String> {
+    fn of(texts: &[&str], choice: &Choice) -> Result<Access, KubeconfigError> {
         let dir = tempfile::tempdir().unwrap();
         let path = |at: usize| dir.path().join(at.to_string()).join("config");
         for (at, text) in texts.iter().enumerate() {
@@ -364,7 +425,7 @@ users:
             (access.server.as_str(), access.authorities.as_deref()),
             ("https://three", Some("CA of file 1"))
         );
-        let why = of(&[ONE, TWO], &context("x")).err().unwrap();
+        let why = of(&[ONE, TWO], &context("x")).err().unwrap().to_string();
         assert!(
             why.contains("context \"x\" does not exist") && why.contains("there are: c, d"),
             "{why}"
@@ -375,7 +436,7 @@ users:
     #[test]
     fn two_with_one_name_in_a_file_are_refused() {
         let twice = "users:\n- name: u\n  user: {token: a}\n- name: u\n  user: {token: b}\n";
-        let why = of(&[ONE, twice], &Choice::default()).err().unwrap();
+        let why = of(&[ONE, twice], &Choice::default()).err().unwrap().to_string();
         assert!(why.contains("1/config has two users with the name \"u\""), "{why}");
     }
 }

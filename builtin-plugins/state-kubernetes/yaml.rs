@@ -8,6 +8,17 @@ use serde_json::{Map, Value as Json};
 /// How deep values may be in each other.
 const DEPTH: usize = 64;
 
+/// Why a text is no YAML. Each text is a part of a sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum YamlError {
+    #[error(transparent)]
+    Scan(#[from] saphyr_parser::ScanError),
+    #[error("its values are too deep in each other")]
+    TooDeep,
+    #[error("it ends what has not begun")]
+    Unbalanced,
+}
+
 enum Open {
     List(Vec<Json>, usize),
     Object(Map<String, Json>, Option<String>, usize),
@@ -16,17 +27,17 @@ enum Open {
 /// The first document of a text.
 ///
 /// # Errors
-/// It is no YAML, in words.
-pub(crate) fn read(text: &str) -> Result<Json, String> {
+/// It is no YAML.
+pub(crate) fn read(text: &str) -> Result<Json, YamlError> {
     let mut open: Vec<Open> = Vec::new();
     let mut anchors: HashMap<usize, Json> = HashMap::new();
     for event in Parser::new_from_str(text) {
-        let (event, _) = event.map_err(|e| e.to_string())?;
+        let (event, _) = event?;
         let (value, anchor) = match event {
             Event::Scalar(text, style, anchor, _) => (scalar(&text, style), anchor),
             Event::Alias(id) => (anchors.get(&id).cloned().unwrap_or_default(), 0),
             Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= DEPTH => {
-                return Err("its values are too deep in each other".to_owned());
+                return Err(YamlError::TooDeep);
             }
             Event::SequenceStart(anchor, _) => {
                 open.push(Open::List(Vec::new(), anchor));
@@ -39,7 +50,7 @@ pub(crate) fn read(text: &str) -> Result<Json, String> {
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
                 Some(Open::List(list, anchor)) => (Json::Array(list), anchor),
                 Some(Open::Object(object, _, anchor)) => (Json::Object(object), anchor),
-                None => return Err("it ends what has not begun".to_owned()),
+                None => return Err(YamlError::Unbalanced),
             },
             Event::DocumentEnd => break,
             _ => continue,

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
 use serde_json::Value as Json;
 use store_client::oauth::{PrivateKey, now};
+use store_client::profile::{self, UnreadableFile};
 
 use crate::config::{Config, SUMMARY, text, variable};
 use crate::federation::{Cluster, Machine};
@@ -102,6 +103,15 @@ pub(crate) enum Source {
     Cluster(Cluster),
 }
 
+/// Why a token cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum TokenError {
+    #[error(transparent)]
+    File(#[from] UnreadableFile),
+    #[error(transparent)]
+    Key(#[from] key::KeyError),
+}
+
 /// Text, or the file that it is in.
 pub(crate) enum Place {
     Text(String),
@@ -117,12 +127,10 @@ impl Place {
         }
     }
 
-    pub fn read(&self) -> std::result::Result<String, String> {
+    pub fn read(&self) -> std::result::Result<String, UnreadableFile> {
         match self {
             Place::Text(text) => Ok(text.clone()),
-            Place::File(path) => {
-                std::fs::read_to_string(path).map_err(|e| format!("the file {} cannot be read: {e}", path.display()))
-            }
+            Place::File(path) => profile::text(path),
         }
     }
 }
@@ -179,7 +187,7 @@ impl Source {
                     let password = password.as_deref().map(|text| text.trim_end_matches(['\n', '\r']));
                     Ok(Identity::of_token(&token.read()?, key::read(&key.read()?, password)?))
                 };
-                let found: std::result::Result<Identity, String> = read();
+                let found: std::result::Result<Identity, TokenError> = read();
                 let identity = found.map_err(|why| problem(format!("The token cannot be used: {why}.")))?;
                 match identity.ends.is_some_and(|end| end <= now()) {
                     true => Err(problem(
@@ -254,7 +262,7 @@ fn read_key(path: &Path) -> Result<String> {
 fn of_session(config: &Config) -> Result<Source> {
     let name = text(&config.config_file_profile, "config_file_profile").unwrap_or_default();
     let wrong = |why: String| Diagnostic::error(SUMMARY, format!("{why}.")).at_attribute("config_file_profile");
-    let profile = Profile::read(&usual_file(), &name).map_err(wrong)?;
+    let profile = Profile::read(&usual_file(), &name).map_err(|e| wrong(e.to_string()))?;
     let part = |part: &str| {
         let found = profile.get(part);
         found.ok_or_else(|| {

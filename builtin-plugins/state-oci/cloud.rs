@@ -62,8 +62,8 @@ pub(crate) fn signed(
     let signature = identity
         .key
         .sign_sha256(lines.join("\n").as_bytes())
-        .map_err(|message| Failure {
-            message,
+        .map_err(|e| Failure {
+            message: e.to_string(),
             passing: false,
         })?;
     let names: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();

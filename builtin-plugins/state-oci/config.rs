@@ -2,6 +2,7 @@
 
 use monoform_sdk::schema::{optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, env};
+use store_client::arguments;
 
 use crate::auth::Kind;
 
@@ -70,11 +71,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 
 /// The text of an attribute, or else of the variable of its name.
 pub(crate) fn text(value: &Attr<String>, name: &str) -> Option<String> {
-    let given = match value.known() {
-        Some(text) => Some(text.clone()),
-        None => variable(name),
-    };
-    given.filter(|text| !text.is_empty())
+    arguments::text(value, &[&format!("OCI_{name}"), name])
 }
 
 impl Config {

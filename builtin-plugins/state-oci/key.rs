@@ -7,47 +7,67 @@ use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::KeyPair as _;
 use pem::Pem;
 use pkcs8::EncryptedPrivateKeyInfoRef;
-use store_client::oauth::PrivateKey;
+use store_client::oauth::{self, PrivateKey};
 use store_client::sum::md5;
 
+/// Why a private key cannot be used. Each text is a part of a sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeyError {
+    #[error("the private key cannot be read as PEM text: {0}")]
+    Pem(#[from] pem::PemError),
+    #[error("there is no private key in the PEM text")]
+    NoKey,
+    #[error(
+        "the private key has a password: set private_key_password (or pass_phrase in the profile of the configuration file)"
+    )]
+    NoPassword,
+    #[error("the private key cannot be decrypted: {0} (is its password right?)")]
+    Encrypted(pkcs8::Error),
+    #[error(
+        "the private key is encrypted with {0}, which is not supported. Convert it: openssl pkcs8 -topk8 -v2 aes256 -in KEY -out NEW"
+    )]
+    Cipher(String),
+    #[error("the header DEK-Info of the private key has no first block")]
+    NoFirstBlock,
+    #[error("the private key cannot be decrypted: its password is wrong, or the text is damaged")]
+    WrongPassword,
+    #[error("a key cannot be made")]
+    NotMade,
+    #[error(transparent)]
+    Unusable(#[from] oauth::KeyError),
+}
+
 /// Reads the first private key of a text.
-pub(crate) fn read(text: &str, password: Option<&str>) -> Result<PrivateKey, String> {
+pub(crate) fn read(text: &str, password: Option<&str>) -> Result<PrivateKey, KeyError> {
     // In variables and in one line of a configuration, line breaks are often written as two characters.
     let text = text.replace("\\n", "\n");
-    let blocks = pem::parse_many(&text).map_err(|e| format!("the private key cannot be read as PEM text: {e}"))?;
+    let blocks = pem::parse_many(&text)?;
     let block = blocks.iter().find(|block| block.tag().ends_with("PRIVATE KEY"));
-    let block = block.ok_or("there is no private key in the PEM text")?;
+    let block = block.ok_or(KeyError::NoKey)?;
     let is_old = block.headers().get("DEK-Info").is_some();
     if !is_old && block.tag() != "ENCRYPTED PRIVATE KEY" {
-        return PrivateKey::from_pem(&pem::encode(block));
+        return Ok(PrivateKey::from_pem(&pem::encode(block))?);
     }
-    let password = password.filter(|password| !password.is_empty()).ok_or(
-        "the private key has a password: set private_key_password (or pass_phrase in the profile of the configuration file)",
-    )?;
+    let password = password
+        .filter(|password| !password.is_empty())
+        .ok_or(KeyError::NoPassword)?;
     if is_old {
         return decrypted(block, password);
     }
-    let wrong =
-        |e: &dyn std::fmt::Display| format!("the private key cannot be decrypted: {e} (is its password right?)");
-    let info = EncryptedPrivateKeyInfoRef::try_from(block.contents()).map_err(|e| wrong(&e))?;
-    let document = info.decrypt(password.as_bytes()).map_err(|e| wrong(&e))?;
+    let info = EncryptedPrivateKeyInfoRef::try_from(block.contents()).map_err(|e| KeyError::Encrypted(e.into()))?;
+    let document = info.decrypt(password.as_bytes()).map_err(KeyError::Encrypted)?;
     Ok(PrivateKey::from_pkcs8(document.as_bytes().to_vec()))
 }
 
 /// A key in the older form: `DEK-Info` names the algorithm and the first block; the key of the algorithm is MD5 of the password.
-fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, String> {
+fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, KeyError> {
     let info = block.headers().get("DEK-Info").unwrap_or_default();
     let (algorithm, start) = info.split_once(',').unwrap_or((info, ""));
     let (cipher, length) = match algorithm.trim() {
         "AES-128-CBC" => (&AES_128, 16),
         "AES-192-CBC" => (&AES_192, 24),
         "AES-256-CBC" => (&AES_256, 32),
-        other => {
-            return Err(format!(
-                "the private key is encrypted with {other}, which is not supported. Convert it: openssl pkcs8 -topk8 -v2 aes256 -in \
-                 KEY -out NEW"
-            ));
-        }
+        other => return Err(KeyError::Cipher(other.to_owned())),
     };
     let start = start.trim();
     let bytes = |at: usize| {
@@ -58,7 +78,7 @@ fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, String> {
     let start: Option<Vec<u8>> = (0..16).map(bytes).collect();
     let start: [u8; 16] = start
         .and_then(|start| start.try_into().ok())
-        .ok_or("the header DEK-Info of the private key has no first block")?;
+        .ok_or(KeyError::NoFirstBlock)?;
     let salt = &start[..8];
     let mut key: Vec<u8> = Vec::new();
     let mut last: Vec<u8> = Vec::new();
@@ -67,7 +87,6 @@ fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, String> {
         key.extend(&last);
     }
     key.truncate(length);
-    let wrong = |_| "the private key cannot be decrypted: its password is wrong, or the text is damaged".to_owned();
     let key = UnboundCipherKey::new(cipher, &key).and_then(PaddedBlockDecryptingKey::cbc_pkcs7);
     let mut content = block.contents().to_vec();
     let plain = key
@@ -76,13 +95,13 @@ fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, String> {
                 .decrypt(&mut content, DecryptionContext::Iv128((&start).into()))?
                 .to_vec())
         })
-        .map_err(wrong)?;
-    PrivateKey::from_pem(&pem::encode(&Pem::new("RSA PRIVATE KEY", plain)))
+        .map_err(|_| KeyError::WrongPassword)?;
+    Ok(PrivateKey::from_pem(&pem::encode(&Pem::new("RSA PRIVATE KEY", plain)))?)
 }
 
 /// A new key, and its public part in DER.
-pub(crate) fn fresh() -> Result<(PrivateKey, Vec<u8>), String> {
-    let failed = |_| "a key cannot be made".to_owned();
+pub(crate) fn fresh() -> Result<(PrivateKey, Vec<u8>), KeyError> {
+    let failed = |_| KeyError::NotMade;
     let pair = aws_lc_rs::rsa::KeyPair::generate(KeySize::Rsa2048).map_err(failed)?;
     let private: Pkcs8V1Der<'_> = pair.as_der().map_err(failed)?;
     let public: PublicKeyX509Der<'_> = pair.public_key().as_der().map_err(failed)?;

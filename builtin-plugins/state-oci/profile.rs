@@ -5,6 +5,15 @@ use std::path::{Path, PathBuf};
 
 use monoform_sdk::env;
 
+/// Why a profile cannot be read. Each text is a part of a sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProfileError {
+    #[error("{} cannot be read: {source}", path.display())]
+    File { path: PathBuf, source: std::io::Error },
+    #[error("the file {} did not contain profile: {name}", path.display())]
+    Missing { path: PathBuf, name: String },
+}
+
 /// A profile.
 #[derive(Default)]
 pub(crate) struct Profile(BTreeMap<String, String>);
@@ -28,9 +37,15 @@ pub(crate) fn usual_file() -> PathBuf {
 
 impl Profile {
     /// Reads a profile that must be there.
-    pub fn read(path: &Path, name: &str) -> Result<Profile, String> {
-        let text = std::fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
-        Profile::find(&text, name).ok_or_else(|| format!("the file {} did not contain profile: {name}", path.display()))
+    pub fn read(path: &Path, name: &str) -> Result<Profile, ProfileError> {
+        let text = std::fs::read_to_string(path).map_err(|source| ProfileError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        Profile::find(&text, name).ok_or_else(|| ProfileError::Missing {
+            path: path.to_owned(),
+            name: name.to_owned(),
+        })
     }
 
     /// Reads a profile that need not be there.

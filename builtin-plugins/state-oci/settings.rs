@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use monoform_sdk::{Diagnostic, Result};
-use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings, Tls, Url};
+use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings, Tls, TlsError, Url};
 use tokio::sync::Mutex;
 
 use crate::auth::Source;
@@ -93,8 +93,20 @@ fn address(region: &str) -> String {
     }
 }
 
+/// Why requests cannot be made as the variables want them.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    #[error("{} (custom_cert_location) cannot be read: {source}", path.display())]
+    Authorities {
+        path: std::path::PathBuf,
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
 /// Requests as the variables want them, which are sent again this often.
-pub(crate) fn http(max: u32) -> std::result::Result<HttpClient, String> {
+pub(crate) fn http(max: u32) -> std::result::Result<HttpClient, ClientError> {
     let time = |name: &str, usual: Duration| {
         let given = variable(name);
         given.as_deref().and_then(gotext::duration::parse).unwrap_or(usual)
@@ -104,11 +116,10 @@ pub(crate) fn http(max: u32) -> std::result::Result<HttpClient, String> {
     let file = variable("custom_cert_location");
     let authorities = file.map(|file| {
         let path = expanded(&file);
-        std::fs::read_to_string(&path)
-            .map_err(|e| format!("{} (custom_cert_location) cannot be read: {e}", path.display()))
+        std::fs::read_to_string(&path).map_err(|source| ClientError::Authorities { path, source })
     });
     let agent = variable("SDK_APPEND_USER_AGENT").or_else(|| variable("APPEND_USER_AGENT"));
-    HttpClient::new(HttpSettings {
+    let client = HttpClient::new(HttpSettings {
         tls: Tls {
             authorities: authorities.transpose()?,
             insecure: variable("accept_local_certs").is_some_and(|text| is_true(&text)),
@@ -124,7 +135,8 @@ pub(crate) fn http(max: u32) -> std::result::Result<HttpClient, String> {
         connect_timeout: Some(time("DIAL_CONTEXT_CONNECTION_TIMEOUT", ten) + time("TLS_HANDSHAKE_TIMEOUT", ten)),
         user_agent: agent.map(|name| format!("Monoform/{} {name}", env!("CARGO_PKG_VERSION"))),
         ..HttpSettings::default()
-    })
+    })?;
+    Ok(client)
 }
 
 /// Which answers Oracle's clients send a request again for.

@@ -25,7 +25,7 @@ fn keys_with_passwords_are_read() {
         let key = key::read(text, Some("secret")).unwrap();
         assert_eq!(key.sign_sha256(b"x").unwrap().len(), 256);
         assert!(key::read(&text.replace('\n', "\\n"), Some("secret")).is_ok());
-        let told = key::read(text, None).err().unwrap();
+        let told = key::read(text, None).err().unwrap().to_string();
         assert!(told.contains("private_key_password"), "{told}");
         assert!(key::read(text, Some("wrong")).is_err());
     }

@@ -2,12 +2,12 @@
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Result, async_trait};
-use store_client::about::{About, DELETE, LIST, READ, WRITE, details, problem};
+use store_client::about::{About, DELETE, LIST, READ, WRITE, problem};
+use store_client::consistent::Sums;
 use store_client::guard::{LockedStore, Revision, Snapshot, Written};
 use store_client::listing::{self, Page};
 use store_client::lock::{Created, Found, LockRecord, Records, Removed};
 use store_client::name::joined;
-use store_client::sum::md5_hex;
 use store_client::{Method, consistent, xml};
 
 use crate::cloud::Cloud;
@@ -51,9 +51,9 @@ impl Client {
         format!("{}/{}", self.settings.bucket, self.object(workspace))
     }
 
-    /// And that of the checksum's.
-    fn digest_key(&self, workspace: &str) -> String {
-        format!("{}-md5", self.lock_key(workspace))
+    /// The key of a checksum's row.
+    fn digest_key(lock_key: &str) -> String {
+        format!("{lock_key}-md5")
     }
 
     fn what(&self, doing: &str, object: &str) -> String {
@@ -76,14 +76,34 @@ impl Client {
         }
     }
 
-    /// The checksum that the table has for a state; `None` without a table, and where none can be had: that is only logged.
-    async fn digest(&self, workspace: &str) -> Option<String> {
-        let table = self.settings.table.as_ref()?;
-        let found = table
-            .get(&self.settings.cloud, &self.digest_key(workspace), DIGEST)
-            .await;
-        let found = found.inspect_err(|problems| tracing::warn!("{}", details(problems)));
-        consistent::recorded(found.ok()?)
+    async fn put(&self, object: &str, content: &[u8]) -> Result<Written> {
+        let Settings {
+            cloud,
+            acl,
+            encrypt,
+            bucket,
+            ..
+        } = &self.settings;
+        let what = self.what("Writing", object);
+        let about = About {
+            summary: WRITE,
+            what: &what,
+        };
+        let mut headers = Vec::new();
+        if !acl.is_empty() {
+            headers.push(("x-oss-object-acl", acl.clone()));
+        }
+        if *encrypt {
+            headers.push(("x-oss-server-side-encryption", "AES256".to_owned()));
+        }
+        let place = (bucket.as_str(), object, [].as_slice());
+        let answer = cloud
+            .send(about, Method::PUT, place, &headers, Some(content.to_vec()))
+            .await?;
+        match answer.status.is_success() {
+            true => Ok(Written::Done(None)),
+            false => Err(cloud.problem(about, bucket, &answer)),
+        }
     }
 
     /// A page of the list of the objects with a prefix.
@@ -99,6 +119,34 @@ impl Client {
             return Err(cloud.problem(about, bucket, &answer));
         }
         Page::of_bucket(about, &answer)
+    }
+}
+
+/// Checksums are rows of the table, if there is one.
+#[async_trait]
+impl Sums for Client {
+    async fn find(&self, key: &str) -> Result<Option<String>> {
+        let Settings { cloud, table, .. } = &self.settings;
+        match table {
+            Some(table) => table.get(cloud, &Client::digest_key(key), DIGEST).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn record(&self, key: &str, sum: &str) -> Result<()> {
+        let Settings { cloud, table, .. } = &self.settings;
+        match table {
+            Some(table) => table.put(cloud, &Client::digest_key(key), DIGEST, sum).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn forget(&self, key: &str) -> Result<()> {
+        let Settings { cloud, table, .. } = &self.settings;
+        match table {
+            Some(table) => table.delete(cloud, &Client::digest_key(key)).await,
+            None => Ok(()),
+        }
     }
 }
 
@@ -168,69 +216,22 @@ impl LockedStore for Client {
                  checksum: {expected}\n\nAnother program may just have written the state: try again. If the state is right (the last \
                  one that was written), store its checksum: in the table {table:?}, the row with the LockID {:?} must have the Digest \
                  {actual:?}.",
-                self.digest_key(workspace)
+                Client::digest_key(&self.lock_key(workspace))
             );
             problem("state data in OSS does not have the expected content", detail)
         };
-        consistent::read(|| self.get(&object), || self.digest(workspace), mismatch).await
+        consistent::read(self, &self.lock_key(workspace), || self.get(&object), mismatch).await
     }
 
     /// The service has no condition for an object that is to be replaced.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
-        let Settings {
-            cloud,
-            acl,
-            encrypt,
-            bucket,
-            table,
-            ..
-        } = &self.settings;
         let object = self.object(workspace);
-        let what = self.what("Writing", &object);
-        let about = About {
-            summary: WRITE,
-            what: &what,
-        };
-        let mut headers = Vec::new();
-        if !acl.is_empty() {
-            headers.push(("x-oss-object-acl", acl.clone()));
-        }
-        if *encrypt {
-            headers.push(("x-oss-server-side-encryption", "AES256".to_owned()));
-        }
-        let sum = md5_hex(state);
-        let put = cloud
-            .send(
-                about,
-                Method::PUT,
-                (bucket, &object, &[]),
-                &headers,
-                Some(state.to_vec()),
-            )
-            .await;
-        match put {
-            Ok(answer) if answer.status.is_success() => {}
-            Ok(answer) => return Err(cloud.problem(about, bucket, &answer)),
-            Err(problems) => match self.get(&object).await {
-                // It was written, and the answer was lost: without its checksum it could not be read.
-                Ok(there) if there.state.as_deref() == Some(state) => {}
-                _ => return Err(problems),
-            },
-        }
-        if let Some(table) = table {
-            let stored = table.put(cloud, &self.digest_key(workspace), DIGEST, &sum).await;
-            // The state is written all the same.
-            if let Err(problems) = stored {
-                tracing::warn!("{}", details(&problems));
-            }
-        }
-        Ok(Written::Done(None))
+        let put = self.put(&object, state);
+        consistent::write(self, &self.lock_key(workspace), state, put, || self.get(&object)).await
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
-        let Settings {
-            cloud, bucket, table, ..
-        } = &self.settings;
+        let Settings { cloud, bucket, .. } = &self.settings;
         let object = self.object(workspace);
         let what = self.what("Deleting", &object);
         let about = About {
@@ -243,11 +244,7 @@ impl LockedStore for Client {
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(cloud.problem(about, bucket, &answer));
         }
-        if let Some(table) = table
-            && let Err(problems) = table.delete(cloud, &self.digest_key(workspace)).await
-        {
-            tracing::warn!("{}", details(&problems));
-        }
+        consistent::forget(self, &self.lock_key(workspace)).await;
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use store_client::about::About;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::name::{encoded, query as query_text};
 use store_client::sum::md5_base64;
-use store_client::{Answer, Bytes, HeaderMap, HeaderName, HttpClient, Method, Url, header_value, xml};
+use store_client::{Answer, Bytes, Failure, HeaderMap, HeaderName, HttpClient, Method, Url, header_value, xml};
 use tokio::sync::OnceCell;
 
 use crate::credentials::Source;
@@ -31,6 +31,16 @@ pub(crate) struct Cloud {
     pub once: HttpClient,
     pub source: Source,
     pub current: CredentialCache,
+}
+
+/// Why a service did not do what it was called for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    #[error("{}", .0.reason())]
+    Unanswered(#[from] Failure),
+    /// The answer in words, with advice.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// Another service: where it is, the version of its interface, and what is to be done.
@@ -155,7 +165,7 @@ impl Cloud {
         credential: Option<&Credential>,
         service: Service<'_>,
         parameters: &[(&str, &str)],
-    ) -> std::result::Result<Json, String> {
+    ) -> std::result::Result<Json, CallError> {
         let (time, nonce) = (now("%Y-%m-%dT%H:%M:%SZ"), uuid::Uuid::new_v4().to_string());
         let mut all: BTreeMap<&str, &str> = parameters.iter().copied().collect();
         all.extend([
@@ -181,7 +191,7 @@ impl Cloud {
         }
         let parts: Vec<(&str, &str)> = all.into_iter().collect();
         let sent = store_client::oauth::send_form(http, service.url, &parts).await;
-        let answer = sent.map_err(|failure| failure.message)?;
+        let answer = sent?;
         let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
         if answer.status.is_success() && json.is_object() {
             return Ok(json);
@@ -196,7 +206,7 @@ impl Cloud {
             _ => "",
         };
         let told = answer.told(&format!("The service {}", service.url), &code, &message, advice);
-        Err(told.trim_end_matches('.').to_owned())
+        Err(CallError::Refused(told.trim_end_matches('.').to_owned()))
     }
 
     /// An answer of the bucket that is an error, in words.

@@ -2,6 +2,7 @@
 
 use monoform_sdk::schema::{block, optional, required};
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Set};
+use store_client::arguments;
 
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
@@ -106,18 +107,9 @@ impl Config {
                 found.push(problem(attribute, detail));
             }
         };
-        let prefix = self.prefix.text();
-        add(
-            "prefix",
-            prefix.starts_with('/') || prefix.starts_with("./"),
-            "prefix must not start with '/' or './'.",
-        );
-        let key = self.key.text();
-        add(
-            "key",
-            key.starts_with('/') || key.ends_with('/'),
-            "key can not start and end with '/'.",
-        );
+        for (attribute, detail) in arguments::layout_problems(self.prefix.text(), self.key.text()) {
+            add(attribute, true, detail);
+        }
         let acls = ["", "private", "public-read", "public-read-write"];
         add(
             "acl",

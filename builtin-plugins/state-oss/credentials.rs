@@ -7,8 +7,10 @@ use std::time::Duration;
 use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
 use serde_json::{Map, Value as Json};
 use store_client::credential::{Credential, Current};
+use store_client::machine::{self, MachineError};
+use store_client::profile::{self, ProfileError};
 
-use crate::cloud::{Cloud, Service};
+use crate::cloud::{CallError, Cloud, Service};
 
 /// Where credentials come from.
 pub(crate) struct Source {
@@ -54,14 +56,10 @@ pub(crate) struct Profile(Map<String, Json>);
 
 impl Profile {
     /// Reads a profile; a file that is not there has none, and one that is not in it says nothing.
-    pub fn read(path: &Path, name: &str) -> std::result::Result<Profile, String> {
-        let text = match std::fs::read(path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Profile::default()),
-            Err(e) => return Err(format!("{}: {e}", path.display())),
+    pub fn read(path: &Path, name: &str) -> std::result::Result<Profile, ProfileError> {
+        let Some(json) = profile::json(path)? else {
+            return Ok(Profile::default());
         };
-        let json: Json = serde_json::from_slice(&text)
-            .map_err(|e| format!("{} is no JSON: {}", path.display(), store_client::json_reason(e)))?;
         let profiles = json["profiles"].as_array().into_iter().flatten();
         let found = profiles.rev().find(|profile| profile["name"] == name);
         Ok(Profile(found.and_then(Json::as_object).cloned().unwrap_or_default()))
@@ -119,13 +117,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The credentials of the machine's role.
 async fn of_machine(role: &str) -> Result<Current> {
-    let failed = |why: String| {
+    let failed = |why: MachineError| {
         problem(format!(
             "The role {role:?} of this machine (ecs_role_name) has no credentials: {why}. Roles of machines are there on machines of \
              Alibaba Cloud only."
         ))
     };
-    let found = store_client::machine::of_machine(SERVICE, role, PATIENCE, |json| {
+    let found = machine::of_machine(SERVICE, role, PATIENCE, |json| {
         (json["Code"] == "Success").then(|| of_json(json)).flatten()
     })
     .await;
@@ -181,9 +179,10 @@ impl Role {
         self.taken(cloud.call(&cloud.calls, None, service, &parts).await)
     }
 
-    fn taken(&self, called: std::result::Result<Json, String>) -> Result<Current> {
-        let failed = |why: String| problem(format!("The role {:?} cannot be taken on: {why}.", self.arn));
-        let json = called.map_err(failed)?;
-        of_json(&json["Credentials"]).ok_or_else(|| failed("the answer has no credentials".to_owned()))
+    fn taken(&self, called: std::result::Result<Json, CallError>) -> Result<Current> {
+        let failed =
+            |why: &dyn std::fmt::Display| problem(format!("The role {:?} cannot be taken on: {why}.", self.arn));
+        let json = called.map_err(|e| failed(&e))?;
+        of_json(&json["Credentials"]).ok_or_else(|| failed(&"the answer has no credentials"))
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use monoform_sdk::{Attr, Diagnostic, Result, env};
+use store_client::arguments::text;
 use store_client::credential::{Credential, CredentialCache};
 use store_client::{HttpClient, Retries, Settings as HttpSettings, Url};
 
@@ -20,15 +21,6 @@ pub(crate) struct Settings {
     pub acl: String,
     pub table: Option<Table>,
     pub cloud: Cloud,
-}
-
-/// The text of an attribute, or else of the first variable that is set.
-fn text(value: &Attr<String>, variables: &[&str]) -> Option<String> {
-    let given = match value.known() {
-        Some(text) => Some(text.clone()),
-        None => env::first(variables),
-    };
-    given.filter(|text| !text.is_empty())
 }
 
 /// An address, with the scheme that is usual where none is said.

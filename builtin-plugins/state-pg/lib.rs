@@ -95,8 +95,8 @@ impl StateStore for Postgres {
             create_index: !skips("skip_index_creation", &config.skip_index_creation)?,
         };
         let connection = text(&config.conn_str, "PG_CONN_STR").unwrap_or_default();
-        let settings = settings::Settings::new(&connection).map_err(|detail| {
-            Diagnostic::error("Invalid PostgreSQL backend configuration", detail).at_attribute("conn_str")
+        let settings = settings::Settings::new(&connection).map_err(|e| {
+            Diagnostic::error("Invalid PostgreSQL backend configuration", e.to_string()).at_attribute("conn_str")
         })?;
         Ok(Arc::new(Guarded::new(
             client::Client::prepare(settings, &tables).await?,

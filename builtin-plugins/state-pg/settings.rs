@@ -32,15 +32,47 @@ const CONNECTING: Duration = Duration::from_secs(60);
 /// Far beyond the time for a large state on a slow line: an answer is not seen before it is whole.
 const SILENCE: Duration = Duration::from_secs(600);
 
+/// Why the settings of a connection cannot be used. Each text is a whole sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingsError {
+    #[error("{name} must be a number of seconds, and not {given:?}.")]
+    Seconds { name: &'static str, given: String },
+    #[error("The environment variable {0} is set, which is not supported. Unset it.")]
+    Variable(&'static str),
+    #[error("It is not known which user to connect as: name one in the connection string.")]
+    NoUser,
+    #[error("The port of the connection string is no number: {0:?}.")]
+    Port(String),
+    #[error("The file {path:?} of {parameter} cannot be read: {source}.")]
+    File {
+        path: String,
+        parameter: &'static str,
+        source: std::io::Error,
+    },
+    #[error(
+        "The sslmode {0:?} is not supported: there are \"disable\", \"require\" (which is what holds where nothing is said), \
+         \"verify-ca\" and \"verify-full\"."
+    )]
+    Mode(String),
+    #[error("The file {0:?} with the private key (sslkey) can be read by others: run \"chmod 600 {0}\".")]
+    ReadableKey(String),
+    #[error("The connection string is not a URL that can be understood: {0}.")]
+    Url(#[from] url::ParseError),
+    #[error("In the connection string, {0:?} has no value: it consists of words key=value.")]
+    NoValue(String),
+    #[error("In the connection string, the value of {0:?} has no closing quote.")]
+    NoQuote(String),
+}
+
 /// A number of seconds, of which 0 is no limit.
-fn seconds(name: &str, given: Option<&str>, default: Duration) -> Result<Option<Duration>, String> {
+fn seconds(name: &'static str, given: Option<&str>, default: Duration) -> Result<Option<Duration>, SettingsError> {
     let Some(given) = given else {
         return Ok(Some(default));
     };
-    let seconds: u64 = given
-        .trim()
-        .parse()
-        .map_err(|_| format!("{name} must be a number of seconds, and not {given:?}."))?;
+    let seconds: u64 = given.trim().parse().map_err(|_| SettingsError::Seconds {
+        name,
+        given: given.to_owned(),
+    })?;
     Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
 }
 
@@ -84,12 +116,10 @@ type Parameters = BTreeMap<String, String>;
 
 impl Settings {
     /// What a connection string and the environment say together.
-    pub fn new(connection: &str) -> Result<Settings, String> {
+    pub fn new(connection: &str) -> Result<Settings, SettingsError> {
         let mut parameters = Parameters::new();
         if let Some(variable) = REFUSED.iter().find(|name| env::var(name).is_some()) {
-            return Err(format!(
-                "The environment variable {variable} is set, which is not supported. Unset it."
-            ));
+            return Err(SettingsError::Variable(variable));
         }
         for (variable, name) in VARIABLES {
             if let Some(value) = env::var(variable) {
@@ -100,15 +130,13 @@ impl Settings {
         Settings::of(parameters)
     }
 
-    fn of(mut parameters: Parameters) -> Result<Settings, String> {
+    fn of(mut parameters: Parameters) -> Result<Settings, SettingsError> {
         let mut take = |name: &str| parameters.remove(name).filter(|value| !value.is_empty());
         let host = take("host").unwrap_or_else(|| "localhost".to_owned());
         let port = take("port").unwrap_or_else(|| "5432".to_owned());
         let user = match take("user") {
             Some(user) => user,
-            None => {
-                system_user().ok_or("It is not known which user to connect as: name one in the connection string.")?
-            }
+            None => system_user().ok_or(SettingsError::NoUser)?,
         };
         let database = take("dbname").unwrap_or_else(|| user.clone());
         let (explicit, passfile) = (take("password"), take("passfile"));
@@ -129,10 +157,9 @@ impl Settings {
         let ports: Vec<&str> = port.split(',').collect();
         for (i, host) in host.split(',').enumerate() {
             let port = ports.get(i).or(ports.last()).copied().unwrap_or("5432").trim();
-            config.host(host.trim_matches(['[', ']'])).port(
-                port.parse()
-                    .map_err(|_| format!("The port of the connection string is no number: {port:?}."))?,
-            );
+            config
+                .host(host.trim_matches(['[', ']']))
+                .port(port.parse().map_err(|_| SettingsError::Port(port.to_owned()))?);
         }
         let is_socket = host.starts_with('/');
         let connecting = seconds("connect_timeout", take("connect_timeout").as_deref(), CONNECTING)?;
@@ -187,11 +214,14 @@ struct TlsFiles {
 }
 
 impl TlsFiles {
-    fn tls(&self, mode: &str) -> Result<(SslMode, Tls), String> {
-        let read = |what: &str, given: &str| match self.inline {
+    fn tls(&self, mode: &str) -> Result<(SslMode, Tls), SettingsError> {
+        let read = |parameter: &'static str, given: &str| match self.inline {
             true => Ok(given.to_owned()),
-            false => std::fs::read_to_string(env::expand_home(given))
-                .map_err(|e| format!("The file {given:?} of {what} cannot be read: {e}.")),
+            false => std::fs::read_to_string(env::expand_home(given)).map_err(|source| SettingsError::File {
+                path: given.to_owned(),
+                parameter,
+                source,
+            }),
         };
         let own = |name: &str| {
             let path = env::expand_home("~/.postgresql").join(name);
@@ -225,16 +255,13 @@ impl TlsFiles {
             "require" => Ok((SslMode::Require, Tls { insecure: true, ..tls })),
             "verify-ca" => Ok((SslMode::Require, Tls { any_name: true, ..tls })),
             "verify-full" => Ok((SslMode::Require, tls)),
-            other => Err(format!(
-                "The sslmode {other:?} is not supported: there are \"disable\", \"require\" (which is what holds where nothing is \
-                 said), \"verify-ca\" and \"verify-full\"."
-            )),
+            other => Err(SettingsError::Mode(other.to_owned())),
         }
     }
 }
 
 /// Refuses the file of a key that others can read, as the library of others does. The group may read one that belongs to root.
-fn private(key: &str) -> Result<(), String> {
+fn private(key: &str) -> Result<(), SettingsError> {
     use std::os::unix::fs::MetadataExt as _;
     let Ok(found) = env::expand_home(key).metadata() else {
         // An error in it is reported where it is read.
@@ -243,22 +270,19 @@ fn private(key: &str) -> Result<(), String> {
     let readable = if found.uid() == 0 { 0o037 } else { 0o077 };
     match found.mode() & readable {
         0 => Ok(()),
-        _ => Err(format!(
-            "The file {key:?} with the private key (sslkey) can be read by others: run \"chmod 600 {key}\"."
-        )),
+        _ => Err(SettingsError::ReadableKey(key.to_owned())),
     }
 }
 
-fn parse(connection: &str) -> Result<Parameters, String> {
+fn parse(connection: &str) -> Result<Parameters, SettingsError> {
     match connection.starts_with("postgres://") || connection.starts_with("postgresql://") {
         true => parse_url(connection),
         false => parse_words(connection),
     }
 }
 
-fn parse_url(text: &str) -> Result<Parameters, String> {
-    let url = url::Url::parse(text)
-        .map_err(|e| format!("The connection string is not a URL that can be understood: {e}."))?;
+fn parse_url(text: &str) -> Result<Parameters, SettingsError> {
+    let url = url::Url::parse(text)?;
     let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
     let mut out = Parameters::new();
     let mut set = |name: &str, value: String| {
@@ -278,7 +302,7 @@ fn parse_url(text: &str) -> Result<Parameters, String> {
 }
 
 /// `key=value` words; values with blanks are in single quotes, and a backslash takes the next character as it is.
-fn parse_words(text: &str) -> Result<Parameters, String> {
+fn parse_words(text: &str) -> Result<Parameters, SettingsError> {
     let mut out = Parameters::new();
     let mut chars = text.chars().peekable();
     loop {
@@ -292,9 +316,7 @@ fn parse_words(text: &str) -> Result<Parameters, String> {
         }
         while chars.next_if(|c| c.is_whitespace()).is_some() {}
         if chars.next() != Some('=') {
-            return Err(format!(
-                "In the connection string, {name:?} has no value: it consists of words key=value."
-            ));
+            return Err(SettingsError::NoValue(name));
         }
         while chars.next_if(|c| c.is_whitespace()).is_some() {}
         let quoted = chars.next_if_eq(&'\'').is_some();
@@ -306,9 +328,7 @@ fn parse_words(text: &str) -> Result<Parameters, String> {
                 Some('\\') => value.extend(chars.next()),
                 Some(c) => value.push(c),
                 None if quoted => {
-                    return Err(format!(
-                        "In the connection string, the value of {name:?} has no closing quote."
-                    ));
+                    return Err(SettingsError::NoQuote(name));
                 }
                 None => break,
             }
@@ -414,8 +434,8 @@ mod tests {
         assert_eq!(mode("user=u sslmode=disable").unwrap(), (SslMode::Disable, false));
         assert_eq!(mode("user=u sslmode=verify-full").unwrap(), (SslMode::Require, false));
         assert_eq!(mode("user=u host=/run/postgresql").unwrap(), (SslMode::Disable, false));
-        assert!(mode("user=u sslmode=prefer").is_err_and(|e| e.contains("verify-full")));
-        assert!(mode("user=u sslrootcert=/none").is_err_and(|e| e.contains("/none")));
+        assert!(mode("user=u sslmode=prefer").is_err_and(|e| e.to_string().contains("verify-full")));
+        assert!(mode("user=u sslrootcert=/none").is_err_and(|e| e.to_string().contains("/none")));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use store_client::guard::{LockedStore, Revision, Snapshot, Written};
 use store_client::listing::{self, Page};
 use store_client::lock::Records;
 use store_client::name::{encoded, encoded_path, joined};
-use store_client::sum::{md5_hex, sha256_base64};
+use store_client::sum::sha256_base64;
 use store_client::xml::Xml;
 use store_client::{Answer, Method, Url};
 
@@ -192,6 +192,30 @@ impl Client {
         }
     }
 
+    /// Writes an object, on the condition that it has the expected revision.
+    async fn put(&self, key: &str, content: &[u8], expected: Option<&Revision>) -> Result<Written> {
+        let what = format!("Writing the object {key:?} of the bucket {:?}", self.settings.bucket);
+        let mut headers = self.writing(content);
+        // A service that has lock files has conditions: those are made by one.
+        if self.settings.lock_file {
+            match expected {
+                Some(Revision::Named(tag)) => headers.push(("if-match", tag.clone())),
+                Some(Revision::Absent) => headers.push(("if-none-match", "*".to_owned())),
+                None => {}
+            }
+        }
+        let answer = self
+            .object(Method::PUT, Some(key), "", headers, content.to_vec(), &what)
+            .await?;
+        match answer.status.as_u16() {
+            200..=299 => Ok(Written::Done(Revision::named(answer.header("etag")))),
+            409 | 412 => Ok(Written::Changed),
+            // An object that was to be replaced is gone.
+            404 if code(&answer) == "NoSuchKey" => Ok(Written::Changed),
+            _ => Err(aws::problem(WRITE, &what, &self.place(), &answer)),
+        }
+    }
+
     /// A page of the list of all objects with a prefix.
     async fn page(&self, about: About<'_>, prefix: &str, place: Option<String>) -> Result<Page> {
         let mut query = match &place {
@@ -261,45 +285,13 @@ impl LockedStore for Client {
             );
             Diagnostic::error("state data in S3 does not have the expected content", detail).into()
         };
-        consistent::read(|| self.get(&key), || self.digest(&key), mismatch).await
+        consistent::read(self, &key, || self.get(&key), mismatch).await
     }
 
     async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Written> {
         let key = self.key(workspace);
-        let what = format!("Writing the object {key:?} of the bucket {:?}", self.settings.bucket);
-        let sum = md5_hex(state);
-        let mut headers = self.writing(state);
-        // A service that has lock files has conditions: those are made by one.
-        if self.settings.lock_file {
-            match expected {
-                Some(Revision::Named(tag)) => headers.push(("if-match", tag.clone())),
-                Some(Revision::Absent) => headers.push(("if-none-match", "*".to_owned())),
-                None => {}
-            }
-        }
-        let put = self
-            .object(Method::PUT, Some(&key), "", headers, state.to_vec(), &what)
-            .await;
-        let answer = match put {
-            Ok(answer) => answer,
-            Err(problems) => match self.get(&key).await {
-                // It was written, and the answer was lost: without its checksum it could not be read.
-                Ok(there) if there.state.as_deref() == Some(state) => {
-                    self.store_digest(&key, &sum).await;
-                    return Ok(Written::Done(there.revision));
-                }
-                _ => return Err(problems),
-            },
-        };
-        match answer.status.as_u16() {
-            200..=299 => {}
-            // The last one: an object that was to be replaced is gone.
-            409 | 412 => return Ok(Written::Changed),
-            404 if code(&answer) == "NoSuchKey" => return Ok(Written::Changed),
-            _ => return Err(aws::problem(WRITE, &what, &self.place(), &answer)),
-        }
-        self.store_digest(&key, &sum).await;
-        Ok(Written::Done(Revision::named(answer.header("etag"))))
+        let put = self.put(&key, state, expected);
+        consistent::write(self, &key, state, put, || self.get(&key)).await
     }
 
     async fn delete(&self, workspace: &str) -> Result<()> {
@@ -311,7 +303,7 @@ impl LockedStore for Client {
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(aws::problem(WRITE, &what, &self.place(), &answer));
         }
-        self.delete_digest(&key).await;
+        consistent::forget(self, &key).await;
         Ok(())
     }
 

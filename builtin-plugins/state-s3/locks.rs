@@ -3,9 +3,10 @@
 use monoform_sdk::state_store::{LockError, LockInfo};
 use monoform_sdk::{Result, async_trait};
 use serde_json::{Value as Json, json};
-use store_client::about::{LOCK, UNLOCK, details, problem};
+use store_client::about::{LOCK, UNLOCK, problem};
+use store_client::consistent::Sums;
 use store_client::lock::{Created, Found, LockRecord, Records, Removed};
-use store_client::{Answer, Method, consistent};
+use store_client::{Answer, Method};
 
 use crate::aws;
 use crate::client::Client;
@@ -192,49 +193,46 @@ impl Client {
         format!("{}-md5", self.lock_path(key))
     }
 
-    /// The checksum that the table has for a state; `None` without a table, and where none can be had: that is only logged, since
-    /// what it guards against is rare.
-    pub(crate) async fn digest(&self, key: &str) -> Option<String> {
-        let table = self.settings.table.as_ref()?;
-        let what = "Reading the checksum of the state in DynamoDB";
-        let answer = match self.item(table, &self.digest_id(key), "LockID, Digest", what).await {
-            Ok(answer) => answer,
-            Err(problems) => {
-                tracing::warn!("{}", details(&problems));
-                return None;
-            }
-        };
-        if !answer.status.is_success() {
-            tracing::warn!("{}", details(&aws::problem(LOCK, what, &self.place(), &answer)));
-            return None;
+    /// Whether a request for a checksum was carried out.
+    fn done(&self, answer: &Answer, what: &str) -> Result<()> {
+        match answer.status.is_success() {
+            true => Ok(()),
+            false => Err(aws::problem(LOCK, what, &self.place(), answer)),
         }
-        consistent::recorded(attribute(&answer, "Digest"))
+    }
+}
+
+/// Checksums are items of the table, if there is one.
+#[async_trait]
+impl Sums for Client {
+    async fn find(&self, key: &str) -> Result<Option<String>> {
+        let Some(table) = &self.settings.table else {
+            return Ok(None);
+        };
+        let what = "Reading the checksum of the state in DynamoDB";
+        let answer = self.item(table, &self.digest_id(key), "LockID, Digest", what).await?;
+        self.done(&answer, what)?;
+        Ok(attribute(&answer, "Digest"))
     }
 
-    /// Keeps the checksum of a state in the table.
-    pub(crate) async fn store_digest(&self, key: &str, sum: &str) {
-        let Some(table) = &self.settings.table else { return };
+    async fn record(&self, key: &str, sum: &str) -> Result<()> {
+        let Some(table) = &self.settings.table else {
+            return Ok(());
+        };
         let what = "Writing the checksum of the state to DynamoDB";
         let request = json!({
             "TableName": table,
             "Item": {"LockID": {"S": self.digest_id(key)}, "Digest": {"S": sum}},
         });
-        self.tolerate(self.dynamodb("PutItem", request, what).await, what);
+        self.done(&self.dynamodb("PutItem", request, what).await?, what)
     }
 
-    /// Forgets the checksum of a state that is gone.
-    pub(crate) async fn delete_digest(&self, key: &str) {
-        let Some(table) = &self.settings.table else { return };
+    async fn forget(&self, key: &str) -> Result<()> {
+        let Some(table) = &self.settings.table else {
+            return Ok(());
+        };
         let what = "Removing the checksum of the state from DynamoDB";
         let request = json!({"TableName": table, "Key": {"LockID": {"S": self.digest_id(key)}}});
-        self.tolerate(self.dynamodb("DeleteItem", request, what).await, what);
-    }
-
-    fn tolerate(&self, result: Result<Answer>, what: &str) {
-        match result {
-            Ok(answer) if answer.status.is_success() => {}
-            Ok(answer) => tracing::warn!("{}", details(&aws::problem(LOCK, what, &self.place(), &answer))),
-            Err(problems) => tracing::warn!("{}", details(&problems)),
-        }
+        self.done(&self.dynamodb("DeleteItem", request, what).await?, what)
     }
 }

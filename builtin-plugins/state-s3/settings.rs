@@ -127,69 +127,7 @@ fn encryption(config: &Config) -> Result<Encryption> {
 
 impl Settings {
     pub fn new(config: &Config) -> Result<Settings> {
-        let variables = env::first(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
-        if let Some(region) = text(&config.region)
-            && !is_true(&config.skip_region_validation)
-            && !endpoints::is_region(&region)
-        {
-            let detail = format!(
-                "There is no region {region:?} that is known here. Correct it; or, if it is new or of another service than AWS, \
-                 set skip_region_validation = true."
-            );
-            return Err(invalid("region", detail).into());
-        }
-        let region = text(&config.region).or(variables).unwrap_or_default();
-        let flag = |value: &Attr<bool>, variable: &str| {
-            let from_environment = || env::var(variable).is_some_and(|text| text.eq_ignore_ascii_case("true"));
-            value.known().copied().unwrap_or_else(from_environment)
-        };
-        let fips = flag(&config.use_fips_endpoint, "AWS_USE_FIPS_ENDPOINT");
-        let dualstack = flag(&config.use_dualstack_endpoint, "AWS_USE_DUALSTACK_ENDPOINT");
-        let none = Endpoints::default();
-        let nested = config.endpoints.known().unwrap_or(&none);
-        let profile = text(&config.profile).or_else(|| env::first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]));
-        let told = Files::of(config).endpoints(profile.as_deref().unwrap_or("default"));
-        // A setting for one service comes before one for all services.
-        let configured = |service: &str| told.of(service).or_else(|| told.all.clone());
-        let address = |service: &str, region: &str, given: [&Attr<String>; 2], variables: [&str; 2]| {
-            let given = given.into_iter().find_map(text).or_else(|| env::first(&variables));
-            let given = given.or_else(|| configured(service));
-            given.unwrap_or_else(|| endpoints::of(service, region, fips, dualstack))
-        };
-        let sts_region = text(&config.sts_region).unwrap_or_else(|| region.clone());
-        let services = Services {
-            s3: address(
-                "s3",
-                &region,
-                [&nested.s3, &config.endpoint],
-                ["AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT"],
-            ),
-            dynamodb: address(
-                "dynamodb",
-                &region,
-                [&nested.dynamodb, &config.dynamodb_endpoint],
-                ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT"],
-            ),
-            iam: address(
-                "iam",
-                &region,
-                [&nested.iam, &config.iam_endpoint],
-                ["AWS_ENDPOINT_URL_IAM", "AWS_IAM_ENDPOINT"],
-            ),
-            sts: address(
-                "sts",
-                &sts_region,
-                [&nested.sts, &config.sts_endpoint],
-                ["AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT"],
-            ),
-            sso: text(&nested.sso)
-                .or_else(|| env::var("AWS_ENDPOINT_URL_SSO"))
-                .or_else(|| configured("sso")),
-            sso_login: env::var("AWS_ENDPOINT_URL_SSO_OIDC").or_else(|| configured("sso_oidc")),
-            sts_region,
-            path_style: is_true(&config.use_path_style) || is_true(&config.force_path_style),
-            region,
-        };
+        let region = region(config)?;
         Ok(Settings {
             bucket: config.bucket.text().to_owned(),
             key: config.key.text().to_owned(),
@@ -210,9 +148,80 @@ impl Settings {
                 request: !is_true(&config.skip_requesting_account_id),
             },
             sources: Sources::new(config)?,
-            services,
+            services: services(config, region),
             http: client(config)?,
         })
+    }
+}
+
+/// The region of the bucket, which must be one of AWS unless the configuration says otherwise.
+fn region(config: &Config) -> Result<String> {
+    let variables = env::first(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
+    if let Some(region) = text(&config.region)
+        && !is_true(&config.skip_region_validation)
+        && !endpoints::is_region(&region)
+    {
+        let detail = format!(
+            "There is no region {region:?} that is known here. Correct it; or, if it is new or of another service than AWS, \
+             set skip_region_validation = true."
+        );
+        return Err(invalid("region", detail).into());
+    }
+    Ok(text(&config.region).or(variables).unwrap_or_default())
+}
+
+/// The addresses of the services.
+fn services(config: &Config, region: String) -> Services {
+    let flag = |value: &Attr<bool>, variable: &str| {
+        let from_environment = || env::var(variable).is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        value.known().copied().unwrap_or_else(from_environment)
+    };
+    let fips = flag(&config.use_fips_endpoint, "AWS_USE_FIPS_ENDPOINT");
+    let dualstack = flag(&config.use_dualstack_endpoint, "AWS_USE_DUALSTACK_ENDPOINT");
+    let none = Endpoints::default();
+    let nested = config.endpoints.known().unwrap_or(&none);
+    let profile = text(&config.profile).or_else(|| env::first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]));
+    let told = Files::of(config).endpoints(profile.as_deref().unwrap_or("default"));
+    // A setting for one service comes before one for all services.
+    let configured = |service: &str| told.of(service).or_else(|| told.all.clone());
+    let address = |service: &str, region: &str, given: [&Attr<String>; 2], variables: [&str; 2]| {
+        let given = given.into_iter().find_map(text).or_else(|| env::first(&variables));
+        let given = given.or_else(|| configured(service));
+        given.unwrap_or_else(|| endpoints::of(service, region, fips, dualstack))
+    };
+    let sts_region = text(&config.sts_region).unwrap_or_else(|| region.clone());
+    Services {
+        s3: address(
+            "s3",
+            &region,
+            [&nested.s3, &config.endpoint],
+            ["AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT"],
+        ),
+        dynamodb: address(
+            "dynamodb",
+            &region,
+            [&nested.dynamodb, &config.dynamodb_endpoint],
+            ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT"],
+        ),
+        iam: address(
+            "iam",
+            &region,
+            [&nested.iam, &config.iam_endpoint],
+            ["AWS_ENDPOINT_URL_IAM", "AWS_IAM_ENDPOINT"],
+        ),
+        sts: address(
+            "sts",
+            &sts_region,
+            [&nested.sts, &config.sts_endpoint],
+            ["AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT"],
+        ),
+        sso: text(&nested.sso)
+            .or_else(|| env::var("AWS_ENDPOINT_URL_SSO"))
+            .or_else(|| configured("sso")),
+        sso_login: env::var("AWS_ENDPOINT_URL_SSO_OIDC").or_else(|| configured("sso_oidc")),
+        sts_region,
+        path_style: is_true(&config.use_path_style) || is_true(&config.force_path_style),
+        region,
     }
 }
 

@@ -12,7 +12,7 @@ use monoform_sdk::Diagnostic;
 use monoform_sdk::state_store::report_waiting;
 use proxies::Proxies;
 
-use crate::tls::Tls;
+use crate::tls::{Tls, TlsError};
 
 /// What the program calls itself.
 const USER_AGENT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
@@ -160,7 +160,8 @@ impl Answer {
 }
 
 /// There was no answer, or none that helps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Failure {
     /// What went wrong.
     pub message: String,
@@ -169,6 +170,12 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// The message as a part of a sentence.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        self.message.trim_end_matches('.')
+    }
+
     /// As a problem with what was being done (`reading the state`).
     #[must_use]
     pub fn diagnostic(&self, summary: &str, what: &str) -> Diagnostic {
@@ -190,7 +197,7 @@ impl HttpClient {
     ///
     /// # Errors
     /// The certificates cannot be used.
-    pub fn new(settings: Settings) -> Result<HttpClient, String> {
+    pub fn new(settings: Settings) -> Result<HttpClient, TlsError> {
         let transport = Transport::new(http::Settings {
             tls: Some(settings.tls.configuration()?),
             proxy: proxy(&settings.proxy),

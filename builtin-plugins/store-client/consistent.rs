@@ -1,15 +1,31 @@
 //! States whose sum is kept in another place than they are.
+//!
+//! The sum tells a state that is old, as a service may answer for a while after a write, from the one that was written last. A store
+//! has the requests ([`Sums`]); what follows from a missing, late or wrong sum is here. That a sum cannot be read or written is only
+//! logged: what it guards against is rare, and the state itself is right.
 
 use std::time::Duration;
 
-use monoform_sdk::{Diagnostics, Result};
+use monoform_sdk::{Diagnostics, Result, async_trait};
 
-use crate::guard::Snapshot;
+use crate::about::details;
+use crate::guard::{Snapshot, Written};
 use crate::sum::md5_hex;
 
 /// How long a state whose sum does not match is read again, and how often.
 const LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(2);
+
+/// The requests for the sums of states, by the keys of these.
+#[async_trait]
+pub trait Sums: Send + Sync {
+    /// The recorded sum; `None` if there is none, or sums are not kept.
+    async fn find(&self, key: &str) -> Result<Option<String>>;
+
+    async fn record(&self, key: &str, sum: &str) -> Result<()>;
+
+    async fn forget(&self, key: &str) -> Result<()>;
+}
 
 /// Reads a state until it has the sum that is recorded for it, since either may be seen later than the other. Without a recorded
 /// sum any state will do. What is wrong after ten seconds is said by `mismatch`, from the recorded and the actual sum; that of a
@@ -17,19 +33,19 @@ const PAUSE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// The state cannot be read, or its sum does not match.
-pub async fn read<State, Sum>(
+pub async fn read<State>(
+    sums: &dyn Sums,
+    key: &str,
     state: impl Fn() -> State,
-    recorded: impl Fn() -> Sum,
     mismatch: impl FnOnce(&str, &str) -> Diagnostics,
 ) -> Result<Snapshot>
 where
     State: Future<Output = Result<Snapshot>>,
-    Sum: Future<Output = Option<String>>,
 {
     let deadline = tokio::time::Instant::now() + LIMIT;
     loop {
         let snapshot = state().await?;
-        let Some(expected) = recorded().await else {
+        let Some(expected) = recorded(sums, key).await else {
             return Ok(snapshot);
         };
         let actual = snapshot.state.as_deref().map(md5_hex).unwrap_or_default();
@@ -44,19 +60,89 @@ where
     }
 }
 
+/// Records the sum of a state once `put` has written it. After a failure the state is read: it may have been written, and without its
+/// sum it could not be read.
+///
+/// # Errors
+/// The state was not written.
+pub async fn write<State>(
+    sums: &dyn Sums,
+    key: &str,
+    state: &[u8],
+    put: impl Future<Output = Result<Written>>,
+    there: impl FnOnce() -> State,
+) -> Result<Written>
+where
+    State: Future<Output = Result<Snapshot>>,
+{
+    let revision = match put.await {
+        Ok(Written::Done(revision)) => revision,
+        Ok(refused) => return Ok(refused),
+        Err(problems) => match there().await {
+            Ok(there) if there.state.as_deref() == Some(state) => there.revision,
+            _ => return Err(problems),
+        },
+    };
+    log(sums.record(key, &md5_hex(state)).await);
+    Ok(Written::Done(revision))
+}
+
+/// Removes the sum of a state that is deleted.
+pub async fn forget(sums: &dyn Sums, key: &str) {
+    log(sums.forget(key).await);
+}
+
 /// A recorded sum, if it is one: the MD5 in hexadecimal.
-#[must_use]
-pub fn recorded(text: Option<String>) -> Option<String> {
-    text.filter(|sum| sum.len() == 32 && sum.chars().all(|c| c.is_ascii_hexdigit()))
+async fn recorded(sums: &dyn Sums, key: &str) -> Option<String> {
+    log(sums.find(key).await)?
+        .filter(|sum| sum.len() == 32 && sum.chars().all(|c| c.is_ascii_hexdigit()))
         .map(|sum| sum.to_lowercase())
+}
+
+fn log<T>(result: Result<T>) -> Option<T> {
+    result
+        .inspect_err(|problems| tracing::warn!("{}", details(problems)))
+        .ok()
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::sync::Mutex;
 
     use super::*;
-    use monoform_sdk::Diagnostic;
+    use crate::about::problem;
+
+    /// The sum of one state; `None` where the table cannot be used.
+    struct Table(Mutex<Option<String>>);
+
+    impl Table {
+        fn new(sum: Option<&[u8]>) -> Table {
+            Table(Mutex::new(sum.map(md5_hex)))
+        }
+    }
+
+    #[async_trait]
+    impl Sums for Table {
+        async fn find(&self, _key: &str) -> Result<Option<String>> {
+            let sum = self.0.lock().unwrap().clone();
+            sum.map(Some).ok_or_else(|| problem("", "no table"))
+        }
+
+        async fn record(&self, _key: &str, sum: &str) -> Result<()> {
+            *self.0.lock().unwrap() = Some(sum.to_owned());
+            Ok(())
+        }
+
+        async fn forget(&self, _key: &str) -> Result<()> {
+            *self.0.lock().unwrap() = None;
+            Ok(())
+        }
+    }
+
+    fn wrong(expected: &str, _: &str) -> Diagnostics {
+        problem("", expected)
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_state_is_read_until_it_is_the_one_that_is_recorded() {
@@ -66,11 +152,27 @@ mod tests {
             let state = if reads.get() > 2 { b"new" } else { b"old" };
             async { Ok(Snapshot::from(Some(state.to_vec()))) }
         };
-        let sum = || async { Some(md5_hex(b"new")) };
-        let wrong = |expected: &str, _: &str| Diagnostic::error("", expected).into();
-        assert_eq!(read(late, sum, wrong).await.unwrap().state.unwrap(), b"new");
+        let table = Table::new(Some(b"new"));
+        assert_eq!(read(&table, "k", late, wrong).await.unwrap().state.unwrap(), b"new");
         let none = || async { Ok(None.into()) };
-        assert!(read(none, sum, wrong).await.is_err());
-        assert_eq!(read(none, || async { None }, wrong).await.unwrap().state, None);
+        assert!(read(&table, "k", none, wrong).await.is_err());
+        assert_eq!(read(&Table::new(None), "k", none, wrong).await.unwrap().state, None);
+    }
+
+    #[tokio::test]
+    async fn sum_is_recorded_only_for_a_state_that_was_written() {
+        let there = |state: &'static [u8]| move || async move { Ok(Snapshot::from(Some(state.to_vec()))) };
+        let failed = || async { Err(problem("", "no answer")) };
+        let sum = |table: &Table| table.0.lock().unwrap().clone().unwrap();
+        let table = Table::new(Some(b"old"));
+        write(&table, "k", b"new", failed(), there(b"old")).await.unwrap_err();
+        let changed = async { Ok(Written::Changed) };
+        write(&table, "k", b"new", changed, there(b"old")).await.unwrap();
+        assert_eq!(sum(&table), md5_hex(b"old"));
+        write(&table, "k", b"new", failed(), there(b"new")).await.unwrap();
+        assert_eq!(sum(&table), md5_hex(b"new"));
+        let done = async { Ok(Written::Done(None)) };
+        write(&table, "k", b"newer", done, there(b"")).await.unwrap();
+        assert_eq!(sum(&table), md5_hex(b"newer"));
     }
 }

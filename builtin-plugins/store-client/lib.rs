@@ -14,7 +14,7 @@
 //!
 //! - [`guard`]: writes that a lost lock refuses. [`lock`]: acquisition and release of locks. [`consistent`]: states whose sum is kept
 //!   elsewhere. [`listing`]: workspaces from lists of names, page by page.
-//! - [`about`]: texts of problems. [`gzip`]: compressed states.
+//! - [`about`]: texts of problems. [`arguments`]: texts from configuration and environment. [`profile`]: files of command lines. [`gzip`]: compressed states.
 //! - [`oauth`]: tokens, and the signed statements by which programs ask for them. [`credential`]: keys that end. [`machine`]: those of a
 //!   machine's role.
 //! - [`name`] and [`sum`]: the names of objects in addresses, and sums in headers. [`xml`]: the little that is read of it.
@@ -26,6 +26,7 @@
 #![allow(missing_docs, reason = "an internal crate: names and types say the rest")]
 
 pub mod about;
+pub mod arguments;
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod bounds_tests;
@@ -39,6 +40,7 @@ pub mod lock;
 pub mod machine;
 pub mod name;
 pub mod oauth;
+pub mod profile;
 pub mod sum;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -47,4 +49,4 @@ pub mod xml;
 
 pub use client::{Answer, Failure, HttpClient, Proxy, Retries, Settings, header_value, waiting};
 pub use http::{Bytes, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Url, io_reason, json_reason};
-pub use tls::Tls;
+pub use tls::{Tls, TlsError};

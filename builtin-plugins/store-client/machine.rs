@@ -2,26 +2,40 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value as Json;
 use url::Url;
 
-use crate::client::{HttpClient, Proxy, Retries, Settings};
+use crate::client::{Failure, HttpClient, Proxy, Retries, Settings};
 use crate::credential::Current;
 use crate::name::encoded;
+use crate::tls::TlsError;
+
+/// Why a machine has no keys of a role.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    #[error(transparent)]
+    Address(#[from] url::ParseError),
+    #[error(transparent)]
+    Client(#[from] TlsError),
+    #[error("{}", .0.reason())]
+    Unanswered(#[from] Failure),
+    #[error("the status is {0}")]
+    NoKeys(StatusCode),
+}
 
 /// Asks for the keys of a role. `service` is the address below which the roles are, `patience` how long one answer may take, and
 /// `read` takes the keys out of an answer. No proxy is asked: the address means something on the machine only.
 ///
 /// # Errors
-/// There was no answer, or it has no keys; the text says why, without a full stop.
+/// There was no answer, or it has no keys.
 pub async fn of_machine(
     service: &str,
     role: &str,
     patience: Duration,
     read: impl Fn(&Json) -> Option<Current>,
-) -> Result<Current, String> {
-    let url = Url::parse(&format!("{service}/{}", encoded(role))).map_err(|e| e.to_string())?;
+) -> Result<Current, MachineError> {
+    let url = Url::parse(&format!("{service}/{}", encoded(role)))?;
     let http = HttpClient::new(Settings {
         proxy: Proxy::None,
         timeout: Some(patience),
@@ -32,11 +46,10 @@ pub async fn of_machine(
         },
         ..Settings::default()
     })?;
-    let answer = http.send(Method::GET, &url, HeaderMap::new(), None).await;
-    let answer = answer.map_err(|failure| failure.message.trim_end_matches('.').to_owned())?;
+    let answer = http.send(Method::GET, &url, HeaderMap::new(), None).await?;
     let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let found = answer.status.is_success().then(|| read(&json)).flatten();
-    found.ok_or_else(|| format!("the status is {}", answer.status))
+    found.ok_or(MachineError::NoKeys(answer.status))
 }
 
 #[cfg(test)]
@@ -65,9 +78,9 @@ mod tests {
         };
         let service = format!("{}/roles", server.address());
         let of = |role| of_machine(&service, role, Duration::from_secs(5), read);
-        assert_eq!(of("the one").await.map(|found| found.credential.id), Ok("a".to_owned()));
-        let refused = of("other").await.map(|found| found.credential.id);
-        assert_eq!(refused, Err("the status is 404 Not Found".to_owned()));
+        assert_eq!(of("the one").await.unwrap().credential.id, "a");
+        let refused = of("other").await.map(|found| found.credential.id).unwrap_err();
+        assert_eq!(refused.to_string(), "the status is 404 Not Found");
         assert!(of("none").await.is_err(), "an answer without keys");
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use rustls::SignatureScheme;
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value as Json, json};
 use tokio::sync::Mutex;
@@ -134,7 +134,7 @@ pub async fn send_form(http: &HttpClient, url: &Url, form: &[(&str, &str)]) -> R
 ///
 /// # Errors
 /// The answer has no token.
-pub fn token_in(answer: &Answer) -> Result<Token, String> {
+pub fn token_in(answer: &Answer) -> Result<Token, TokenError> {
     let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     // Some servers write numbers as text.
     let seconds = &json["expires_in"];
@@ -144,34 +144,56 @@ pub fn token_in(answer: &Answer) -> Result<Token, String> {
             Some(seconds) => Token::ending(text, Duration::from_secs(seconds)),
             None => Token::lasting(text),
         }),
-        _ => Err(refusal(answer)),
+        _ => Err(TokenError::of(answer)),
     }
 }
 
-/// Why a server gives no token, in its words and in ours.
-#[must_use]
-pub fn refusal(answer: &Answer) -> String {
-    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let error = &json["error"];
-    let code = error.as_str().or_else(|| error["status"].as_str()).unwrap_or_default();
-    let about = json["error_description"]
-        .as_str()
-        .or_else(|| error["message"].as_str())
-        .unwrap_or_default();
-    let said = match (code, about) {
-        ("", "") => String::new(),
-        ("", text) | (text, "") => format!(": {}", shortened(text)),
-        (code, about) => format!(": {code}: {}", shortened(about)),
-    };
-    let lower = about.to_ascii_lowercase();
-    let hint = if lower.contains("iat") || lower.contains("timeframe") || lower.contains("not within its valid time") {
-        ". The clock of this machine may be wrong"
-    } else if code == "invalid_grant" && (lower.contains("expired") || lower.contains("revoked")) {
-        ". Log in again"
-    } else {
-        ""
-    };
-    format!("the status is {}{said}{hint}", answer.status)
+/// The reason why a server gives no token, in its words and in ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the status is {status}{}{}", self.said(), self.hint())]
+pub struct TokenError {
+    pub status: StatusCode,
+    /// The name of the error.
+    pub code: String,
+    pub description: String,
+}
+
+impl TokenError {
+    /// The error in an answer that has no token.
+    #[must_use]
+    pub fn of(answer: &Answer) -> TokenError {
+        let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let error = &json["error"];
+        let code = error.as_str().or_else(|| error["status"].as_str());
+        let description = json["error_description"].as_str().or_else(|| error["message"].as_str());
+        TokenError {
+            status: answer.status,
+            code: code.unwrap_or_default().to_owned(),
+            description: description.unwrap_or_default().to_owned(),
+        }
+    }
+
+    fn said(&self) -> String {
+        match (&*self.code, &*self.description) {
+            ("", "") => String::new(),
+            ("", text) | (text, "") => format!(": {}", shortened(text)),
+            (code, description) => format!(": {code}: {}", shortened(description)),
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        let lower = self.description.to_ascii_lowercase();
+        if ["iat", "timeframe", "not within its valid time"]
+            .iter()
+            .any(|part| lower.contains(part))
+        {
+            ". The clock of this machine may be wrong"
+        } else if self.code == "invalid_grant" && (lower.contains("expired") || lower.contains("revoked")) {
+            ". Log in again"
+        } else {
+            ""
+        }
+    }
 }
 
 /// The first line of a text, at most 300 characters of it.
@@ -185,6 +207,19 @@ pub fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
 
+/// Why a private key cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    #[error("the private key cannot be read as PEM text: {0}")]
+    Pem(#[from] pem::Error),
+    #[error("the private key cannot be used: {0}")]
+    Unusable(rustls::Error),
+    #[error("the private key is no RSA key")]
+    NotRsa,
+    #[error("the private key does not sign: {0}")]
+    Sign(rustls::Error),
+}
+
 /// A private key that signs with RSA.
 pub struct PrivateKey(PrivateKeyDer<'static>);
 
@@ -193,10 +228,8 @@ impl PrivateKey {
     ///
     /// # Errors
     /// There is none that can be read.
-    pub fn from_pem(text: &str) -> Result<PrivateKey, String> {
-        PrivateKeyDer::from_pem_slice(text.as_bytes())
-            .map(PrivateKey)
-            .map_err(|e| format!("the private key cannot be read as PEM text: {e}"))
+    pub fn from_pem(text: &str) -> Result<PrivateKey, KeyError> {
+        Ok(PrivateKey(PrivateKeyDer::from_pem_slice(text.as_bytes())?))
     }
 
     /// The key in the form of PKCS #8.
@@ -209,17 +242,15 @@ impl PrivateKey {
     ///
     /// # Errors
     /// The key is no RSA key.
-    pub fn sign_sha256(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    pub fn sign_sha256(&self, bytes: &[u8]) -> Result<Vec<u8>, KeyError> {
         let key = trust::PROVIDER
             .key_provider
             .load_private_key(self.0.clone_key())
-            .map_err(|e| format!("the private key cannot be used: {e}"))?;
+            .map_err(KeyError::Unusable)?;
         let signer = key
             .choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256])
-            .ok_or("the private key is no RSA key")?;
-        signer
-            .sign(bytes)
-            .map_err(|e| format!("the private key does not sign: {e}"))
+            .ok_or(KeyError::NotRsa)?;
+        signer.sign(bytes).map_err(KeyError::Sign)
     }
 }
 
@@ -227,7 +258,7 @@ impl PrivateKey {
 ///
 /// # Errors
 /// The key is no RSA key.
-pub fn signed_statement(header: &[(&str, &str)], claims: &Json, key: &PrivateKey) -> Result<String, String> {
+pub fn signed_statement(header: &[(&str, &str)], claims: &Json, key: &PrivateKey) -> Result<String, KeyError> {
     let mut head = json!({"alg": "RS256", "typ": "JWT"});
     for (name, value) in header {
         head[*name] = Json::from(*value);
@@ -244,7 +275,6 @@ pub fn signed_statement(header: &[(&str, &str)], claims: &Json, key: &PrivateKey
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::StatusCode;
 
     fn answer(status: u16, body: &str) -> Answer {
         Answer {
@@ -266,10 +296,10 @@ mod tests {
     #[test]
     fn refusals_are_told_with_what_may_help() {
         let text = r#"{"error":"invalid_grant","error_description":"Invalid JWT: check your iat and exp values"}"#;
-        let told = token_in(&answer(400, text)).unwrap_err();
+        let told = token_in(&answer(400, text)).unwrap_err().to_string();
         assert!(told.contains("invalid_grant") && told.contains("clock"), "{told}");
         assert_eq!(
-            token_in(&answer(500, "")).unwrap_err(),
+            token_in(&answer(500, "")).unwrap_err().to_string(),
             "the status is 500 Internal Server Error"
         );
     }

@@ -2,11 +2,34 @@
 
 use std::sync::Arc;
 
+use rustls::client::VerifierBuilderError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use trust::Verifier;
+
+/// Why certificates or a key cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error(transparent)]
+    Authorities(#[from] VerifierBuilderError),
+    #[error(
+        "the certificates of authorities hold none that can be read: they must be PEM text, which begins with a line \
+         \"-----BEGIN CERTIFICATE-----\""
+    )]
+    NoAuthority,
+    #[error("{0:?} is not the name of a server")]
+    ServerName(String),
+    #[error("the client certificate cannot be read as PEM text: {0}")]
+    Certificate(pem::Error),
+    #[error("the private key of the client cannot be read as PEM text: {0}")]
+    Key(pem::Error),
+    #[error("the client certificate and its key cannot be used: {0}")]
+    Pair(Error),
+    #[error(transparent)]
+    Library(#[from] Error),
+}
 
 /// What a configuration says about certificates.
 #[derive(Clone, Debug, Default)]
@@ -28,38 +51,30 @@ impl Tls {
     ///
     /// # Errors
     /// A certificate or a key cannot be used.
-    pub fn configuration(&self) -> Result<ClientConfig, String> {
+    pub fn configuration(&self) -> Result<ClientConfig, TlsError> {
         let verifier = match &self.authorities {
             _ if self.insecure => Verifier::insecure(),
-            Some(pem) => Verifier::of_pem(pem).map_err(|e| e.to_string())?.ok_or(
-                "the certificates of authorities hold none that can be read: they must be PEM text, which begins with a line \
-                 \"-----BEGIN CERTIFICATE-----\"",
-            )?,
+            Some(pem) => Verifier::of_pem(pem)?.ok_or(TlsError::NoAuthority)?,
             None => Verifier::system(),
         };
         let server_name = match &self.server_name {
-            Some(name) => {
-                Some(ServerName::try_from(name.clone()).map_err(|_| format!("{name:?} is not the name of a server"))?)
-            }
+            Some(name) => Some(ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName(name.clone()))?),
             None => None,
         };
         let builder = trust::configuration(Arc::new(NameVerifier {
             verifier,
             any_name: self.any_name,
             server_name,
-        }))
-        .map_err(|e| e.to_string())?;
+        }))?;
         Ok(match &self.client {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
                 let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
-                let certificates =
-                    certificates.map_err(|e| format!("the client certificate cannot be read as PEM text: {e}"))?;
-                let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
-                    .map_err(|e| format!("the private key of the client cannot be read as PEM text: {e}"))?;
+                let certificates = certificates.map_err(TlsError::Certificate)?;
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(TlsError::Key)?;
                 builder
                     .with_client_auth_cert(certificates, key)
-                    .map_err(|e| format!("the client certificate and its key cannot be used: {e}"))?
+                    .map_err(TlsError::Pair)?
             }
         })
     }

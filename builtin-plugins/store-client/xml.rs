@@ -9,8 +9,8 @@ pub struct Xml(Vec<(String, String)>);
 impl Xml {
     /// # Errors
     /// The text is not one whole document.
-    pub fn parse(text: &str) -> Result<Xml, String> {
-        let document = roxmltree::Document::parse(text).map_err(|e| e.to_string())?;
+    pub fn parse(text: &str) -> Result<Xml, roxmltree::Error> {
+        let document = roxmltree::Document::parse(text)?;
         let elements = document.root().descendants().filter(roxmltree::Node::is_element);
         let read = |element: roxmltree::Node<'_, '_>| {
             let own = element

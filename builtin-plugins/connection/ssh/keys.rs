@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use russh::keys::ssh_key::{self, PublicKey};
+use russh::keys::ssh_key::{self, Fingerprint, PublicKey};
 use russh::keys::{Algorithm, Certificate, EcdsaCurve, HashAlg, PrivateKey, PublicKeyOrCertificate};
 
 use crate::{Error, Result};
@@ -101,20 +101,53 @@ pub fn certificate_algorithms() -> Vec<Algorithm> {
     ]
 }
 
+/// Why a machine is not the one that is expected.
+#[derive(Debug, thiserror::Error)]
+pub enum HostKeyError {
+    #[error(
+        "key mismatch: {host} has a host key of type {shown_type} ({shown}), and host_key is one of type {expected_type} ({expected})"
+    )]
+    Key {
+        host: String,
+        shown_type: Algorithm,
+        shown: Fingerprint,
+        expected_type: Algorithm,
+        expected: Fingerprint,
+    },
+    #[error("{0} shows a certificate of a user, not of a host")]
+    UserCertificate(String),
+    #[error("key mismatch: {host} has a host certificate by the authority {authority}, and host_key is {expected}")]
+    Authority {
+        host: String,
+        authority: Fingerprint,
+        expected: Fingerprint,
+    },
+    #[error("{host} has a host certificate for other names: {names}")]
+    Names { host: String, names: String },
+    #[error("the host certificate of {host} is not valid now, or not signed as it says: {source}")]
+    Invalid { host: String, source: ssh_key::Error },
+}
+
 /// Whether a machine is the one that is expected: it has this key, or a certificate for its name by whoever has it.
-pub fn check_host(expected: &PublicKey, shown: &PublicKeyOrCertificate, host: &str) -> std::result::Result<(), String> {
+pub fn check_host(
+    expected: &PublicKey,
+    shown: &PublicKeyOrCertificate,
+    host: &str,
+) -> std::result::Result<(), HostKeyError> {
+    let named = || host.to_owned();
+    let fingerprint = expected.fingerprint(HashAlg::Sha256);
     let certificate = match shown {
         PublicKeyOrCertificate::PublicKey { key, .. } => {
             return if key.key_data() == expected.key_data() {
                 Ok(())
             } else {
-                Err(format!(
-                    "key mismatch: {host} has a host key of type {} ({}), and host_key is one of type {} ({})",
-                    key.algorithm(),
-                    key.fingerprint(HashAlg::Sha256),
-                    expected.algorithm(),
-                    expected.fingerprint(HashAlg::Sha256)
-                ))
+                Err(HostKeyError::Key {
+                    host: named(),
+                    shown_type: key.algorithm(),
+                    shown: key.fingerprint(HashAlg::Sha256),
+                    expected_type: expected.algorithm(),
+                    expected: fingerprint,
+                })
             };
         }
         PublicKeyOrCertificate::Certificate(certificate) => certificate,
@@ -124,25 +157,25 @@ pub fn check_host(expected: &PublicKey, shown: &PublicKeyOrCertificate, host: &s
         return Ok(());
     }
     if !certificate.cert_type().is_host() {
-        return Err(format!("{host} shows a certificate of a user, not of a host"));
+        return Err(HostKeyError::UserCertificate(named()));
     }
     if certificate.signature_key() != expected.key_data() {
-        return Err(format!(
-            "key mismatch: {host} has a host certificate by the authority {}, and host_key is {}",
-            certificate.signature_key().fingerprint(HashAlg::Sha256),
-            expected.fingerprint(HashAlg::Sha256)
-        ));
+        return Err(HostKeyError::Authority {
+            host: named(),
+            authority: certificate.signature_key().fingerprint(HashAlg::Sha256),
+            expected: fingerprint,
+        });
     }
     let names = certificate.valid_principals();
     if !names.is_empty() && !names.iter().any(|name| name == host) {
-        return Err(format!(
-            "{host} has a host certificate for other names: {}",
-            names.join(", ")
-        ));
+        return Err(HostKeyError::Names {
+            host: named(),
+            names: names.join(", "),
+        });
     }
     certificate
-        .validate([&expected.fingerprint(HashAlg::Sha256)])
-        .map_err(|error| format!("the host certificate of {host} is not valid now, or not signed as it says: {error}"))
+        .validate([&fingerprint])
+        .map_err(|source| HostKeyError::Invalid { host: named(), source })
 }
 
 #[cfg(test)]

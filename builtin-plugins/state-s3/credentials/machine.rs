@@ -6,7 +6,10 @@ use std::time::Duration;
 use http::aws::Credential;
 use monoform_sdk::{Result, env};
 use serde_json::Value as Json;
-use store_client::{Answer, HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url};
+use store_client::{
+    Answer, Failure, HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, StatusCode,
+    TlsError, Url,
+};
 
 use super::{credential, expiry, problem};
 
@@ -22,7 +25,7 @@ pub(crate) struct Settings {
 }
 
 /// A client of services that are near: they answer at once, or are not there.
-fn near() -> std::result::Result<HttpClient, String> {
+fn near() -> std::result::Result<HttpClient, TlsError> {
     HttpClient::new(HttpSettings {
         proxy: Proxy::None,
         timeout: Some(Duration::from_secs(2)),
@@ -83,7 +86,7 @@ pub(super) async fn container() -> Result<Option<Credential>> {
             HeaderValue::from_str(token.trim()).map_err(|_| failed("the token is no text of one line".to_owned()))?;
         headers.insert("authorization", value);
     }
-    let http = near().map_err(failed)?;
+    let http = near().map_err(|e| failed(e.to_string()))?;
     let answer = http
         .send(Method::GET, &url, headers, None)
         .await
@@ -94,14 +97,40 @@ pub(super) async fn container() -> Result<Option<Credential>> {
     }
 }
 
+/// Why the metadata service of a machine gives no credentials; what "it" is, is said before.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum InstanceError {
+    #[error("it is not asked, by a setting (AWS_EC2_METADATA_DISABLED or skip_metadata_api_check)")]
+    Disabled,
+    #[error("its address {address:?} is wrong: {source}")]
+    Address { address: String, source: url::ParseError },
+    #[error(transparent)]
+    Client(#[from] TlsError),
+    #[error("it does not answer")]
+    Silent,
+    #[error("it gives no token (status {0})")]
+    NoToken(StatusCode),
+    #[error("its token is no text")]
+    TokenText,
+    #[error("{}", .0.reason())]
+    Unanswered(#[from] Failure),
+    #[error("the machine has no role")]
+    NoRole,
+    #[error("it has no credentials for the role {role} (status {status})")]
+    NoCredentials { role: String, status: StatusCode },
+}
+
 /// The credentials of the machine, by version 2 of the metadata service.
-pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credential, String> {
+pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credential, InstanceError> {
     if settings.disabled {
-        return Err("it is not asked, by a setting (AWS_EC2_METADATA_DISABLED or skip_metadata_api_check)".to_owned());
+        return Err(InstanceError::Disabled);
     }
-    let base =
-        Url::parse(&settings.endpoint).map_err(|e| format!("its address {:?} is wrong: {e}", settings.endpoint))?;
-    let at = |path: &str| base.join(path).map_err(|e| e.to_string());
+    let wrong = |source| InstanceError::Address {
+        address: settings.endpoint.clone(),
+        source,
+    };
+    let base = Url::parse(&settings.endpoint).map_err(wrong)?;
+    let at = |path: &str| base.join(path).map_err(wrong);
     let http = near()?;
     let mut headers = HeaderMap::new();
     headers.insert(
@@ -111,26 +140,25 @@ pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credent
     let answer = http
         .send(Method::PUT, &at("/latest/api/token")?, headers, Some(Vec::new()))
         .await;
-    let answer = answer.map_err(|_| "it does not answer".to_owned())?;
+    let answer = answer.map_err(|_| InstanceError::Silent)?;
     if !answer.status.is_success() {
-        return Err(format!("it gives no token (status {})", answer.status));
+        return Err(InstanceError::NoToken(answer.status));
     }
     let mut headers = HeaderMap::new();
-    let token = HeaderValue::from_bytes(answer.body.trim_ascii()).map_err(|_| "its token is no text".to_owned())?;
+    let token = HeaderValue::from_bytes(answer.body.trim_ascii()).map_err(|_| InstanceError::TokenText)?;
     headers.insert("x-aws-ec2-metadata-token", token);
     let path = "/latest/meta-data/iam/security-credentials/";
-    let roles = http
-        .send(Method::GET, &at(path)?, headers.clone(), None)
-        .await
-        .map_err(|f| f.message)?;
+    let roles = http.send(Method::GET, &at(path)?, headers.clone(), None).await?;
     let text = roles.text();
     let role = text.lines().next().map(str::trim).filter(|_| roles.status.is_success());
-    let role = role.filter(|role| !role.is_empty()).ok_or("the machine has no role")?;
+    let role = role.filter(|role| !role.is_empty()).ok_or(InstanceError::NoRole)?;
     let answer = http
         .send(Method::GET, &at(&format!("{path}{role}"))?, headers, None)
-        .await
-        .map_err(|f| f.message)?;
-    of_json(&answer).ok_or_else(|| format!("it has no credentials for the role {role} (status {})", answer.status))
+        .await?;
+    of_json(&answer).ok_or_else(|| InstanceError::NoCredentials {
+        role: role.to_owned(),
+        status: answer.status,
+    })
 }
 
 #[cfg(test)]

@@ -207,43 +207,7 @@ pub(crate) async fn find(
             }
             // A source with keys of its own is not followed to another one.
             (Some(next), None) if !has_keys || seen.len() == 1 => current.clone_from(next),
-            (None, Some("Environment")) => {
-                let found = env::var("AWS_ACCESS_KEY_ID").zip(env::var("AWS_SECRET_ACCESS_KEY"));
-                let Some((access, secret)) = found else {
-                    return Err(problem(format!(
-                        "The profile {current:?} takes its credentials from the environment, where AWS_ACCESS_KEY_ID and \
-                         AWS_SECRET_ACCESS_KEY are not set."
-                    )));
-                };
-                break Some(credential(
-                    &access,
-                    &secret,
-                    env::var("AWS_SESSION_TOKEN").as_deref(),
-                    None,
-                ));
-            }
-            (None, Some("Ec2InstanceMetadata")) => {
-                let found = machine::instance(&sources.machine).await;
-                break Some(found.map_err(|why| {
-                    problem(format!(
-                        "The profile {current:?} takes its credentials from the metadata service of EC2: {why}."
-                    ))
-                })?);
-            }
-            (None, Some("EcsContainer")) => {
-                let found = machine::container().await?;
-                break Some(found.ok_or_else(|| {
-                    problem(format!(
-                        "The profile {current:?} takes its credentials from the container, and neither \
-                         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor AWS_CONTAINER_CREDENTIALS_FULL_URI says where they are."
-                    ))
-                })?);
-            }
-            (None, Some(other)) => {
-                return Err(problem(format!(
-                    "The profile {current:?} has an unknown credential_source: {other:?}."
-                )));
-            }
+            (None, Some(source)) => break Some(of_source(sources, &current, source).await?),
             // With its own keys, or whatever else it has.
             _ => break of_profile(http, services, &current, profile, &sessions).await?,
         }
@@ -256,6 +220,41 @@ pub(crate) async fn find(
         found = sts::assume(http, services, &found, role).await?;
     }
     Ok(found)
+}
+
+/// The credentials that the role of a profile is taken on with, from the source that the profile names.
+async fn of_source(sources: &Sources, profile: &str, source: &str) -> Result<Credential> {
+    match source {
+        "Environment" => {
+            let found = env::var("AWS_ACCESS_KEY_ID").zip(env::var("AWS_SECRET_ACCESS_KEY"));
+            let Some((access, secret)) = found else {
+                return Err(problem(format!(
+                    "The profile {profile:?} takes its credentials from the environment, where AWS_ACCESS_KEY_ID and \
+                     AWS_SECRET_ACCESS_KEY are not set."
+                )));
+            };
+            Ok(credential(
+                &access,
+                &secret,
+                env::var("AWS_SESSION_TOKEN").as_deref(),
+                None,
+            ))
+        }
+        "Ec2InstanceMetadata" => machine::instance(&sources.machine).await.map_err(|why| {
+            problem(format!(
+                "The profile {profile:?} takes its credentials from the metadata service of EC2: {why}."
+            ))
+        }),
+        "EcsContainer" => machine::container().await?.ok_or_else(|| {
+            problem(format!(
+                "The profile {profile:?} takes its credentials from the container, and neither \
+                 AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor AWS_CONTAINER_CREDENTIALS_FULL_URI says where they are."
+            ))
+        }),
+        other => Err(problem(format!(
+            "The profile {profile:?} has an unknown credential_source: {other:?}."
+        ))),
+    }
 }
 
 /// What one profile has by itself.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use monoform_sdk::{Diagnostics, Result, env};
 use serde_json::{Value as Json, json};
 use store_client::sum::sha1_hex;
-use store_client::{HeaderMap, HeaderValue, HttpClient, Method};
+use store_client::{Answer, HeaderMap, HeaderValue, HttpClient, Method};
 
 use super::profile::Section;
 use super::{credential, expiry, problem};
@@ -73,23 +73,8 @@ pub(super) async fn find(
             .await
             .ok_or_else(|| expired(name))?,
     };
-    let usual = format!("https://portal.sso.{region}.amazonaws.com");
-    let mut address = url("SSO", services.sso.as_ref().unwrap_or(&usual))?;
-    address.set_path(&format!(
-        "{}/federation/credentials",
-        address.path().trim_end_matches('/')
-    ));
-    address
-        .query_pairs_mut()
-        .append_pair("account_id", &account)
-        .append_pair("role_name", &role);
-    let mut headers = HeaderMap::new();
-    if let Ok(value) = HeaderValue::from_str(&token) {
-        headers.insert("x-amz-sso_bearer_token", value);
-    }
     let what = format!("Asking for the credentials of the role {role} in the account {account}");
-    let answer = http.send(Method::GET, &address, headers, None).await;
-    let answer = answer.map_err(|failure| failure.diagnostic("Error asking AWS for credentials", &what))?;
+    let answer = ask_portal(http, services, &what, [&region, &account, &role], &token).await?;
     match answer.status.as_u16() {
         200 => {}
         401 => return Err(expired(name)),
@@ -111,6 +96,32 @@ pub(super) async fn find(
         }
         _ => Err(problem(format!("{what} was answered without credentials."))),
     }
+}
+
+/// Asks the portal of a region for the credentials of a role in an account.
+async fn ask_portal(
+    http: &HttpClient,
+    services: &Services,
+    what: &str,
+    [region, account, role]: [&str; 3],
+    token: &str,
+) -> Result<Answer> {
+    let usual = format!("https://portal.sso.{region}.amazonaws.com");
+    let mut address = url("SSO", services.sso.as_ref().unwrap_or(&usual))?;
+    address.set_path(&format!(
+        "{}/federation/credentials",
+        address.path().trim_end_matches('/')
+    ));
+    address
+        .query_pairs_mut()
+        .append_pair("account_id", account)
+        .append_pair("role_name", role);
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::from_str(token) {
+        headers.insert("x-amz-sso_bearer_token", value);
+    }
+    let answer = http.send(Method::GET, &address, headers, None).await;
+    answer.map_err(|failure| failure.diagnostic("Error asking AWS for credentials", what).into())
 }
 
 /// A new token for one that has expired, if the login allows that; kept where the old one was.
