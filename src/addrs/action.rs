@@ -10,7 +10,6 @@ use crate::{InstanceKey, Module, ModuleInstance};
 pub struct Action {
     /// Its type.
     pub ty: Arc<str>,
-    /// Its name.
     pub name: Arc<str>,
 }
 
@@ -49,7 +48,6 @@ impl fmt::Display for Action {
 /// An instance of an action inside its module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActionInstance {
-    /// The action.
     pub action: Action,
     /// Which instance.
     pub key: InstanceKey,
@@ -75,7 +73,6 @@ impl fmt::Display for ActionInstance {
 /// An action of the configuration, without instance keys anywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConfigAction {
-    /// The module.
     pub module: Module,
     /// The action in it.
     pub action: Action,

@@ -139,9 +139,7 @@ impl fmt::Display for LocalProviderConfig {
 /// A provider configuration in the module that declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsProviderConfig {
-    /// The module.
     pub module: Module,
-    /// The provider.
     pub provider: Provider,
     /// The alias, for additional configurations.
     pub alias: Option<Arc<str>>,

@@ -38,7 +38,6 @@ pub struct Resource {
     pub mode: Mode,
     /// Its type.
     pub ty: Arc<str>,
-    /// Its name.
     pub name: Arc<str>,
 }
 
@@ -111,7 +110,6 @@ impl fmt::Display for Resource {
 /// An instance of a resource inside its module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResourceInstance {
-    /// The resource.
     pub resource: Resource,
     /// Which instance.
     pub key: InstanceKey,
@@ -126,7 +124,6 @@ impl fmt::Display for ResourceInstance {
 /// A resource of the configuration, without instance keys anywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConfigResource {
-    /// The module.
     pub module: Module,
     /// The resource in it.
     pub resource: Resource,
@@ -225,7 +222,6 @@ pub enum Target {
     ConfigResource(ConfigResource),
     /// Every instance of a resource in one module instance.
     Resource(AbsResource),
-    /// One instance of a resource.
     ResourceInstance(AbsResourceInstance),
 }
 

@@ -61,7 +61,6 @@ pub enum Error {
     LinkOutside {
         /// The link.
         name: String,
-        /// Its target.
         target: String,
     },
     /// A hard link refers to something that is not a file.
@@ -69,7 +68,6 @@ pub enum Error {
     LinkToNoFile {
         /// The link.
         name: String,
-        /// Its target.
         target: String,
     },
     /// A parent of a symbolic link is not a directory.

@@ -32,7 +32,6 @@ const UNSUPPORTED: [&str; 6] = ["tar.zst", "tzst", "tar", "gz", "bz2", "xz"];
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{name}\" is not a supported archive format; there are {}", known())]
 pub struct UnknownFormat {
-    /// The name.
     pub name: String,
 }
 

@@ -111,9 +111,25 @@ fn declare_named<V: Named>(
     }
 }
 
-fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range>, diagnostics: &mut Diagnostics) {
-    module.required_versions.extend(file.required_versions);
-    for (range, entries) in file.required_providers {
+fn add(module: &mut Module, mut file: FileBlocks, requirements_at: &mut Option<Range>, diagnostics: &mut Diagnostics) {
+    module.required_versions.append(&mut file.required_versions);
+    add_settings(module, &mut file, requirements_at, diagnostics);
+    add_providers(module, &mut file, diagnostics);
+    add_named(module, &mut file, diagnostics);
+    add_resources(module, &mut file, diagnostics);
+    module.moved.extend(file.moved);
+    module.removed.extend(file.removed);
+    module.imports.extend(file.imports);
+}
+
+/// Adds what a module has once: its required providers, and the place of its state.
+fn add_settings(
+    module: &mut Module,
+    file: &mut FileBlocks,
+    requirements_at: &mut Option<Range>,
+    diagnostics: &mut Diagnostics,
+) {
+    for (range, entries) in std::mem::take(&mut file.required_providers) {
         if let Some(first) = requirements_at {
             diagnostics.push(
                 Diagnostic::error(
@@ -129,14 +145,14 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
             .required_providers
             .extend(entries.into_iter().map(|e| (e.name.clone(), e)));
     }
-    for backend in file.backends {
+    for backend in std::mem::take(&mut file.backends) {
         if let Some(first) = &module.backend {
             diagnostics.push(second_place(first, &backend));
         } else {
             module.backend = Some(backend);
         }
     }
-    for cloud in file.clouds {
+    for cloud in std::mem::take(&mut file.clouds) {
         if let Some(first) = &module.cloud {
             diagnostics.push(
                 Diagnostic::error(
@@ -149,7 +165,10 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
             module.cloud = Some(cloud);
         }
     }
-    for meta in file.provider_metas {
+}
+
+fn add_providers(module: &mut Module, file: &mut FileBlocks, diagnostics: &mut Diagnostics) {
+    for meta in std::mem::take(&mut file.provider_metas) {
         // Compared by local name here; the provider behind it is known later.
         let key = addrs::Provider::default_for(meta.name.clone());
         declare(
@@ -169,7 +188,7 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
             diagnostics,
         );
     }
-    for config in file.provider_configs {
+    for config in std::mem::take(&mut file.provider_configs) {
         declare(
             &mut module.provider_configs,
             config.address.clone(),
@@ -192,42 +211,49 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
             diagnostics,
         );
     }
+}
+
+/// Adds the blocks whose only label is their name.
+fn add_named(module: &mut Module, file: &mut FileBlocks, diagnostics: &mut Diagnostics) {
     declare_named(
         &mut module.variables,
-        file.variables,
+        std::mem::take(&mut file.variables),
         "variable",
         |_| "Duplicate variable declaration".into(),
         diagnostics,
     );
     declare_named(
         &mut module.locals,
-        file.locals,
+        std::mem::take(&mut file.locals),
         "local value",
         |_| "Duplicate local value definition".into(),
         diagnostics,
     );
     declare_named(
         &mut module.outputs,
-        file.outputs,
+        std::mem::take(&mut file.outputs),
         "output",
         |_| "Duplicate output definition".into(),
         diagnostics,
     );
     declare_named(
         &mut module.module_calls,
-        file.module_calls,
+        std::mem::take(&mut file.module_calls),
         "module call",
         |_| "Duplicate module call".into(),
         diagnostics,
     );
     declare_named(
         &mut module.checks,
-        file.checks,
+        std::mem::take(&mut file.checks),
         "check block",
         |name| format!("Duplicate check \"{name}\" configuration"),
         diagnostics,
     );
-    for resource in file.resources {
+}
+
+fn add_resources(module: &mut Module, file: &mut FileBlocks, diagnostics: &mut Diagnostics) {
+    for resource in std::mem::take(&mut file.resources) {
         declare(
             &mut module.resources,
             resource.address.clone(),
@@ -248,7 +274,7 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
             diagnostics,
         );
     }
-    for action in file.actions {
+    for action in std::mem::take(&mut file.actions) {
         declare(
             &mut module.actions,
             action.address.clone(),
@@ -263,9 +289,6 @@ fn add(module: &mut Module, file: FileBlocks, requirements_at: &mut Option<Range
             diagnostics,
         );
     }
-    module.moved.extend(file.moved);
-    module.removed.extend(file.removed);
-    module.imports.extend(file.imports);
 }
 
 /// Resolves the local names of providers.

@@ -65,7 +65,6 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// The module.
     pub fn module(&self) -> &'m Module {
         self.module
     }

@@ -23,7 +23,6 @@ pub trait FileSource: Sync {
     }
 }
 
-/// The disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 

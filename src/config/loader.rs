@@ -1,5 +1,8 @@
 //! From a directory to a tree of modules.
 
+mod directory;
+mod file_kind;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,14 +11,15 @@ use syntax::content;
 use syntax::{Diagnostic, Diagnostics, Range, Severity, SourceMap};
 
 use crate::early::{ConstValues, EarlyModule};
-use crate::files::{FileSource, clean, is_ignored, join};
-use crate::losses::{Header, broken_parts, headers, names_in_text, surrounds};
+use crate::files::{FileSource, clean, join};
+use crate::losses::surrounds;
 use crate::manifest::Manifest;
-use crate::model::{CallAddress, Config, LiteralAddress, Losses, Module, ModuleCall, ModuleFile, ModuleNode, Variable};
+use crate::model::{CallAddress, Config, LiteralAddress, Module, ModuleCall, ModuleNode, Variable};
 use crate::source_address::ModuleSource;
 use crate::values::{self, SetVariables};
 use crate::version::{Constraint, Version};
-use crate::{assemble, decode, parse, providers};
+use crate::{decode, providers};
+use file_kind::FileKind;
 
 /// The deepest tree of modules: symbolic links could make an infinite one.
 const MAX_DEPTH: usize = 64;
@@ -78,7 +82,6 @@ pub struct Loaded {
 /// A module that must be installed before the configuration is whole.
 #[derive(Clone, Debug)]
 pub struct MissingModule {
-    /// Its path.
     pub path: addrs::Module,
     /// Where it comes from.
     pub source: ModuleSource,
@@ -459,188 +462,6 @@ impl Loader<'_> {
         }
         entry.map(|e| (clean(&e.dir), e.version.clone()))
     }
-
-    /// The module in a directory.
-    fn directory(&mut self, dir: &str) -> std::io::Result<Arc<Module>> {
-        if let Some(module) = self.modules.get(dir) {
-            return Ok(module.clone());
-        }
-        let mut names: Vec<(FileKind, String)> = self
-            .files
-            .list(dir)?
-            .into_iter()
-            .filter_map(|n| FileKind::from_name(&n).map(|k| (k, n)))
-            .filter(|(kind, _)| !kind.query || self.queries.as_deref() == Some(dir))
-            .collect();
-        names.sort_by(|(_, a), (_, b)| a.cmp(b));
-
-        let mut kept = Vec::new();
-        let mut bodies = Vec::new();
-        let mut losses = Losses::default();
-        let before = self.diagnostics.len();
-        for (kind, name) in names {
-            let path = join(dir, &name);
-            let content: Arc<[u8]> = match self.files.read(&path) {
-                Ok(content) => content.into(),
-                Err(error) => {
-                    self.diagnostics.push(Diagnostic::error(
-                        "Failed to read file",
-                        format!("The file {path} cannot be read: {}.", io_reason(&error)),
-                    ));
-                    continue;
-                }
-            };
-            self.sources
-                .insert(path.as_str(), String::from_utf8_lossy(&content).as_ref());
-            let (body, problems) = if kind.json {
-                let (body, mut problems) = syntax::json::parse_file(&path, &content);
-                let body = if kind.query {
-                    decode::resolve_query(body, &mut problems)
-                } else {
-                    decode::resolve(body, &mut problems)
-                };
-                (body, problems)
-            } else {
-                parse::file(&path, &content)
-            };
-            if problems.has_errors() {
-                losses.broken.extend(broken_parts(&body, &problems));
-                names_in_text(&String::from_utf8_lossy(&content), &mut losses.names);
-            }
-            self.diagnostics.extend(problems);
-            bodies.push((kind, body));
-            kept.push(ModuleFile {
-                name: name.into(),
-                content,
-            });
-        }
-
-        let parsed = self.diagnostics.len();
-        // Before anything else: a configuration written for another version need not make sense to this one.
-        let asked = |overriding: bool| -> Vec<Constraint> {
-            let of_kind = bodies
-                .iter()
-                .filter(|(kind, _)| !kind.query && kind.overriding == overriding);
-            of_kind.flat_map(|(_, body)| decode::required_versions(body)).collect()
-        };
-        let mut unmet = asked(true);
-        if unmet.is_empty() {
-            unmet = asked(false);
-        }
-        unmet.retain(|constraint| !self.allows_tool(constraint));
-        let mut module = if unmet.is_empty() {
-            let (mut primary, mut overriding) = (Vec::new(), Vec::new());
-            let headers: Vec<Header> = bodies.iter().flat_map(|(_, body)| headers(body)).collect();
-            for (kind, body) in bodies {
-                if kind.query {
-                    primary.push(decode::query_file(body, &mut self.diagnostics));
-                    continue;
-                }
-                let blocks = decode::file(body, kind.overriding, &mut self.diagnostics);
-                if kind.overriding {
-                    overriding.push(blocks)
-                } else {
-                    primary.push(blocks)
-                }
-            }
-            let module = assemble::module(dir, kept, primary, overriding, &mut self.diagnostics);
-            let errors = self.diagnostics.0.iter().skip(before).filter(|d| d.is_error());
-            self.note_losses(
-                &headers,
-                errors.filter_map(|d| d.subject.clone()).collect(),
-                &mut losses,
-            );
-            module
-        } else {
-            for constraint in unmet {
-                self.diagnostics.push(
-                    Diagnostic::error(
-                        "Unsupported Terraform Core version",
-                        format!(
-                            "This configuration asks for a version \"{}\" of Terraform, and this tool answers as version {}. \
-                             Use another release, or change the constraint if you know that this one will do.",
-                            constraint.text, self.options.tool_version
-                        ),
-                    )
-                    .at(&constraint.range),
-                );
-            }
-            Module {
-                source_dir: dir.into(),
-                files: kept,
-                refused: true,
-                ..Module::default()
-            }
-        };
-        // What a block lacks, or has too much, where its text could not be read: that is reported once the text can be
-        // read.
-        let mut decoded = self.diagnostics.0.split_off(parsed);
-        decoded.retain(|d| {
-            !d.subject
-                .as_ref()
-                .is_some_and(|s| losses.broken.iter().any(|b| surrounds(b, s)))
-        });
-        self.diagnostics.extend(decoded);
-        module.losses = losses;
-        let module = Arc::new(module);
-        self.modules.insert(dir.to_owned(), module.clone());
-        Ok(module)
-    }
-
-    /// Remembers which names a module would have, were there not these errors.
-    fn note_losses(&mut self, headers: &[Header], errors: Vec<Range>, losses: &mut Losses) {
-        for place in errors {
-            let at = headers.iter().find(|h| surrounds(&h.range, &place));
-            // What stands outside of any block may have been one of these.
-            let ty = at.map_or("provider", |h| &*h.ty);
-            self.providers_in_doubt |= matches!(ty, "terraform" | "provider" | "module");
-            losses
-                .names
-                .extend(at.into_iter().flat_map(|h| h.names.iter().cloned()));
-        }
-    }
-
-    /// The tool's version is compared by its numbers: a pre-release of 1.12 is a 1.12.
-    fn allows_tool(&self, constraint: &Constraint) -> bool {
-        Version::parse_lenient(self.options.tool_version).map_or(true, |v| constraint.allows(&v.core()))
-    }
-}
-
-/// What a file of a module directory is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct FileKind {
-    json: bool,
-    overriding: bool,
-    query: bool,
-}
-
-impl FileKind {
-    /// `None` for files that are not read.
-    fn from_name(name: &str) -> Option<FileKind> {
-        if is_ignored(name) {
-            return None;
-        }
-        let query = |json| FileKind {
-            json,
-            overriding: false,
-            query: true,
-        };
-        if name.ends_with(".tfquery.hcl") {
-            return Some(query(false));
-        }
-        if name.ends_with(".tfquery.json") {
-            return Some(query(true));
-        }
-        let (stem, json) = match name.strip_suffix(".tf.json") {
-            Some(stem) => (stem, true),
-            None => (name.strip_suffix(".tf")?, false),
-        };
-        Some(FileKind {
-            json,
-            overriding: stem == "override" || stem.ends_with("_override"),
-            query: false,
-        })
-    }
 }
 
 /// Nothing that must not be stored can leave the root module, whose outputs are.
@@ -694,23 +515,6 @@ fn check_inputs(call: &ModuleCall, module: &Module, diagnostics: &mut Diagnostic
                 )
                 .at(&call.inputs.end),
             );
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn some_files_are_not_read() {
-        let kind = |name| FileKind::from_name(name).map(|k| (k.json, k.overriding));
-        assert_eq!(kind("main.tf"), Some((false, false)));
-        assert_eq!(kind("override.tf"), Some((false, true)));
-        assert_eq!(kind("x_override.tf.json"), Some((true, true)));
-        assert_eq!(kind("myoverride.tf"), Some((false, false)));
-        for name in [".main.tf", "main.tf~", "#main.tf#", "main.tfvars", "main.txt"] {
-            assert_eq!(kind(name), None, "{name}");
         }
     }
 }

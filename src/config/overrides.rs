@@ -3,7 +3,7 @@
 //! An overriding block changes the block of the same name argument by argument. Nested blocks of a type that stands in
 //! the override replace all of that type.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use syntax::ast::{Attribute, Block, Body, Expr};
@@ -47,7 +47,47 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
             .provider_meta
             .insert(addrs::Provider::default_for(meta.name.clone()), meta);
     }
-    for config in file.provider_configs {
+    override_providers(module, file.provider_configs, diagnostics);
+    override_named(
+        &mut module.variables,
+        file.variables,
+        |v| (v.name.clone(), v.range.clone()),
+        variable,
+        ("Missing base variable declaration to override", "variable"),
+        diagnostics,
+    );
+    override_named(
+        &mut module.locals,
+        file.locals,
+        |v| (v.name.clone(), v.range.clone()),
+        |base, v, _| *base = v,
+        ("Missing base local value definition to override", "local value"),
+        diagnostics,
+    );
+    override_named(
+        &mut module.outputs,
+        file.outputs,
+        |v| (v.name.clone(), v.range.clone()),
+        |base, v, _| output(base, v),
+        ("Missing base output definition to override", "output"),
+        diagnostics,
+    );
+    override_named(
+        &mut module.module_calls,
+        file.module_calls,
+        |v| (v.name.clone(), v.range.clone()),
+        |base, v, _| call(base, v),
+        ("Missing module call to override", "module call"),
+        diagnostics,
+    );
+    override_resources(module, file.resources, file.actions, diagnostics);
+    for v in file.removed {
+        diagnostics.push(ignored("removed", &v.range));
+    }
+}
+
+fn override_providers(module: &mut Module, configs: Vec<ProviderConfig>, diagnostics: &mut Diagnostics) {
+    for config in configs {
         match (module.provider_configs.get_mut(&config.address), &config.address.alias) {
             (Some(base), _) => provider(base, config),
             (None, None) => {
@@ -60,47 +100,33 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
             )),
         }
     }
-    for v in file.variables {
-        match module.variables.get_mut(&v.name) {
-            Some(base) => variable(base, v, diagnostics),
-            None => diagnostics.push(missing(
-                "Missing base variable declaration to override",
-                &format!("variable \"{}\"", v.name),
-                &v.range,
-            )),
+}
+
+/// Changes the blocks of a kind that has names. A block without a base is an error with this summary, about this kind.
+fn override_named<V>(
+    base: &mut BTreeMap<Arc<str>, V>,
+    overriding: Vec<V>,
+    key: impl Fn(&V) -> (Arc<str>, Range),
+    change: impl Fn(&mut V, V, &mut Diagnostics),
+    (summary, kind): (&str, &str),
+    diagnostics: &mut Diagnostics,
+) {
+    for v in overriding {
+        let (name, range) = key(&v);
+        match base.get_mut(&name) {
+            Some(base) => change(base, v, diagnostics),
+            None => diagnostics.push(missing(summary, &format!("{kind} \"{name}\""), &range)),
         }
     }
-    for v in file.locals {
-        match module.locals.get_mut(&v.name) {
-            Some(base) => *base = v,
-            None => diagnostics.push(missing(
-                "Missing base local value definition to override",
-                &format!("local value \"{}\"", v.name),
-                &v.range,
-            )),
-        }
-    }
-    for v in file.outputs {
-        match module.outputs.get_mut(&v.name) {
-            Some(base) => output(base, v),
-            None => diagnostics.push(missing(
-                "Missing base output definition to override",
-                &format!("output \"{}\"", v.name),
-                &v.range,
-            )),
-        }
-    }
-    for v in file.module_calls {
-        match module.module_calls.get_mut(&v.name) {
-            Some(base) => call(base, v),
-            None => diagnostics.push(missing(
-                "Missing module call to override",
-                &format!("module call \"{}\"", v.name),
-                &v.range,
-            )),
-        }
-    }
-    for v in file.resources {
+}
+
+fn override_resources(
+    module: &mut Module,
+    resources: Vec<Resource>,
+    actions: Vec<Action>,
+    diagnostics: &mut Diagnostics,
+) {
+    for v in resources {
         if v.address.mode == addrs::Mode::Ephemeral {
             diagnostics.push(ignored("ephemeral", &v.range));
             continue;
@@ -119,7 +145,7 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
             )),
         }
     }
-    for v in file.actions {
+    for v in actions {
         match module.actions.get_mut(&v.address) {
             Some(base) => action(base, v),
             None => diagnostics.push(missing(
@@ -128,9 +154,6 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
                 &v.range,
             )),
         }
-    }
-    for v in file.removed {
-        diagnostics.push(ignored("removed", &v.range));
     }
 }
 

@@ -191,6 +191,26 @@ fn check_call(call: &ModuleCall, child: &ModuleNode, repeats: Option<&Range>, di
             }
         }
     }
+    check_passed(call, child, diagnostics);
+    if let (Some(at), Some(config)) = (repeats, module.provider_configs.values().find(|c| !is_proxy(c))) {
+        diagnostics.push(
+            Diagnostic::error(
+                "Module is incompatible with count, for_each, and depends_on",
+                format!(
+                    "The module {} has a provider block of its own, at {}. Such a module can have only one instance, and cannot \
+                     wait for other objects. Configure the provider in the root module instead, and hand it over.",
+                    child.path, config.range
+                ),
+            )
+            .at(at),
+        );
+    }
+    redundant_proxies(module, diagnostics);
+}
+
+/// Checks the configurations that a call hands over.
+fn check_passed(call: &ModuleCall, child: &ModuleNode, diagnostics: &mut Diagnostics) {
+    let module = &child.module;
     let expected = |config: &LocalProviderConfig| {
         module.provider_configs.get(config).is_some_and(is_proxy)
             || module
@@ -236,19 +256,10 @@ fn check_call(call: &ModuleCall, child: &ModuleNode, repeats: Option<&Range>, di
             );
         }
     }
-    if let (Some(at), Some(config)) = (repeats, module.provider_configs.values().find(|c| !is_proxy(c))) {
-        diagnostics.push(
-            Diagnostic::error(
-                "Module is incompatible with count, for_each, and depends_on",
-                format!(
-                    "The module {} has a provider block of its own, at {}. Such a module can have only one instance, and cannot \
-                     wait for other objects. Configure the provider in the root module instead, and hand it over.",
-                    child.path, config.range
-                ),
-            )
-            .at(at),
-        );
-    }
+}
+
+/// Warns about empty provider blocks, which required_providers has replaced.
+fn redundant_proxies(module: &Module, diagnostics: &mut Diagnostics) {
     // One warning for the blocks of one name, at the first of them.
     let mut proxies: BTreeMap<&Arc<str>, Vec<&Range>> = BTreeMap::new();
     for (address, config) in module.provider_configs.iter().filter(|(_, c)| is_proxy(c)) {

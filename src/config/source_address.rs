@@ -20,9 +20,7 @@ pub enum ModuleSource {
 pub struct RegistrySource {
     /// The registry's host name.
     pub host: String,
-    /// The namespace.
     pub namespace: String,
-    /// The name.
     pub name: String,
     /// The target system.
     pub system: String,

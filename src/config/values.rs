@@ -103,7 +103,6 @@ pub struct ValueInputs<'i> {
     pub files: &'i dyn FileSource,
     /// The environment: variables whose name begins with `TF_VAR_`, that prefix taken off.
     pub environment: &'i BTreeMap<String, String>,
-    /// The flags.
     pub flags: &'i [VariableFlag],
 }
 

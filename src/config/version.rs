@@ -7,9 +7,7 @@ pub use versions::{Dialect, Version};
 /// A constraint as written, with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraint {
-    /// The text.
     pub text: String,
-    /// The constraint.
     pub constraints: Constraints,
     /// Where it is written.
     pub range: Range,

@@ -349,7 +349,6 @@ pub fn references_in_body(body: &Body, schema: &BlockSchema) -> (Vec<Reference>,
     (always, problems)
 }
 
-/// The references of a body.
 #[derive(Debug, Default)]
 pub struct BodyReferences {
     /// Those that are evaluated whenever the body is.

@@ -133,7 +133,6 @@ pub struct ProviderCall<'a> {
     pub provider: &'a str,
     /// The name of the function.
     pub function: &'a str,
-    /// The arguments.
     pub arguments: &'a [Value],
 }
 

@@ -31,7 +31,6 @@ pub enum DiscoveryError {
     /// The host could not be asked.
     #[error("the host {host} cannot be asked for its services: {error}")]
     Unreachable {
-        /// The host.
         host: Host,
         /// Why not.
         error: Error,
@@ -39,7 +38,6 @@ pub enum DiscoveryError {
     /// The host offers other services, or none.
     #[error("the host {host} {}", offers(.service, .others))]
     NotOffered {
-        /// The host.
         host: Host,
         /// What was wanted: `modules.v1`.
         service: String,
@@ -49,9 +47,7 @@ pub enum DiscoveryError {
     /// The entry of the service makes no sense.
     #[error("the host {host} gives an address for its service {service} that cannot be used: {reason}")]
     BadAddress {
-        /// The host.
         host: Host,
-        /// The service.
         service: String,
         /// What is wrong.
         reason: BadServiceUrl,

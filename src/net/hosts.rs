@@ -78,7 +78,6 @@ pub struct HostSettings {
 /// A program that knows tokens, by its name: `NAME` of `terraform-credentials-NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CredentialsHelper {
-    /// The name.
     pub name: String,
     /// What it is called with, before our own arguments.
     pub args: Vec<String>,

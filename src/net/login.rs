@@ -86,7 +86,6 @@ pub enum LoginError {
         host: String,
         /// The code of the error.
         error: String,
-        /// The description.
         description: Option<String>,
     },
     /// The host answers with an error status and no explanation.
@@ -94,7 +93,6 @@ pub enum LoginError {
     Status {
         /// The address of the host.
         host: String,
-        /// The status.
         status: http::StatusCode,
     },
     /// The answer has no token in it.

@@ -20,14 +20,12 @@ pub struct OciSettings {
     pub helper: Option<String>,
 }
 
-/// One login.
 #[derive(Clone, Debug)]
 pub enum OciLogin {
     /// A name and a password.
     Password {
         /// The name.
         username: String,
-        /// The password.
         password: Token,
     },
     /// Tokens of OAuth.

@@ -45,7 +45,6 @@ enum Algorithm {
 /// The address of a module package: `oci://HOST[:PORT]/NAME[?tag=TAG|?digest=DIGEST]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleAddress {
-    /// The repository.
     pub repository: Repository,
     /// The manifest in it: the tag `latest` if the address does not say.
     pub reference: Reference,

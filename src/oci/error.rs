@@ -14,7 +14,6 @@ pub enum OciError {
     /// An address is not valid.
     #[error("\"{address}\" is not valid as an address in an OCI registry: {reason}")]
     Address {
-        /// The address.
         address: String,
         /// What is wrong with it.
         reason: &'static str,
@@ -22,7 +21,6 @@ pub enum OciError {
     /// The registry does not have it.
     #[error("the OCI repository {repository} {what}")]
     NotFound {
-        /// The repository.
         repository: String,
         /// What it does not have, as a predicate.
         what: String,
@@ -30,7 +28,6 @@ pub enum OciError {
     /// The registry refuses the request, with the credentials that there are or without any.
     #[error("the OCI registry refuses the request for {repository} ({status}): {credentials}")]
     Refused {
-        /// The repository.
         repository: String,
         /// The status of the response.
         status: u16,
@@ -39,26 +36,15 @@ pub enum OciError {
     },
     /// The registry asks for a login that cannot be made.
     #[error("the OCI registry asks for a login to {repository} that cannot be made: {reason}")]
-    Login {
-        /// The repository.
-        repository: String,
-        /// The reason.
-        reason: String,
-    },
+    Login { repository: String, reason: String },
     /// A response is not as the specification says.
     #[error("the response of the OCI registry to {address} cannot be used: {reason}")]
-    Response {
-        /// The address.
-        address: String,
-        /// The reason.
-        reason: String,
-    },
+    Response { address: String, reason: String },
     /// An artifact is not of the expected kind.
     #[error("{artifact} in the OCI registry cannot be used: {reason}")]
     Artifact {
         /// The repository with its tag or digest.
         artifact: String,
-        /// The reason.
         reason: UnfitManifest,
     },
     /// Bytes do not have the digest or the size that names them.
@@ -82,7 +68,6 @@ pub enum OciError {
     CredentialsFile {
         /// The file.
         path: PathBuf,
-        /// The reason.
         reason: String,
     },
     /// A credentials helper failed.
@@ -90,9 +75,7 @@ pub enum OciError {
     Helper {
         /// The name of the helper.
         name: String,
-        /// The host.
         host: String,
-        /// The reason.
         reason: String,
     },
     /// What was downloaded cannot be written.
@@ -100,7 +83,6 @@ pub enum OciError {
     Write {
         /// The file.
         path: PathBuf,
-        /// The reason.
         reason: String,
     },
     /// A request failed.

@@ -77,7 +77,6 @@ impl<'c> Registry<'c> {
         }
     }
 
-    /// The repository.
     #[must_use]
     pub fn repository(&self) -> &Repository {
         &self.repository

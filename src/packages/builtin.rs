@@ -13,7 +13,6 @@ pub struct Builtins {
     /// The executable that serves them when called with `internal-plugin provider NAME`, `internal-plugin provisioner NAME`
     /// or `internal-plugin state NAME`.
     pub executable: PathBuf,
-    /// The providers.
     pub providers: Vec<BuiltinProvider>,
     /// The names of the provisioners.
     pub provisioners: Vec<String>,
@@ -26,7 +25,6 @@ pub struct Builtins {
 /// A built-in provider.
 #[derive(Clone, Debug)]
 pub struct BuiltinProvider {
-    /// Its address.
     pub address: Provider,
     /// The name it is served under: the NAME of `internal-plugin provider NAME`.
     pub name: String,

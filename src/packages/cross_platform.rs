@@ -39,7 +39,6 @@ pub struct Request<'r> {
     pub requirements: &'r BTreeMap<Provider, Constraints>,
     /// What requires each provider, for errors.
     pub origins: &'r Origins,
-    /// The platforms.
     pub platforms: &'r [Platform],
     /// Where the packages come from.
     pub source: PackageSource,
@@ -219,10 +218,8 @@ impl Request<'_> {
         .await
     }
 
-    /// Adds checksums of packages for these platforms to the lock file in a directory. Says whether it was changed.
-    pub async fn lock(&self, dir: &Path, tell: &mut dyn FnMut(Step<'_>)) -> Result<bool, Diagnostics> {
-        let (old_file, _) = LockFile::load(dir)?;
-        let mut file = old_file.clone();
+    /// Chooses the versions of the required providers, and enters them with the checksums that are known of them.
+    async fn choose(&self, old_file: &LockFile, file: &mut LockFile) -> Result<(), Diagnostics> {
         let mut errors = Diagnostics::new();
         let chosen = futures::stream::iter(self.requirements.iter().map(async |(provider, constraints)| {
             (
@@ -250,9 +247,15 @@ impl Request<'_> {
                 Err(diagnostic) => errors.push(diagnostic),
             }
         }
-        if errors.has_errors() {
-            return Err(errors);
-        }
+        errors.into_result(())
+    }
+
+    /// Adds checksums of packages for these platforms to the lock file in a directory. Says whether it was changed.
+    pub async fn lock(&self, dir: &Path, tell: &mut dyn FnMut(Step<'_>)) -> Result<bool, Diagnostics> {
+        let (old_file, _) = LockFile::load(dir)?;
+        let mut file = old_file.clone();
+        let mut errors = Diagnostics::new();
+        self.choose(&old_file, &mut file).await?;
         let chosen: Vec<(&Provider, Version)> = self
             .requirements
             .keys()

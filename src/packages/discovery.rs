@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
+use files::Environment;
 
 use crate::cli_config::{Method, Source};
 use crate::settings::Settings;
@@ -32,11 +33,9 @@ pub struct SearchDir {
 /// A provider on this machine.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Its version.
     pub version: Version,
     /// What belongs to it.
     pub package: Package,
-    /// The executable.
     pub executable: PathBuf,
     /// It comes with the configuration, so that nobody on this machine may have chosen it.
     pub of_configuration: bool,
@@ -82,68 +81,67 @@ pub struct Flat {
     pub of_configuration: bool,
 }
 
-/// The directories to look in, in order.
+/// The layout of the plugins in a directory.
+#[derive(Clone, Copy)]
+enum Layout {
+    Mirror,
+    Flat,
+    Both,
+}
+
+impl SearchDir {
+    fn new(path: PathBuf, layout: Layout) -> SearchDir {
+        SearchDir {
+            path,
+            mirror: !matches!(layout, Layout::Flat),
+            flat: !matches!(layout, Layout::Mirror),
+            method: None,
+            of_configuration: false,
+        }
+    }
+
+    fn of_configuration(self) -> SearchDir {
+        SearchDir {
+            of_configuration: true,
+            ..self
+        }
+    }
+}
+
+/// Returns the directories with installed plugins, in the order in which they are searched.
 #[must_use]
 pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
-    let both = |path: PathBuf| SearchDir {
-        path,
-        mirror: true,
-        flat: true,
-        method: None,
-        of_configuration: false,
-    };
-    let of_configuration = |dir: SearchDir| SearchDir {
-        of_configuration: true,
-        ..dir
-    };
     if !settings.plugin_dirs.is_empty() {
-        let named = settings.plugin_dirs.iter().cloned().map(both);
+        let named = settings.plugin_dirs.iter().cloned();
+        let named = named.map(|path| SearchDir::new(path, Layout::Both));
         // The file in the data directory that names them may have come with the configuration.
         return match settings.plugin_dirs_remembered {
-            true => named.map(of_configuration).collect(),
+            true => named.map(SearchDir::of_configuration).collect(),
             false => named.collect(),
         };
     }
     if let Some(methods) = &settings.config.provider_installation {
         let mirror = |method: &Method| match &method.source {
             Source::FilesystemMirror(path) => Some(SearchDir {
-                path: path.clone(),
-                mirror: true,
-                flat: false,
                 method: Some(method.clone()),
-                of_configuration: false,
+                ..SearchDir::new(path.clone(), Layout::Mirror)
             }),
             _ => None,
         };
         return methods.iter().filter_map(mirror).collect();
     }
     let platform = Platform::current().to_string();
-    let mirror = |path: PathBuf| SearchDir {
-        path,
-        mirror: true,
-        flat: false,
-        method: None,
-        of_configuration: false,
-    };
-    let flat = |path: PathBuf| SearchDir {
-        path,
-        mirror: false,
-        flat: true,
-        method: None,
-        of_configuration: false,
-    };
+    let flat = |path: PathBuf| SearchDir::new(path, Layout::Flat);
+    let both = |path: PathBuf| SearchDir::new(path, Layout::Both);
     let work = &settings.working_dir;
     let environment = &settings.environment;
-    let home = environment.home();
-    let mut dirs = vec![of_configuration(flat(work.clone()))];
+    let mut dirs = vec![flat(work.clone()).of_configuration()];
     dirs.extend(settings.builtins.executable.parent().map(|dir| flat(dir.to_owned())));
     let local = work.join("terraform.d/plugins");
-    dirs.push(of_configuration(flat(local.join(&platform))));
-    dirs.push(of_configuration(both(local)));
-    dirs.push(of_configuration(flat(
-        settings.data_dir.join("plugins").join(&platform),
-    )));
-    if let Some(home) = &home {
+    dirs.push(flat(local.join(&platform)).of_configuration());
+    dirs.push(both(local).of_configuration());
+    dirs.push(flat(settings.data_dir.join("plugins").join(&platform)).of_configuration());
+    if let Some(home) = environment.home() {
         let user = if cfg!(windows) {
             environment
                 .get("APPDATA")
@@ -155,27 +153,30 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
         dirs.push(flat(user.join(&platform)));
         dirs.push(both(user));
     }
-    if cfg!(target_os = "macos") {
-        dirs.extend(home.map(|home| mirror(home.join("Library/Application Support/io.terraform/plugins"))));
-        dirs.push(mirror("/Library/Application Support/io.terraform/plugins".into()));
-    } else if cfg!(unix) {
-        let absolute = |path: &str| Path::new(path).is_absolute().then(|| PathBuf::from(path));
-        let data = environment.get("XDG_DATA_HOME").and_then(absolute);
-        dirs.extend(
-            data.or_else(|| Some(home?.join(".local/share")))
-                .map(|dir| mirror(dir.join("terraform/plugins"))),
-        );
-        let shared = environment
-            .get("XDG_DATA_DIRS")
-            .unwrap_or("/usr/local/share:/usr/share");
-        dirs.extend(
-            shared
-                .split(':')
-                .filter_map(absolute)
-                .map(|dir| mirror(dir.join("terraform/plugins"))),
-        );
-    }
+    let mirrors = shared_data_dirs(environment).into_iter();
+    dirs.extend(mirrors.map(|path| SearchDir::new(path, Layout::Mirror)));
     dirs
+}
+
+/// The directories for plugins that the operating system has for data of programs.
+fn shared_data_dirs(environment: &Environment) -> Vec<PathBuf> {
+    let home = environment.home();
+    if cfg!(target_os = "macos") {
+        let own = home.map(|home| home.join("Library/Application Support/io.terraform/plugins"));
+        let shared = PathBuf::from("/Library/Application Support/io.terraform/plugins");
+        return own.into_iter().chain([shared]).collect();
+    }
+    if !cfg!(unix) {
+        return Vec::new();
+    }
+    let absolute = |path: &str| Path::new(path).is_absolute().then(|| PathBuf::from(path));
+    let own = environment.get("XDG_DATA_HOME").and_then(absolute);
+    let own = own.or_else(|| Some(home?.join(".local/share")));
+    let shared = environment
+        .get("XDG_DATA_DIRS")
+        .unwrap_or("/usr/local/share:/usr/share");
+    let all = own.into_iter().chain(shared.split(':').filter_map(absolute));
+    all.map(|dir| dir.join("terraform/plugins")).collect()
 }
 
 impl SearchDir {

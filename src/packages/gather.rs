@@ -21,14 +21,10 @@ use crate::newest::newest;
 use crate::selection::{Chooser, Origins};
 use crate::sources;
 
-/// An unpacked package.
 #[derive(Clone, Debug)]
 pub struct UnpackedPackage {
-    /// The provider.
     pub provider: Provider,
-    /// The version.
     pub version: Version,
-    /// The platform.
     pub platform: Platform,
     /// A directory with its files, or its only file.
     pub path: PathBuf,
@@ -47,7 +43,6 @@ pub struct Request<'r> {
     pub lock: &'r LockFile,
     /// What requires each provider, for errors.
     pub origins: &'r Origins,
-    /// The platforms.
     pub platforms: &'r [Platform],
     /// A directory for packages that are fetched.
     pub staging: &'r Path,

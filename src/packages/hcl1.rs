@@ -10,11 +10,9 @@ pub enum Node {
     String(String),
     /// A number, as written.
     Number(String),
-    /// A bool.
     Bool(bool),
     /// Nothing; in JSON only.
     Null,
-    /// A list.
     List(Vec<Node>),
     /// Assignments and blocks, in order.
     Object(Vec<Item>),

@@ -5,26 +5,21 @@
 //! gets an entry.
 
 mod record;
+mod remote;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io;
 
 use addrs::Provider;
 use files::io_reason;
-use futures::StreamExt;
-use net::Client;
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::catalog::Catalog;
-use crate::discovery::{self, Found, Package};
-use crate::download::{Overall, Progress, watching};
+use crate::discovery::{self, Found};
+use crate::download::Overall;
 pub use crate::fetch::Provenance;
-use crate::fetch::{self, FetchError, Fetched, Wanted};
 use crate::lock_file::{LockFile, Locked};
-use crate::metadata::SourceError;
-use crate::newest::{Newest, newest};
-use crate::not_available::{incompatible, mismatch, pack_command};
+use crate::not_available::{mismatch, pack_command};
 use crate::place::place;
 pub use crate::selection::Origins;
 use crate::selection::{Chooser, Selection};
@@ -240,6 +235,18 @@ fn incomplete(program: addrs::Program, before: &LockFile, after: &LockFile, chan
     ))
 }
 
+fn constrained_builtin(provider: &Provider, chooser: &Chooser<'_>) -> Diagnostic {
+    Diagnostic::error(
+        "Invalid dependency on built-in provider",
+        format!(
+            "Cannot use {provider}: built-in providers do not support explicit version constraints. Remove the \"version\" \
+             argument.\n{}",
+            chooser.required_by(provider)
+        )
+        .trim_end(),
+    )
+}
+
 /// An installation in progress.
 struct Work<'r> {
     catalog: &'r Catalog,
@@ -262,15 +269,7 @@ impl Work<'_> {
     ) -> Option<Needed<'r>> {
         let settings = self.catalog.settings();
         if provider.is_builtin() && !constraints.is_any() {
-            self.errors.push(Diagnostic::error(
-                "Invalid dependency on built-in provider",
-                format!(
-                    "Cannot use {provider}: built-in providers do not support explicit version constraints. Remove the \
-                     \"version\" argument.\n{}",
-                    chooser.required_by(provider)
-                )
-                .trim_end(),
-            ));
+            self.errors.push(constrained_builtin(provider, chooser));
             return None;
         }
         let here = match chooser.among_what_is_here(provider, constraints, !self.options.upgrades(provider), warnings) {
@@ -418,177 +417,6 @@ impl Work<'_> {
             self.lock.providers.insert(provider.clone(), entry);
         }
         self.providers.insert(provider.clone(), outcome);
-    }
-
-    /// Fetches from sources: all at once, told in the order of the providers.
-    async fn fetch(
-        &mut self,
-        client: &Client,
-        needed: Vec<Needed<'_>>,
-        chooser: &Chooser<'_>,
-        tell: &mut dyn FnMut(Step<'_>),
-    ) {
-        // Where the built-in may be the outcome, nothing is promised.
-        for one in needed.iter().filter(|one| one.fallback.is_none()) {
-            match one.locked(&self.options) {
-                Some(_) => tell(Step::Reusing(one.provider)),
-                None => tell(Step::Finding(one.provider, one.constraints)),
-            }
-        }
-        let options = self.options;
-        let versions = futures::future::join_all(needed.iter().map(async |one| match one.locked(&options) {
-            Some(locked) => Ok(Newest {
-                version: locked.version.clone(),
-                for_platform: None,
-            }),
-            None => {
-                let here = one.here.as_ref().map(|found| found.version.clone());
-                newest(
-                    client,
-                    one.provider,
-                    one.constraints,
-                    &one.sources,
-                    here,
-                    options.origins,
-                )
-                .await
-            }
-        }))
-        .await;
-        let mut chosen = Vec::new();
-        for (one, found) in needed.into_iter().zip(versions) {
-            match found {
-                Ok(found) => match &one.here {
-                    Some(here) if here.version >= found.version => {
-                        let selection = Selection::External(here.clone());
-                        self.take(one.provider, one.constraints, selection, one.old, tell);
-                    }
-                    _ => chosen.push((one, found)),
-                },
-                Err(why) if one.fallback.is_some() => {
-                    tracing::debug!(provider = %one.provider, why = why.detail, "no source has the required version");
-                    self.fall_back(one, tell);
-                }
-                Err(mut why) => {
-                    let about = chooser
-                        .nothing(one.provider, one.constraints, !options.upgrades(one.provider))
-                        .into_parts()
-                        .detail;
-                    tracing::debug!(provider = %one.provider, about, "what is on this machine");
-                    if let Some(hint) = chooser.near_name(one.provider) {
-                        let _ = write!(why.detail, "\n\n{hint}");
-                    }
-                    why.detail.push_str(&one.without_network(why.unreachable, None));
-                    self.errors.push(why.into());
-                }
-            }
-        }
-        if self.errors.has_errors() {
-            return;
-        }
-        self.fetch_chosen(client, chosen, chooser, tell).await;
-    }
-
-    /// Fetches the packages of these versions.
-    async fn fetch_chosen(
-        &mut self,
-        client: &Client,
-        chosen: Vec<(Needed<'_>, Newest)>,
-        chooser: &Chooser<'_>,
-        tell: &mut dyn FnMut(Step<'_>),
-    ) {
-        let settings = self.catalog.settings();
-        let order: Vec<(&Provider, Version)> = chosen
-            .iter()
-            .map(|(one, found)| (one.provider, found.version.clone()))
-            .collect();
-        let progress: Vec<Progress> = (chosen.iter())
-            .map(|(one, found)| Progress::named(format!("{} v{}", one.provider.for_display(), found.version)))
-            .collect();
-        let mut fetches =
-            futures::stream::iter(chosen.into_iter().zip(&progress).map(async |((one, found), progress)| {
-                let version = found.version.clone();
-                let wanted = Wanted {
-                    provider: one.provider.clone(),
-                    locked: one
-                        .old
-                        .filter(|old| old.version == version)
-                        .map(|old| old.hashes.clone())
-                        .unwrap_or_default(),
-                    version,
-                    sources: one.sources.clone(),
-                };
-                let fetched = fetch::fetch(settings, client, &wanted, progress).await;
-                (one, found, wanted, fetched)
-            }))
-            .buffered(AT_ONCE);
-        for (provider, version) in &order {
-            tell(Step::Installing(provider, version));
-            let fetched = watching(fetches.next(), || tell(Step::Downloading(Overall::sum(&progress)))).await;
-            let Some((one, found, wanted, fetched)) = fetched else {
-                break;
-            };
-            match fetched {
-                Ok(fetched) => self.fetched(&one, wanted, fetched, tell),
-                Err(why @ (FetchError::NoSource | FetchError::NotForPlatform(_) | FetchError::Source(_)))
-                    if one.fallback.is_some() =>
-                {
-                    tracing::debug!(provider = %one.provider, why = why.text(), "no source has the required version");
-                    self.fall_back(one, tell);
-                }
-                Err(FetchError::NotForPlatform(missing)) => {
-                    let required = chooser.required_by(provider);
-                    let older = found.for_platform.as_ref().filter(|older| **older != *version);
-                    let platform = Platform::current();
-                    self.errors
-                        .push(incompatible(provider, version, &platform, &missing, older, &required));
-                }
-                Err(why) => {
-                    let name = provider.for_display();
-                    let mut text = format!("{name} v{version} cannot be installed: {}.", why.text());
-                    // Not for a package that is damaged or forged: it would be no better elsewhere.
-                    if matches!(
-                        why,
-                        FetchError::NoSource | FetchError::Source(SourceError::Unreachable(_))
-                    ) {
-                        let locked = one.locked(&self.options).map(|_| version);
-                        let _ = write!(text, "\n{}", chooser.required_by(provider));
-                        text.push_str(&one.without_network(true, locked));
-                    }
-                    self.errors.push(Diagnostic::error("Failed to install provider", text));
-                }
-            }
-        }
-    }
-
-    /// Takes the built-in in place of the version that no source has.
-    fn fall_back(&mut self, one: Needed<'_>, tell: &mut dyn FnMut(Step<'_>)) {
-        if let Some(selection) = one.fallback {
-            self.take(one.provider, one.constraints, selection, one.old, tell);
-        }
-    }
-
-    fn fetched(&mut self, one: &Needed<'_>, wanted: Wanted, fetched: Fetched, tell: &mut dyn FnMut(Step<'_>)) {
-        let mut hashes = wanted.locked;
-        hashes.extend(fetched.hashes);
-        let executable = discovery::executable_in(&fetched.dir, &one.provider.ty).unwrap_or_default();
-        let entry = Locked {
-            version: wanted.version.clone(),
-            constraints: one.constraints.clone(),
-            hashes,
-        };
-        let outcome = Outcome {
-            selection: Selection::Installed(Found {
-                version: wanted.version,
-                package: Package::Directory(fetched.dir),
-                executable,
-                of_configuration: false,
-            }),
-            locked: one.old.map(|l| l.version.clone()),
-            new: fetched.how != Provenance::AlreadyInstalled,
-            how: Some(fetched.how),
-        };
-        self.finish(one.provider, Some(entry), outcome, tell);
     }
 
     fn install_one(

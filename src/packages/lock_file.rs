@@ -7,7 +7,11 @@ use std::path::Path;
 
 use addrs::Provider;
 use files::io_reason;
-use hcl::{Body, Expression};
+use hcl::edit::Span;
+use hcl::edit::expr::Expression;
+use hcl::edit::structure::{Attribute, Block, BlockLabel, Body};
+use syntax::lexer::advance;
+use syntax::source::{Pos, Range};
 use syntax::{Diagnostic, Diagnostics};
 
 use versions::{Constraints, Version};
@@ -29,7 +33,6 @@ pub struct LockFile {
 /// A choice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Locked {
-    /// The version.
     pub version: Version,
     /// The constraints when it was chosen.
     pub constraints: Constraints,
@@ -54,39 +57,41 @@ impl LockFile {
         match std::fs::read_to_string(&path) {
             Ok(text) => LockFile::parse(&text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((LockFile::default(), Diagnostics::new())),
-            Err(error) => Err(invalid(format!("It cannot be read: {}.", io_reason(&error)))),
+            Err(error) => Err(invalid(format!("It cannot be read: {}.", io_reason(&error))).into()),
         }
     }
 
     /// Reads a file's text.
+    ///
+    /// # Errors
+    /// The text is not that of a lock file. Each error has the place of what is wrong.
     pub fn parse(text: &str) -> Result<(LockFile, Diagnostics), Diagnostics> {
-        let body: Body = hcl::from_str(text).map_err(|_| unreadable(text))?;
+        let body: Body = text.parse().map_err(|_| unreadable(text))?;
         let mut file = LockFile::default();
         let mut diagnostics = Diagnostics::new();
         for attribute in body.attributes() {
-            diagnostics.extend(invalid(format!(
-                "An argument named \"{}\" is not expected here.",
-                attribute.key.as_str()
-            )));
+            let why = format!("An argument named \"{}\" is not expected here.", attribute.key.as_str());
+            diagnostics.push(invalid(why).at(&range(text, attribute)));
         }
         for block in body.blocks() {
-            let labels: Vec<&str> = block.labels.iter().map(hcl::BlockLabel::as_str).collect();
-            match (block.identifier.as_str(), labels.as_slice()) {
-                ("provider", [label]) => match entry(label, &block.body) {
-                    Ok((provider, locked)) => {
-                        if file.providers.insert(provider, locked).is_some() {
-                            diagnostics.extend(invalid(format!("There are two blocks for the provider \"{label}\".")));
-                        }
-                    }
-                    Err(why) => diagnostics.extend(invalid(format!("The block for the provider \"{label}\" is wrong: {why}."))),
-                },
-                ("provider", _) => diagnostics.extend(invalid("A provider block has one label: the provider's address.".into())),
-                ("module", _) => diagnostics.push(Diagnostic::warning(
-                    "Dependency locks for modules are not yet supported",
-                    format!("The file {FILE_NAME} has a block for a module; it has no effect and is lost when the file is written."),
-                )),
+            match (block.ident.as_str(), block.labels.as_slice()) {
+                ("provider", [label]) => file.add(text, block, label, &mut diagnostics),
+                ("provider", _) => {
+                    let problem = invalid("A provider block has one label: the provider's address.");
+                    diagnostics.push(problem.at(&header(text, block)));
+                }
+                ("module", _) => {
+                    let warning = Diagnostic::warning(
+                        "Dependency locks for modules are not yet supported",
+                        format!(
+                            "The file {FILE_NAME} has a block for a module; it has no effect and is lost when the file is written."
+                        ),
+                    );
+                    diagnostics.push(warning.at(&header(text, block)));
+                }
                 (other, _) => {
-                    diagnostics.extend(invalid(format!("Blocks of type \"{other}\" are not expected here.")));
+                    let problem = invalid(format!("Blocks of type \"{other}\" are not expected here."));
+                    diagnostics.push(problem.at(&header(text, block)));
                 }
             }
         }
@@ -94,6 +99,22 @@ impl LockFile {
             Err(diagnostics)
         } else {
             Ok((file, diagnostics))
+        }
+    }
+
+    fn add(&mut self, text: &str, block: &Block, label: &BlockLabel, diagnostics: &mut Diagnostics) {
+        let name = label.as_str();
+        match entry(text, block, label) {
+            Ok((provider, locked)) => {
+                if self.providers.insert(provider, locked).is_some() {
+                    let problem = invalid(format!("There are two blocks for the provider \"{name}\"."));
+                    diagnostics.push(problem.at(&header(text, block)));
+                }
+            }
+            Err((why, at)) => {
+                let problem = invalid(format!("The block for the provider \"{name}\" is wrong: {why}."));
+                diagnostics.push(problem.at(&at));
+            }
         }
     }
 
@@ -142,11 +163,12 @@ fn unreadable(text: &str) -> Diagnostics {
         .map(|(number, _): (usize, _)| number.to_string())
         .collect();
     if !marks.is_empty() {
-        return invalid(format!(
+        let problem = invalid(format!(
             "A merge was not finished in it: the lines {} have its marks. Remove the marks and one version of each block between them, \
              or remove the file; then run init.",
             marks.join(", ")
         ));
+        return problem.into();
     }
     // The parser of the language says more about a mistake than that of the library.
     let (_, problems) = syntax::parse_file(FILE_NAME, text.as_bytes());
@@ -156,16 +178,35 @@ fn unreadable(text: &str) -> Diagnostics {
             problem.summary = "Invalid dependency lock file".to_owned();
             problem.into()
         }
-        None => invalid("It is not written in the form that init writes.".to_owned()),
+        None => invalid("It is not written in the form that init writes.").into(),
     }
 }
 
-fn invalid(why: String) -> Diagnostics {
+fn invalid(why: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::error(
         "Invalid dependency lock file",
         format!("The file {FILE_NAME} is not valid. {why}"),
     )
-    .into()
+}
+
+/// The place of a part of the file.
+fn range(text: &str, part: &impl Span) -> Range {
+    let span = part.span().unwrap_or_default();
+    let start = advance(Pos::default(), text.get(..span.start).unwrap_or_default());
+    Range {
+        file: FILE_NAME.into(),
+        start,
+        end: advance(start, text.get(span).unwrap_or_default()),
+    }
+}
+
+/// The place of a block's type and labels.
+fn header(text: &str, block: &Block) -> Range {
+    let ident = range(text, &block.ident);
+    match block.labels.last() {
+        Some(label) => ident.to(&range(text, label)),
+        None => ident,
+    }
 }
 
 /// Why a provider block of a lock file is invalid. The text is a clause without a full stop.
@@ -193,53 +234,56 @@ enum EntryError {
     NoVersion,
 }
 
-fn entry(label: &str, body: &Body) -> Result<(Provider, Locked), EntryError> {
-    let provider = Provider::parse(label).map_err(|error| EntryError::Provider(error.detail))?;
-    if provider.to_string() != label {
-        return Err(EntryError::Label(provider));
+/// Reads a provider block; an error has its place.
+fn entry(text: &str, block: &Block, label: &BlockLabel) -> Result<(Provider, Locked), (EntryError, Range)> {
+    let at_label = |error: EntryError| (error, range(text, label));
+    let name = label.as_str();
+    let provider = Provider::parse(name).map_err(|error| at_label(EntryError::Provider(error.detail)))?;
+    if provider.to_string() != name {
+        return Err(at_label(EntryError::Label(provider)));
+    }
+    if let Some(inner) = block.body.blocks().next() {
+        let error = EntryError::Block(inner.ident.as_str().to_owned());
+        return Err((error, header(text, inner)));
     }
     let mut version = None;
     let mut constraints = Constraints::any();
     let mut hashes = BTreeSet::new();
-    if let Some(block) = body.blocks().next() {
-        return Err(EntryError::Block(block.identifier.as_str().to_owned()));
-    }
-    for attribute in body.attributes() {
-        let text = |expression: &Expression| match expression {
-            Expression::String(text) => Ok(text.clone()),
-            _ => Err(EntryError::NotText(attribute.key.as_str().to_owned())),
-        };
+    for attribute in block.body.attributes() {
+        let at_value = |error: EntryError| (error, range(text, &attribute.value));
         match attribute.key.as_str() {
             "version" => {
-                let text = text(&attribute.expr)?;
-                version = Some(Version::parse(&text).map_err(|error| EntryError::Version(error.to_string()))?);
+                let found = string(text, attribute, &attribute.value)?;
+                let found = Version::parse(found).map_err(|error| at_value(EntryError::Version(error.to_string())))?;
+                version = Some(found);
             }
             "constraints" => {
-                let text = text(&attribute.expr)?;
-                constraints = Constraints::parse(&text).map_err(|error| EntryError::Version(error.to_string()))?;
-                if constraints.to_string() != text {
-                    return Err(EntryError::NotCanonical(constraints));
+                let found = string(text, attribute, &attribute.value)?;
+                constraints =
+                    Constraints::parse(found).map_err(|error| at_value(EntryError::Version(error.to_string())))?;
+                if constraints.to_string() != found {
+                    return Err(at_value(EntryError::NotCanonical(constraints)));
                 }
             }
             "hashes" => {
-                let Expression::Array(items) = &attribute.expr else {
-                    return Err(EntryError::NotAList);
+                let Expression::Array(items) = &attribute.value else {
+                    return Err(at_value(EntryError::NotAList));
                 };
                 for item in items {
-                    let hash = text(item)?;
+                    let hash = string(text, attribute, item)?.to_owned();
                     if hash
                         .split_once(':')
                         .is_none_or(|(scheme, rest)| scheme.is_empty() || rest.is_empty())
                     {
-                        return Err(EntryError::Checksum(hash));
+                        return Err((EntryError::Checksum(hash), range(text, item)));
                     }
                     hashes.insert(hash);
                 }
             }
-            other => return Err(EntryError::Argument(other.to_owned())),
+            other => return Err((EntryError::Argument(other.to_owned()), range(text, &attribute.key))),
         }
     }
-    let version = version.ok_or(EntryError::NoVersion)?;
+    let version = version.ok_or_else(|| (EntryError::NoVersion, header(text, block)))?;
     Ok((
         provider,
         Locked {
@@ -248,6 +292,14 @@ fn entry(label: &str, body: &Body) -> Result<(Provider, Locked), EntryError> {
             hashes,
         },
     ))
+}
+
+/// The text of a value that must be one in quotes, without templates.
+fn string<'v>(text: &str, attribute: &Attribute, value: &'v Expression) -> Result<&'v str, (EntryError, Range)> {
+    value.as_str().ok_or_else(|| {
+        let error = EntryError::NotText(attribute.key.as_str().to_owned());
+        (error, range(text, value))
+    })
 }
 
 /// Refuses a saved plan if the lock file in a directory names other versions or packages of providers than the plan was made with.
@@ -338,20 +390,37 @@ provider "registry.terraform.io/hashicorp/demo" {
     #[test]
     fn everything_unexpected_is_an_error() {
         let entry = |inner: &str| format!("provider \"registry.terraform.io/a/b\" {{\n{inner}\n}}\n");
-        for (text, expected) in [
-            ("x = 1".to_owned(), "\"x\""),
-            ("thing \"a\" {\n}".to_owned(), "\"thing\""),
-            ("provider \"a/b\" {\n version = \"1.0.0\"\n}".to_owned(), "in full"),
-            (entry(""), "\"version\" is missing"),
-            (entry("version = \"1.0\""), "three numbers"),
-            (entry("version = 1"), "in quotes"),
-            (entry("version = \"1.0.0\"\nconstraints = \">=1\""), "canonical"),
-            (entry("version = \"1.0.0\"\nhashes = [\"abc\"]"), "checksum"),
-            (entry("version = \"1.0.0\"\nother = 1"), "\"other\""),
-            ("provider {".to_owned(), "not valid"),
+        for (text, expected, line, column) in [
+            ("x = 1".to_owned(), "\"x\"", 1, 1),
+            ("\nthing \"a\" {\n}".to_owned(), "\"thing\"", 2, 1),
+            (
+                "provider \"a/b\" {\n version = \"1.0.0\"\n}".to_owned(),
+                "in full",
+                1,
+                10,
+            ),
+            (entry(""), "\"version\" is missing", 1, 1),
+            (entry("version = \"1.0\""), "three numbers", 2, 11),
+            (entry("version = 1"), "in quotes", 2, 11),
+            (entry("version = \"1.0.0\"\nconstraints = \">=1\""), "canonical", 3, 15),
+            (
+                entry("version = \"1.0.0\"\nhashes = [\n \"h1:x\", \"abc\"]"),
+                "checksum",
+                4,
+                10,
+            ),
+            (entry("version = \"1.0.0\"\nother = 1"), "\"other\"", 3, 1),
+            (entry("version = \"1.0.0\"\nx \"y\" {}"), "type \"x\"", 3, 1),
+            (entry("version = \"1.0.0\"").repeat(2), "two blocks", 4, 1),
+            ("provider {".to_owned(), "not valid", 1, 10),
         ] {
             let error = LockFile::parse(&text).unwrap_err();
             assert!(error.0[0].detail.contains(expected), "{text}: {}", error.0[0].detail);
+            let at = error.0[0]
+                .subject
+                .as_ref()
+                .map(|range| (range.start.line, range.start.column));
+            assert_eq!(at, Some((line, column)), "{text}");
         }
         let (_, warnings) = LockFile::parse("module \"x\" {\n}").unwrap();
         assert_eq!(warnings.len(), 1);

@@ -37,7 +37,6 @@ impl fmt::Display for Authentication {
 /// A version that a source has.
 #[derive(Clone, Debug)]
 pub struct AvailableVersion {
-    /// The version.
     pub version: Version,
     /// The platforms it is for, if that is said.
     pub platforms: Option<BTreeSet<String>>,

@@ -12,7 +12,6 @@ use versions::Version;
 /// An archive in a filesystem mirror.
 #[derive(Clone, Debug)]
 pub struct Packed {
-    /// The version.
     pub version: Version,
     /// The platform it is for.
     pub platform: Platform,

@@ -17,7 +17,6 @@ const REDIRECTS: usize = 5;
 /// `index.json`.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Index {
-    /// The versions.
     #[serde(default, deserialize_with = "net::absent::names")]
     pub versions: BTreeMap<String, serde_json::Map<String, serde_json::Value>>,
 }

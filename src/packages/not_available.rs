@@ -75,6 +75,33 @@ impl Chooser<'_> {
         }
         self.for_other_platforms(provider, &mut text);
         text.push_str(&self.about_the_pack(provider));
+        self.name_flat_executables(provider, &mut text);
+        text.push_str(&self.searched(provider));
+        if let Some(hint) = self.near_name(provider) {
+            let _ = writeln!(text, "\n{hint}");
+        }
+        if !left_alone.is_empty() {
+            text.truncate(text.trim_end().len());
+            return Diagnostic::error("Provider not available", text);
+        }
+        let exact = locked.filter(|locked| constraints.allows(&locked.version));
+        let _ = write!(
+            text,
+            "\n{}",
+            pack_command(
+                self.settings.program,
+                provider,
+                constraints,
+                exact.map(|locked| &locked.version)
+            )
+        );
+        text.truncate(text.trim_end().len());
+        Diagnostic::error("Provider not available", text)
+    }
+
+    /// Names executables without a namespace in their names, which count for another provider.
+    fn name_flat_executables(&self, provider: &Provider, text: &mut String) {
+        let name = provider.for_display();
         for flat in self.flat_of_another(provider) {
             let mirrors = || {
                 self.dirs
@@ -98,27 +125,6 @@ impl Chooser<'_> {
                 place.display()
             );
         }
-        text.push_str(&self.searched(provider));
-        if let Some(hint) = self.near_name(provider) {
-            let _ = writeln!(text, "\n{hint}");
-        }
-        if !left_alone.is_empty() {
-            text.truncate(text.trim_end().len());
-            return Diagnostic::error("Provider not available", text);
-        }
-        let exact = locked.filter(|locked| constraints.allows(&locked.version));
-        let _ = write!(
-            text,
-            "\n{}",
-            pack_command(
-                self.settings.program,
-                provider,
-                constraints,
-                exact.map(|locked| &locked.version)
-            )
-        );
-        text.truncate(text.trim_end().len());
-        Diagnostic::error("Provider not available", text)
     }
 
     /// Executables that have the type of a provider in their names, and count for the one of the default namespace only.

@@ -30,7 +30,6 @@ pub enum Carried {
     /// Nothing: it is no pack.
     #[default]
     Nothing,
-    /// A pack.
     Pack(Arc<Pack>),
     /// A pack that cannot be used; the reason is a clause.
     Damaged(String),
@@ -84,7 +83,6 @@ pub struct Packed {
     /// Its place in the index.
     at: usize,
     address: Provider,
-    /// Its version.
     pub version: Version,
     /// Where its executable was unpacked; none if it runs from memory, or was not made ready yet.
     pub executable: Option<PathBuf>,

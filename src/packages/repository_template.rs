@@ -34,7 +34,6 @@ pub enum TemplateError {
     /// A sequence is not closed.
     #[error("the repository template \"{template}\" has a \"{open}\" without a \"}}\"")]
     Open {
-        /// The template.
         template: String,
         /// How a sequence begins.
         open: &'static str,
@@ -55,7 +54,6 @@ pub enum TemplateError {
          would have the same repository"
     )]
     Missing {
-        /// The symbol.
         symbol: &'static str,
         /// What it stands for.
         what: &'static str,

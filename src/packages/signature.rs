@@ -64,7 +64,6 @@ pub enum SignatureError {
     Algorithm {
         /// The key, as a clause.
         by: String,
-        /// The algorithms.
         algorithms: String,
     },
     /// The signature does not match the document.
@@ -83,12 +82,7 @@ pub enum SignatureError {
     NoneOf(String),
     /// The trust signature of a partner's key is not accepted.
     #[error("its key {key} is said to be a partner's of HashiCorp, but {reason}")]
-    Partner {
-        /// The key.
-        key: String,
-        /// The reason.
-        reason: PartnerError,
-    },
+    Partner { key: String, reason: PartnerError },
 }
 
 /// Why the key of a partner is not accepted.

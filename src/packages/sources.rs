@@ -21,7 +21,6 @@ use crate::{network_mirror, oci_mirror, registry};
 use addrs::platform::Platform;
 use versions::Version;
 
-/// A source of packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PackageSource {
     /// Archives in a directory in mirror layout.

@@ -17,13 +17,11 @@ pub struct ProviderSchema {
     pub provider_meta: Option<Schema>,
     /// Managed resource types.
     pub resources: BTreeMap<Arc<str>, Schema>,
-    /// Data sources.
     pub data_sources: BTreeMap<Arc<str>, Schema>,
     /// Ephemeral resource types.
     pub ephemeral: BTreeMap<Arc<str>, Schema>,
     /// List resources, by the resource type whose objects are listed.
     pub lists: BTreeMap<Arc<str>, ListSchema>,
-    /// Functions.
     pub functions: BTreeMap<Arc<str>, FunctionSchema>,
     /// Action types: the configuration that each takes.
     pub actions: BTreeMap<Arc<str>, Schema>,
@@ -92,7 +90,6 @@ pub struct FunctionSchema {
     pub result: Option<Type>,
     /// A summary of one line.
     pub summary: String,
-    /// The description.
     pub description: schema::Description,
     /// Why not to use it any more.
     pub deprecation_message: String,
@@ -101,7 +98,6 @@ pub struct FunctionSchema {
 /// A parameter of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterSchema {
-    /// Its name.
     pub name: Arc<str>,
     /// What it takes.
     pub ty: Type,
@@ -109,7 +105,6 @@ pub struct ParameterSchema {
     pub allow_null: bool,
     /// Whether unknown values may be passed.
     pub allow_unknown: bool,
-    /// The description.
     pub description: schema::Description,
 }
 
@@ -184,7 +179,6 @@ pub struct Imported {
 /// An open ephemeral resource.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// The result.
     pub result: Value,
     /// For the provider's own use.
     pub private: Option<Vec<u8>>,
@@ -246,7 +240,6 @@ pub struct ApplyRequest {
     pub config: Value,
     /// The private data of the plan.
     pub planned_private: Vec<u8>,
-    /// The planned identity.
     pub planned_identity: Option<Value>,
     /// The value of the module's `provider_meta` block.
     pub meta: Option<Value>,
@@ -294,7 +287,6 @@ pub struct ListRequest {
 pub struct Listed {
     /// What to call it before a user.
     pub display_name: String,
-    /// Its identity.
     pub identity: Value,
     /// The object; null unless it was requested and the provider has it.
     pub object: Value,

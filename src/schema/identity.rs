@@ -11,13 +11,11 @@ use cty::types::{ObjectAttribute, ObjectType};
 pub struct IdentitySchema {
     /// The version of stored identities.
     pub version: u64,
-    /// The attributes.
     pub attributes: BTreeMap<Arc<str>, IdentityAttribute>,
     /// The type of an identity, computed once.
     ty: Arc<ObjectType>,
 }
 
-/// An attribute of an identity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdentityAttribute {
     /// Its type.
@@ -26,7 +24,6 @@ pub struct IdentityAttribute {
     pub required_for_import: bool,
     /// An import by identity may leave it out.
     pub optional_for_import: bool,
-    /// The description.
     pub description: String,
 }
 

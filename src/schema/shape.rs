@@ -11,11 +11,9 @@ use crate::{Derived, IdentitySchema};
 /// The shape of a block: attributes and nested blocks by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockSchema {
-    /// The attributes.
     pub attributes: BTreeMap<Arc<str>, AttributeSchema>,
     /// The nested block types.
     pub blocks: BTreeMap<Arc<str>, NestedBlock>,
-    /// The description.
     pub description: Description,
     /// Whether using the block should be warned about.
     pub deprecated: bool,
@@ -48,7 +46,6 @@ pub struct AttributeSchema {
     pub deprecated: bool,
     /// What to use instead, if it is deprecated; often empty.
     pub deprecation_message: String,
-    /// The description.
     pub description: Description,
 }
 
@@ -115,7 +112,6 @@ impl Nesting {
 /// A description, plain or Markdown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
-    /// The text.
     pub text: String,
     /// Whether it is Markdown.
     pub markdown: bool,
@@ -206,7 +202,6 @@ impl AttributeSchema {
 }
 
 impl NestedObject {
-    /// The type of one object.
     #[must_use]
     pub fn object_type(&self) -> Type {
         Type::object(self.attributes.iter().map(|(name, a)| (name.clone(), a.implied_type())))

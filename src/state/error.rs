@@ -88,7 +88,6 @@ pub enum FormatError {
         terraform_version.as_ref().map(|v| format!(" and was written by version {v} of Terraform")).unwrap_or_default()
     )]
     UnsupportedVersion {
-        /// The version.
         version: String,
         /// The version of Terraform that wrote it, if it is recorded.
         terraform_version: Option<String>,
@@ -140,7 +139,6 @@ pub enum ContentError {
     /// A provider configuration of an old state has no valid address.
     #[error("\"{address}\" of type {ty} is not the address of a provider configuration")]
     OldProvider {
-        /// The address.
         address: String,
         /// The type of the resource.
         ty: String,

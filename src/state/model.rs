@@ -40,7 +40,6 @@ pub struct OutputValue {
 pub struct ResourceState {
     /// The provider configuration that created the instances, and is needed to destroy them.
     pub provider: AbsProviderConfig,
-    /// The instances.
     pub instances: BTreeMap<InstanceKey, InstanceState>,
 }
 
@@ -97,7 +96,6 @@ pub struct Object {
     pub status: ObjectStatus,
     /// The version of the resource type's schema that the attributes follow.
     pub schema_version: u64,
-    /// The attributes.
     pub attributes: Attributes,
     /// The parts of the attributes that must not be shown.
     pub sensitive_paths: Vec<cty::Path>,

@@ -27,7 +27,6 @@ pub struct Body {
 /// `name = expr`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
-    /// The name.
     pub name: Arc<str>,
     /// Where the name stands.
     pub name_range: Range,
@@ -44,7 +43,6 @@ pub struct Block {
     pub ty: Arc<str>,
     /// Where the type stands.
     pub type_range: Range,
-    /// The labels.
     pub labels: Vec<Label>,
     /// The content.
     pub body: Body,
@@ -70,7 +68,6 @@ pub struct Label {
 pub enum Expr {
     /// A number, `true`, `false`, `null`.
     Literal {
-        /// The value.
         value: Value,
         /// The whole expression.
         range: Range,
@@ -90,7 +87,6 @@ pub enum Expr {
     Relative {
         /// From where.
         source: Box<Expr>,
-        /// The steps.
         steps: Vec<TraversalStep>,
         /// The whole expression.
         range: Range,
@@ -99,9 +95,7 @@ pub enum Expr {
     Index {
         /// Of what.
         collection: Box<Expr>,
-        /// The key.
         key: Box<Expr>,
-        /// The brackets.
         brackets: Range,
         /// The whole expression.
         range: Range,
@@ -126,7 +120,6 @@ pub enum Expr {
     Call(Box<Call>),
     /// `cond ? yes : no`.
     Conditional {
-        /// The condition.
         condition: Box<Expr>,
         /// The result if it is true.
         yes: Box<Expr>,
@@ -152,7 +145,6 @@ pub enum Expr {
     Unary {
         /// The operator.
         op: UnaryOp,
-        /// The operand.
         operand: Box<Expr>,
         /// Where the operator stands.
         op_range: Range,
@@ -206,12 +198,10 @@ pub struct Template {
     pub range: Range,
 }
 
-/// A part of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TemplatePart {
     /// Text, escapes resolved.
     Literal {
-        /// The text.
         text: Arc<str>,
         /// Where it stands.
         range: Range,
@@ -220,7 +210,6 @@ pub enum TemplatePart {
     Interpolation(Expr),
     /// `%{if c}…%{else}…%{endif}`.
     If {
-        /// The condition.
         condition: Expr,
         /// The parts if it is true.
         yes: Vec<TemplatePart>,
@@ -251,7 +240,6 @@ pub struct Traversal {
     pub root: Arc<str>,
     /// Where the root stands.
     pub root_range: Range,
-    /// The steps.
     pub steps: Vec<TraversalStep>,
     /// The whole traversal.
     pub range: Range,
@@ -262,14 +250,12 @@ pub struct Traversal {
 pub enum TraversalStep {
     /// `.name`.
     Attribute {
-        /// The name.
         name: Arc<str>,
         /// The step, with its dot.
         range: Range,
     },
     /// `[0]`, `["a"]` or the legacy `.0`: the key is a known number or string.
     Index {
-        /// The key.
         key: Value,
         /// The step, with its brackets.
         range: Range,
@@ -303,9 +289,7 @@ pub struct Call {
 /// An item of an object constructor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectItem {
-    /// The key.
     pub key: ObjectKey,
-    /// The value.
     pub value: Expr,
 }
 

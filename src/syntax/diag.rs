@@ -78,7 +78,6 @@ pub struct Comparison {
 pub struct CalledFunction {
     /// Its name as it is written in the call, with namespaces.
     pub called_as: String,
-    /// Its name.
     pub name: String,
     /// Its parameters: what they are called, and what they take.
     pub parameters: Vec<(String, Type)>,
@@ -114,7 +113,6 @@ pub enum Extra {
 }
 
 impl Diagnostic {
-    /// An error.
     pub fn error(summary: impl Into<String>, detail: impl Into<String>) -> Diagnostic {
         Diagnostic(Box::new(DiagnosticParts {
             severity: Severity::Error,
@@ -131,7 +129,6 @@ impl Diagnostic {
         }))
     }
 
-    /// A warning.
     pub fn warning(summary: impl Into<String>, detail: impl Into<String>) -> Diagnostic {
         let mut warning = Diagnostic::error(summary, detail);
         warning.severity = Severity::Warning;

@@ -160,20 +160,8 @@ impl<'t> Lexer<'t> {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.name(),
             b'0'..=b'9' => self.number(),
             b'"' => self.quote(),
-            b'{' => {
-                if let Some(Mode::Sequence { braces }) = self.modes.last_mut() {
-                    *braces += 1;
-                }
-                self.simple(T::OpenBrace, at + 1);
-            }
-            b'}' => match self.modes.last_mut() {
-                Some(Mode::Sequence { braces: 0 }) => self.close_sequence(at + 1),
-                Some(Mode::Sequence { braces }) => {
-                    *braces -= 1;
-                    self.simple(T::CloseBrace, at + 1);
-                }
-                _ => self.simple(T::CloseBrace, at + 1),
-            },
+            b'{' => self.open_brace(),
+            b'}' => self.close_brace(),
             b'~' if next == b'}' && self.modes.last() == Some(&Mode::Sequence { braces: 0 }) => {
                 self.close_sequence(at + 2);
             }
@@ -221,6 +209,24 @@ impl<'t> Lexer<'t> {
                     self.general(T::Invalid, at + len);
                 }
             }
+        }
+    }
+
+    fn open_brace(&mut self) {
+        if let Some(Mode::Sequence { braces }) = self.modes.last_mut() {
+            *braces += 1;
+        }
+        self.simple(TokenKind::OpenBrace, self.at + 1);
+    }
+
+    fn close_brace(&mut self) {
+        match self.modes.last_mut() {
+            Some(Mode::Sequence { braces: 0 }) => self.close_sequence(self.at + 1),
+            Some(Mode::Sequence { braces }) => {
+                *braces -= 1;
+                self.simple(TokenKind::CloseBrace, self.at + 1);
+            }
+            _ => self.simple(TokenKind::CloseBrace, self.at + 1),
         }
     }
 

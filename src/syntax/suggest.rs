@@ -17,7 +17,6 @@ pub fn suggest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>
 /// The name nearest to a misspelt one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
-    /// The name.
     pub name: String,
     /// Whether no other name is near, and the difference is a slip of the keyboard.
     pub is_certain: bool,

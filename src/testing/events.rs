@@ -95,11 +95,8 @@ pub struct Left {
 /// An event. Names of files are those of the suite.
 #[derive(Debug)]
 pub enum Event<'e> {
-    /// The suite begins.
     SuiteBegins(&'e [SuiteFile]),
-    /// A file begins.
     FileBegins(&'e SuiteFile),
-    /// A run begins.
     RunBegins(&'e SuiteFile, usize),
     /// A run goes on: for how long it has.
     RunGoesOn(&'e SuiteFile, usize, Duration),

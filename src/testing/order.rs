@@ -15,9 +15,7 @@ use crate::run_providers;
 /// What an expression of a test file refers to outside its module.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
-    /// The runs.
     pub runs: BTreeMap<Arc<str>, Range>,
-    /// The variables.
     pub variables: BTreeSet<Arc<str>>,
 }
 

@@ -165,7 +165,6 @@ impl Overrides {
     }
 }
 
-/// The providers of one run.
 pub struct RunProviders<'s> {
     pool: &'s Pool<'s>,
     /// The mocks, by provider configuration of the module under test.

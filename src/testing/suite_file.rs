@@ -7,14 +7,12 @@ use config::{Config, TestFile};
 /// A test file with the modules that its runs are about.
 #[derive(Clone, Debug)]
 pub struct SuiteFile {
-    /// The file.
     pub file: Arc<TestFile>,
     /// The module of each run.
     pub modules: Vec<Arc<Config>>,
 }
 
 impl SuiteFile {
-    /// The name of a run.
     #[must_use]
     pub fn run_name(&self, run: usize) -> &str {
         self.file.runs.get(run).map_or("", |run| &run.name)

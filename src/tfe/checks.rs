@@ -11,7 +11,6 @@ use crate::runs::truth;
 /// How often it is asked whether a policy check has ended.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A policy check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyCheck {
     /// What requests name it by.

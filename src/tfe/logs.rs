@@ -25,9 +25,7 @@ const GIVING_UP: u32 = 10;
 /// Whose log it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogOf {
-    /// A plan's.
     Plan,
-    /// An apply's.
     Apply,
 }
 

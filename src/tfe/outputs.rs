@@ -9,11 +9,9 @@ use crate::{Connection, Workspace};
 /// An output value of a state.
 #[derive(Clone, PartialEq)]
 pub struct StateOutput {
-    /// Its name.
     pub name: String,
     /// Its type, as the language writes types in JSON.
     pub ty: Json,
-    /// Its value.
     pub value: Json,
     /// Whether it must not be shown.
     pub sensitive: bool,

@@ -107,7 +107,6 @@ impl RunStatus {
     }
 }
 
-/// A run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// What requests name it by.
@@ -128,26 +127,20 @@ pub struct Run {
     pub is_discardable: bool,
     /// Whether the token may have it applied.
     pub can_apply: bool,
-    /// Its plan.
     pub plan: Option<String>,
-    /// Its apply.
     pub apply: Option<String>,
-    /// Its cost estimate.
     pub cost_estimate: Option<String>,
-    /// Its policy checks.
     pub policy_checks: Vec<String>,
     /// The workspace that it is of.
     pub workspace: Option<String>,
 }
 
 impl Included {
-    /// The workspace.
     #[must_use]
     pub fn workspace(&self) -> Option<Workspace> {
         self.of_type("workspaces").find_map(|data| Workspace::read(data).ok())
     }
 
-    /// The plan.
     #[must_use]
     pub fn plan(&self) -> Option<RunPlan> {
         self.of_type("plans").find_map(|data| RunPlan::read(data).ok())

@@ -24,7 +24,6 @@ pub enum Kind {
 pub struct Arguments {
     /// The host.
     pub hostname: Option<String>,
-    /// The organization.
     pub organization: Option<String>,
     /// The token for the host.
     pub token: Option<String>,
@@ -41,7 +40,6 @@ pub struct Arguments {
 /// Tags of workspaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tags {
-    /// Names.
     Names(Vec<String>),
     /// Names and values.
     Pairs(BTreeMap<String, String>),
@@ -121,7 +119,6 @@ impl Arguments {
 /// Which workspaces of the organization are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mapping {
-    /// The one of this name.
     Name(String),
     /// Those whose names begin so; the rest of the name is what it is called here.
     Prefix(String),
@@ -136,7 +133,6 @@ pub struct Settings {
     pub kind: Kind,
     /// The host, as it is written.
     pub hostname: String,
-    /// The organization.
     pub organization: String,
     /// The token, if it is not one of the CLI configuration or the environment.
     pub(crate) token: Option<net::Token>,

@@ -57,14 +57,12 @@ pub struct Evaluation {
 pub struct SetOutcome {
     /// The set.
     pub name: String,
-    /// Its policies.
     pub policies: Vec<PolicyOutcome>,
 }
 
 /// What a policy has come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyOutcome {
-    /// Its name.
     pub name: String,
     /// `passed` or `failed`.
     pub status: String,

@@ -9,7 +9,6 @@ use crate::{Connection, Workspace};
 /// An input variable that a workspace has a value for.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WorkspaceVariable {
-    /// Its name.
     pub name: String,
     /// Its value: text, or an expression. A secret one is not told.
     pub value: Option<String>,

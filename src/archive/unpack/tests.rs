@@ -67,30 +67,88 @@ fn tar_with_links_inside_is_unpacked() {
 fn tar_with_entry_outside_or_special_or_too_large_is_rejected() {
     let file = |name: &str| entry(T::Regular, name, "", b"x");
     let link = |name: &str, to: &str| entry(T::Symlink, name, to, b"");
-    for (what, entries) in [
-        ("parent", vec![file("../x")]),
-        ("parent inside", vec![file("a/../../x")]),
-        ("absolute", vec![file("/tmp/monoform-x")]),
-        ("other separator", vec![file("..\\x")]),
-        ("link out", vec![link("l", "../..")]),
-        ("link absolute", vec![link("l", "/etc")]),
-        ("link with a detour", vec![link("b", "."), link("a", "b/..")]),
-        ("through a link", vec![link("l", "d"), file("l/x")]),
-        ("through a link, later", vec![file("l/x"), link("l", "d"), file("l/y")]),
-        ("link below a link", vec![link("l", "."), link("l/m", "..")]),
-        ("hard link out", vec![entry(T::Link, "h", "../a.tgz", b"")]),
+    let cases: Vec<(&str, fn(&Error) -> bool, Vec<Vec<u8>>)> = vec![
+        ("parent", |e| matches!(e, Error::Outside(_)), vec![file("../x")]),
+        (
+            "parent inside",
+            |e| matches!(e, Error::Outside(_)),
+            vec![file("a/../../x")],
+        ),
+        (
+            "absolute",
+            |e| matches!(e, Error::Outside(_)),
+            vec![file("/tmp/monoform-x")],
+        ),
+        (
+            "other separator",
+            |e| matches!(e, Error::Outside(_)),
+            vec![file("..\\x")],
+        ),
+        (
+            "link out",
+            |e| matches!(e, Error::LinkOutside { .. }),
+            vec![link("l", "../..")],
+        ),
+        (
+            "link absolute",
+            |e| matches!(e, Error::LinkOutside { .. }),
+            vec![link("l", "/etc")],
+        ),
+        (
+            "link with a detour",
+            |e| matches!(e, Error::LinkOutside { .. }),
+            vec![link("b", "."), link("a", "b/..")],
+        ),
+        (
+            "through a link",
+            |e| matches!(e, Error::LinkAndDirectory(_)),
+            vec![link("l", "d"), file("l/x")],
+        ),
+        (
+            "through a link, later",
+            |e| matches!(e, Error::LinkAndDirectory(_)),
+            vec![file("l/x"), link("l", "d"), file("l/y")],
+        ),
+        (
+            "link below a link",
+            |e| matches!(e, Error::LinkBelowNoDirectory(_)),
+            vec![link("l", "."), link("l/m", "..")],
+        ),
+        (
+            "hard link out",
+            |e| matches!(e, Error::Outside(_)),
+            vec![entry(T::Link, "h", "../a.tgz", b"")],
+        ),
         (
             "hard link to a link",
+            |e| matches!(e, Error::Entry { .. }),
             vec![link("l", "x"), entry(T::Link, "h", "l", b"")],
         ),
-        ("device", vec![entry(T::Block, "d", "", b"")]),
-        ("pipe", vec![entry(T::Fifo, "d", "", b"")]),
-        ("nothing", vec![]),
-        ("too large", vec![entry(T::Regular, "x", "", &[0; 10_001])]),
-        ("too many", (0..11).map(|i| file(&format!("f{i}"))).collect()),
-    ] {
-        let result = try_tar(&entries);
-        assert!(result.is_err(), "{what}");
+        (
+            "device",
+            |e| matches!(e, Error::Special(_)),
+            vec![entry(T::Block, "d", "", b"")],
+        ),
+        (
+            "pipe",
+            |e| matches!(e, Error::Special(_)),
+            vec![entry(T::Fifo, "d", "", b"")],
+        ),
+        ("nothing", |e| matches!(e, Error::Empty), vec![]),
+        (
+            "too large",
+            |e| matches!(e, Error::TooLarge(_)),
+            vec![entry(T::Regular, "x", "", &[0; 10_001])],
+        ),
+        (
+            "too many",
+            |e| matches!(e, Error::TooMany(_)),
+            (0..11).map(|i| file(&format!("f{i}"))).collect(),
+        ),
+    ];
+    for (what, expected, entries) in cases {
+        let error = try_tar(&entries).unwrap_err();
+        assert!(expected(&error), "{what}: {error}");
     }
 }
 
@@ -137,9 +195,12 @@ fn zip_with_entry_outside_or_too_large_is_rejected() {
         };
         assert_eq!((mode("run") & 0o100, mode("main.tf") & 0o100), (0o100, 0));
     }
-    assert!(make(&[("../x", "x", 0o644)]).is_err());
-    assert!(make(&[("/x", "x", 0o644)]).is_err());
-    assert!(make(&[("l", "../x", 0o120_777)]).is_err());
+    assert!(matches!(make(&[("../x", "x", 0o644)]), Err(Error::Outside(_))));
+    assert!(matches!(make(&[("/x", "x", 0o644)]), Err(Error::Outside(_))));
+    assert!(matches!(
+        make(&[("l", "../x", 0o120_777)]),
+        Err(Error::LinkOutside { .. })
+    ));
     let bomb = "0".repeat(2000);
     assert!(make(&[("x", &bomb, 0o644)]).unwrap_err().to_string().contains("larger"));
 }

@@ -1,12 +1,12 @@
 //! `moved`, `removed` and `import` blocks.
 
 use addrs::{Mode, Provider, Target, parse};
-use syntax::ast::Block;
+use syntax::ast::{Block, Expr};
 use syntax::content::BodySpec;
 use syntax::{Diagnostic, Range};
 
 use super::{Decoder, address, parts};
-use crate::model::{Import, ImportBy, MoveEndpoint, MoveSubject, Moved, ProvisionerWhen, Removed};
+use crate::model::{Import, ImportBy, MoveEndpoint, MoveSubject, Moved, Provisioner, ProvisionerWhen, Removed};
 
 const MOVED: BodySpec<'static> = BodySpec {
     attributes: &[("from", true), ("to", true)],
@@ -49,7 +49,7 @@ impl Decoder<'_> {
         }
         let mut taken = parts::exact(block.body, MOVED, self.diagnostics);
         let (from, to) = (taken.expr("from"), taken.expr("to"));
-        let mut endpoint = |expr: Option<syntax::ast::Expr>| {
+        let mut endpoint = |expr: Option<Expr>| {
             let expr = expr?;
             let target = address::target(&expr, self.diagnostics)?;
             Some(MoveEndpoint {
@@ -100,46 +100,14 @@ impl Decoder<'_> {
                 "connection" => connection = Some(self.connection(block)),
                 _ => {
                     first_provisioner.get_or_insert_with(|| block.header.clone());
-                    let Some(provisioner) = self.provisioner(block) else {
-                        continue;
-                    };
-                    if provisioner.when != ProvisionerWhen::Destroy {
-                        self.diagnostics.push(
-                            Diagnostic::error(
-                                "Invalid provisioner block",
-                                "Only provisioners that run at destruction (\"when = destroy\") can stand in a removed block.",
-                            )
-                            .at(&provisioner.range),
-                        );
-                    }
-                    self.only_own_references(&provisioner.body);
-                    provisioners.push(provisioner);
+                    provisioners.extend(self.destroy_provisioner(block));
                 }
             }
         }
         let from = from?;
         let from_range = from.range().clone();
         let target = address::target(&from, self.diagnostics)?;
-        let problem = match &target {
-            Target::ResourceInstance(_) | Target::Resource(_) => Some((
-                "Resource instance keys not allowed",
-                "The address must name a resource with all its instances: without any instance key.",
-            )),
-            Target::ModuleInstance(_) => Some((
-                "Module instance keys not allowed",
-                "The address must name a module with all its instances: without any instance key.",
-            )),
-            Target::ConfigResource(r) if r.resource.mode == Mode::Data => Some((
-                "Data source address not allowed",
-                "A data source is never destroyed. Remove its block, and it leaves the state by itself.",
-            )),
-            Target::ConfigResource(r) if r.resource.mode == Mode::Ephemeral => Some((
-                "Ephemeral resource address not allowed",
-                "An ephemeral resource is never stored. Removing its block is enough.",
-            )),
-            Target::Module(_) | Target::ConfigResource(_) => None,
-        };
-        if let Some((summary, detail)) = problem {
+        if let Some((summary, detail)) = not_removable(&target) {
             self.diagnostics
                 .push(Diagnostic::error(summary, detail).at(address::first_key(&from)));
             return None;
@@ -163,6 +131,45 @@ impl Decoder<'_> {
         })
     }
 
+    /// The object that an import block names, by exactly one of two arguments.
+    fn import_by(&mut self, id: Option<Expr>, identity: Option<Expr>, range: &Range) -> Option<ImportBy> {
+        match (id, identity) {
+            (Some(id), None) => Some(ImportBy::Id(id)),
+            (None, Some(identity)) => Some(ImportBy::Identity(identity)),
+            (id, _) => {
+                let detail = match id {
+                    Some(_) => {
+                        "This import block has the arguments \"id\" and \"identity\". Only one of them can say which object \
+                         to import."
+                    }
+                    None => {
+                        "Nothing says which object to import: the block needs the argument \"id\" or the argument \
+                         \"identity\"."
+                    }
+                };
+                self.diagnostics
+                    .push(Diagnostic::error("Invalid import block", detail).at(range));
+                None
+            }
+        }
+    }
+
+    /// A provisioner of a removed block.
+    fn destroy_provisioner(&mut self, block: Block) -> Option<Provisioner> {
+        let provisioner = self.provisioner(block)?;
+        if provisioner.when != ProvisionerWhen::Destroy {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid provisioner block",
+                    "Only provisioners that run at destruction (\"when = destroy\") can stand in a removed block.",
+                )
+                .at(&provisioner.range),
+            );
+        }
+        self.only_own_references(&provisioner.body);
+        Some(provisioner)
+    }
+
     pub(super) fn import(&mut self, block: Block) -> Option<Import> {
         let range = parts::header(&block);
         if self.overriding {
@@ -183,25 +190,7 @@ impl Decoder<'_> {
         let provider_range = provider.map(|a| a.range);
         let for_each = taken.expr("for_each");
         let (to, id, identity) = (taken.attribute("to"), taken.expr("id"), taken.expr("identity"));
-        let by = match (id, identity) {
-            (Some(id), None) => Some(ImportBy::Id(id)),
-            (None, Some(identity)) => Some(ImportBy::Identity(identity)),
-            (id, _) => {
-                let detail = match id {
-                    Some(_) => {
-                        "This import block has the arguments \"id\" and \"identity\". Only one of them can say which object \
-                         to import."
-                    }
-                    None => {
-                        "Nothing says which object to import: the block needs the argument \"id\" or the argument \
-                         \"identity\"."
-                    }
-                };
-                self.diagnostics
-                    .push(Diagnostic::error("Invalid import block", detail).at(&range));
-                None
-            }
-        };
+        let by = self.import_by(id, identity, &range);
         let (to, by) = (to?, by?);
         let (to, to_attribute) = (parts::unquoted(to.expr, self.diagnostics), to.range);
         let to_range = to.range().clone();
@@ -250,6 +239,29 @@ impl Decoder<'_> {
             provider: Provider::default_for(""),
             range,
         })
+    }
+}
+
+/// Reason why a target cannot be the address of a removed block: summary and detail.
+fn not_removable(target: &Target) -> Option<(&'static str, &'static str)> {
+    match target {
+        Target::ResourceInstance(_) | Target::Resource(_) => Some((
+            "Resource instance keys not allowed",
+            "The address must name a resource with all its instances: without any instance key.",
+        )),
+        Target::ModuleInstance(_) => Some((
+            "Module instance keys not allowed",
+            "The address must name a module with all its instances: without any instance key.",
+        )),
+        Target::ConfigResource(r) if r.resource.mode == Mode::Data => Some((
+            "Data source address not allowed",
+            "A data source is never destroyed. Remove its block, and it leaves the state by itself.",
+        )),
+        Target::ConfigResource(r) if r.resource.mode == Mode::Ephemeral => Some((
+            "Ephemeral resource address not allowed",
+            "An ephemeral resource is never stored. Removing its block is enough.",
+        )),
+        Target::Module(_) | Target::ConfigResource(_) => None,
     }
 }
 

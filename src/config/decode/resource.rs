@@ -103,9 +103,18 @@ impl Decoder<'_> {
             range,
             type_range: ty.range,
         };
+        if valid_type {
+            self.check_implied_provider(&resource);
+        }
+        self.resource_blocks(&mut resource, taken.blocks, what);
+        self.destroy_provisioners_refer_to_self(&resource);
+        Some(resource)
+    }
+
+    /// Checks the provider that the type of a resource implies.
+    fn check_implied_provider(&mut self, resource: &Resource) {
         // What the name implies must be a provider's name; the module decides which one it is.
         if resource.provider_ref.is_none()
-            && valid_type
             && !parts::is_provider_name(&resource.address.implied_provider().to_lowercase())
         {
             self.diagnostics.push(
@@ -120,9 +129,13 @@ impl Decoder<'_> {
                 .at(&resource.range),
             );
         }
+    }
+
+    /// Takes over the nested blocks that the language defines.
+    fn resource_blocks(&mut self, resource: &mut Resource, blocks: Vec<Block>, what: &str) {
         let mut lifecycle_at: Option<Range> = None;
         let mut connection_at: Option<Range> = None;
-        for block in taken.blocks {
+        for block in blocks {
             match &*block.ty {
                 "lifecycle" => match &lifecycle_at {
                     Some(first) => {
@@ -148,8 +161,6 @@ impl Decoder<'_> {
                 _ => self.diagnostics.push(parts::reserved_block(&block, what)),
             }
         }
-        self.destroy_provisioners_refer_to_self(&resource);
-        Some(resource)
     }
 
     /// An error if both are there.

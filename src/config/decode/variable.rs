@@ -133,28 +133,31 @@ impl Decoder<'_> {
             if self.overriding {
                 self.cannot_override(&block);
             } else if let Some(rule) = self.check_rule(block, "validation") {
-                let own = |t: &&syntax::ast::Traversal| {
-                    &*t.root == "var"
-                        && matches!(t.steps.first(), Some(syntax::ast::TraversalStep::Attribute { name: n, .. }) if *n == name)
-                };
-                if !matches!(rule.condition, Expr::Invalid { .. })
-                    && !lang::refs::traversals(&rule.condition).iter().any(own)
-                {
-                    self.diagnostics.push(
-                        Diagnostic::error(
-                            "Invalid variable validation condition",
-                            format!(
-                                "The condition for variable \"{name}\" must refer to var.{name}: it is there to test the \
-                                 values the variable is given."
-                            ),
-                        )
-                        .at(rule.condition.range()),
-                    );
-                }
+                self.refers_to_itself(&name, &rule.condition);
                 variable.validations.push(rule);
             }
         }
         Some(variable)
+    }
+
+    /// Reports the condition of a validation that does not test the variable.
+    fn refers_to_itself(&mut self, name: &str, condition: &Expr) {
+        let own = |t: &&syntax::ast::Traversal| {
+            &*t.root == "var"
+                && matches!(t.steps.first(), Some(syntax::ast::TraversalStep::Attribute { name: n, .. }) if **n == *name)
+        };
+        if !matches!(condition, Expr::Invalid { .. }) && !lang::refs::traversals(condition).iter().any(own) {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Invalid variable validation condition",
+                    format!(
+                        "The condition for variable \"{name}\" must refer to var.{name}: it is there to test the \
+                         values the variable is given."
+                    ),
+                )
+                .at(condition.range()),
+            );
+        }
     }
 
     /// What is known when the configuration is loaded is shown and stored.

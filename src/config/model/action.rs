@@ -21,7 +21,6 @@ pub struct Action {
     pub for_each: Option<Expr>,
     /// The provider configuration as the block names it; `None` if it does not.
     pub provider_ref: Option<ProviderRef>,
-    /// The provider.
     pub provider: Provider,
     /// The header of the block.
     pub range: Range,

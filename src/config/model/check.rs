@@ -9,9 +9,7 @@ use syntax::ast::Expr;
 /// A condition and what to say if it does not hold.
 #[derive(Clone, Debug)]
 pub struct CheckRule {
-    /// The condition.
     pub condition: Expr,
-    /// The message.
     pub error_message: Expr,
     /// The header of the block.
     pub range: Range,
@@ -20,7 +18,6 @@ pub struct CheckRule {
 /// A `check` block.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// The name.
     pub name: Arc<str>,
     /// The data source declared inside; it is among the module's resources too.
     pub data: Option<Resource>,

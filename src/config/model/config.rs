@@ -42,7 +42,6 @@ pub struct ModuleNode {
 /// A provider configuration of the tree.
 #[derive(Clone, Debug)]
 pub struct ProviderSource<'c> {
-    /// Its address.
     pub address: AbsProviderConfig,
     /// The module it belongs to.
     pub node: &'c ModuleNode,

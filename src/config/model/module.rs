@@ -83,7 +83,6 @@ impl Losses {
 pub struct ModuleFile {
     /// Its name inside the directory.
     pub name: Arc<str>,
-    /// Its content.
     pub content: Arc<[u8]>,
 }
 

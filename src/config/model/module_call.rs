@@ -14,7 +14,6 @@ use crate::version::Constraint;
 /// A `module` block.
 #[derive(Clone, Debug)]
 pub struct ModuleCall {
-    /// The name.
     pub name: Arc<str>,
     /// The source; `None` if the argument is missing or could not be read (which has been reported).
     pub source: Option<Expr>,
@@ -55,7 +54,6 @@ impl ModuleCall {
 /// Where a module comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallAddress {
-    /// The source.
     pub source: ModuleSource,
     /// Which versions of a registry module will do.
     pub version: Option<Constraint>,

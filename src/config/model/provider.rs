@@ -29,7 +29,6 @@ pub struct ProviderConfig {
 pub struct RequiredProvider {
     /// The local name.
     pub name: Arc<str>,
-    /// The provider.
     pub provider: Provider,
     /// The source as written.
     pub source: Option<String>,
@@ -46,7 +45,6 @@ pub struct RequiredProvider {
 pub struct ProviderMeta {
     /// The local name of the provider.
     pub name: Arc<str>,
-    /// The provider.
     pub provider: Provider,
     /// The arguments that the provider's meta schema describes.
     pub body: Arc<Body>,

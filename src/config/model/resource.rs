@@ -24,7 +24,6 @@ pub struct Resource {
     pub for_each: Option<Expr>,
     /// The provider configuration as the block names it; `None` if it does not.
     pub provider_ref: Option<ProviderRef>,
-    /// The provider.
     pub provider: Provider,
     /// What must be done before, beside what the arguments refer to.
     pub depends_on: Vec<Reference>,
@@ -54,7 +53,6 @@ pub struct ListArguments {
 }
 
 impl Resource {
-    /// The mode.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.address.mode

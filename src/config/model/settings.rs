@@ -22,7 +22,6 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// The type of the block.
     #[must_use]
     pub fn block_type(&self) -> &'static str {
         if self.provider.is_some() {

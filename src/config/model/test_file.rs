@@ -9,7 +9,6 @@ use syntax::ast::{Attribute, Expr};
 
 use crate::model::{CallAddress, CheckRule, PassedProvider, ProviderConfig, Reference, Variable};
 
-/// A test file.
 #[derive(Clone, Debug, Default)]
 pub struct TestFile {
     /// Its path, relative to the working directory: what `-filter` names.
@@ -72,7 +71,6 @@ pub enum OverrideKind {
     Resource,
     /// A data source.
     Data,
-    /// A module.
     Module,
 }
 
@@ -108,7 +106,6 @@ pub struct Override {
 /// A `run` block.
 #[derive(Clone, Debug)]
 pub struct TestRun {
-    /// The name.
     pub name: Arc<str>,
     /// Whether the plan is applied.
     pub apply: bool,

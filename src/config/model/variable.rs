@@ -13,7 +13,6 @@ use crate::model::check::CheckRule;
 /// A `variable` block.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// The name.
     pub name: Arc<str>,
     /// The type constraint, `any` if there is none. It may have optional attributes.
     pub ty: Type,
@@ -23,7 +22,6 @@ pub struct Variable {
     pub defaults: Arc<Defaults>,
     /// The default, converted to the type; `None` for a required variable.
     pub default: Option<Value>,
-    /// The description.
     pub description: Option<String>,
     /// Whether its value must not be shown.
     pub sensitive: bool,
@@ -95,7 +93,6 @@ impl Variable {
 /// One entry of a `locals` block.
 #[derive(Clone, Debug)]
 pub struct Local {
-    /// The name.
     pub name: Arc<str>,
     /// The value.
     pub expr: Expr,
@@ -106,7 +103,6 @@ pub struct Local {
 /// An `output` block.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The name.
     pub name: Arc<str>,
     /// The value.
     pub expr: Expr,
@@ -118,7 +114,6 @@ pub struct Output {
     pub defaults: Arc<Defaults>,
     /// Why it should not be used any more, if it should not.
     pub deprecated: Option<DeprecationNotice>,
-    /// The description.
     pub description: Option<String>,
     /// Whether its value must not be shown.
     pub sensitive: bool,

@@ -13,7 +13,6 @@ use crate::parse;
 /// A value that is kept elsewhere.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoredValue {
-    /// Text.
     Text(String),
     /// An expression without references.
     Expression(String),

@@ -179,62 +179,69 @@ fn read(from: &mut Reader<'_>, ty: &Type, depth: usize) -> Result<Value, CodecEr
             Some(s) => Ok(Value::string(s)),
             None => Err(CodecError::new("string is required")),
         },
-        Type::List(element) | Type::Set(element) => {
-            let set = matches!(ty, Type::Set(_));
-            let Some(length) = from.array_length()? else {
-                return Err(CodecError::new(if set {
-                    "a set is required"
-                } else {
-                    "a list is required"
-                }));
-            };
-            let mut items = Vec::with_capacity(plausible(length, from));
-            for i in 0..length {
-                let item = read(from, element, depth + 1).map_err(|e| e.under(Step::Index(Value::number(i))))?;
-                items.push(item);
-            }
-            let (element, items) = uniform(element, items)?;
-            Ok(if set {
-                Value::set(element, items)
-            } else {
-                Value::list(element, items)
-            })
-        }
-        Type::Map(element) => {
-            let Some(length) = from.map_length()? else {
-                return Err(CodecError::new("a map is required"));
-            };
-            let mut items = Vec::with_capacity(plausible(length, from));
-            for _ in 0..length {
-                let Some(key) = from.str()? else {
-                    return Err(CodecError::new("all keys must be strings"));
-                };
-                let key = Value::string(key);
-                let item = read(from, element, depth + 1).map_err(|e| e.under(Step::Index(key.clone())))?;
-                if let Some(key) = key.as_arc_str() {
-                    items.push((key.clone(), item));
-                }
-            }
-            map_of(element, items)
-        }
-        Type::Tuple(types) => {
-            let Some(length) = from.array_length()? else {
-                return Err(CodecError::new("a tuple is required"));
-            };
-            if length != types.len() {
-                return Err(CodecError::new(format!(
-                    "a tuple of length {} is required",
-                    types.len()
-                )));
-            }
-            let mut items = Vec::with_capacity(length);
-            for (i, ty) in types.iter().enumerate() {
-                items.push(read(from, ty, depth + 1).map_err(|e| e.under(Step::Index(Value::number(i))))?);
-            }
-            Ok(Value::tuple(items))
-        }
+        Type::List(element) | Type::Set(element) => read_sequence(from, ty, element, depth),
+        Type::Map(element) => read_map(from, element, depth),
+        Type::Tuple(types) => read_tuple(from, types, depth),
         Type::Object(o) => read_object(from, o, depth),
     }
+}
+
+/// Reads a list or a set.
+fn read_sequence(from: &mut Reader<'_>, ty: &Type, element: &Type, depth: usize) -> Result<Value, CodecError> {
+    let set = matches!(ty, Type::Set(_));
+    let Some(length) = from.array_length()? else {
+        return Err(CodecError::new(if set {
+            "a set is required"
+        } else {
+            "a list is required"
+        }));
+    };
+    let mut items = Vec::with_capacity(plausible(length, from));
+    for i in 0..length {
+        let item = read(from, element, depth + 1).map_err(|e| e.under(Step::Index(Value::number(i))))?;
+        items.push(item);
+    }
+    let (element, items) = uniform(element, items)?;
+    Ok(if set {
+        Value::set(element, items)
+    } else {
+        Value::list(element, items)
+    })
+}
+
+fn read_map(from: &mut Reader<'_>, element: &Type, depth: usize) -> Result<Value, CodecError> {
+    let Some(length) = from.map_length()? else {
+        return Err(CodecError::new("a map is required"));
+    };
+    let mut items = Vec::with_capacity(plausible(length, from));
+    for _ in 0..length {
+        let Some(key) = from.str()? else {
+            return Err(CodecError::new("all keys must be strings"));
+        };
+        let key = Value::string(key);
+        let item = read(from, element, depth + 1).map_err(|e| e.under(Step::Index(key.clone())))?;
+        if let Some(key) = key.as_arc_str() {
+            items.push((key.clone(), item));
+        }
+    }
+    map_of(element, items)
+}
+
+fn read_tuple(from: &mut Reader<'_>, types: &[Type], depth: usize) -> Result<Value, CodecError> {
+    let Some(length) = from.array_length()? else {
+        return Err(CodecError::new("a tuple is required"));
+    };
+    if length != types.len() {
+        return Err(CodecError::new(format!(
+            "a tuple of length {} is required",
+            types.len()
+        )));
+    }
+    let mut items = Vec::with_capacity(length);
+    for (i, ty) in types.iter().enumerate() {
+        items.push(read(from, ty, depth + 1).map_err(|e| e.under(Step::Index(Value::number(i))))?);
+    }
+    Ok(Value::tuple(items))
 }
 
 /// How many elements to allocate at once: what the data claims may be far more than it contains.
@@ -378,78 +385,87 @@ fn read_unknown(from: &mut Reader<'_>, ty: &Type) -> Result<Value, CodecError> {
         return Err(CodecError::new("oversize description of an unknown value"));
     }
     let mut from = Reader { bytes: body };
-    let bad = |why: &str| CodecError::new(format!("the description of an unknown value is not valid: {why}"));
     let Some(count) = from.map_length()? else {
-        return Err(bad("not a map"));
+        return Err(bad_description("not a map"));
     };
     let mut known = Refinements::default();
     let mut null = false;
     for _ in 0..count {
         let Some(key) = from.number()?.and_then(|n| n.to_i64()) else {
-            return Err(bad("a key is not an integer"));
+            return Err(bad_description("a key is not an integer"));
         };
         // What is unknown has no properties yet, not even for types to come.
         if *ty == Type::Dynamic {
             from.skip(0)?;
             continue;
         }
-        match key {
-            refinement::NULLNESS => match from.byte()? {
-                0xc2 => known.not_null = true,
-                0xc3 => null = true,
-                _ => return Err(bad("whether it is null is not a bool")),
-            },
-            refinement::PREFIX => {
-                if *ty != Type::String {
-                    return Err(bad("a prefix of what is no string"));
-                }
-                let Some(prefix) = from.str()? else {
-                    return Err(bad("a prefix is not a string"));
-                };
-                known.prefix = Some(prefix.into());
-            }
-            refinement::NUMBER_MIN | refinement::NUMBER_MAX => {
-                if *ty != Type::Number {
-                    return Err(bad("a bound of what is no number"));
-                }
-                if from.array_length()? != Some(2) {
-                    return Err(bad("a bound is not a number and a bool"));
-                }
-                let number = read_number(&mut from)?;
-                let inclusive = match from.byte()? {
-                    0xc2 => Some(false),
-                    0xc3 => Some(true),
-                    _ => None,
-                };
-                let Some(bound) = number.zip(inclusive) else {
-                    return Err(bad("a bound is not a number and a bool"));
-                };
-                if key == refinement::NUMBER_MIN {
-                    known.number_min = Some(bound);
-                } else {
-                    known.number_max = Some(bound);
-                }
-            }
-            refinement::LENGTH_MIN | refinement::LENGTH_MAX => {
-                if !ty.is_collection() {
-                    return Err(bad("a length of what is no collection"));
-                }
-                let Some(length) = from.number()?.and_then(|n| n.to_usize()) else {
-                    return Err(bad("a length is not a whole number"));
-                };
-                if key == refinement::LENGTH_MIN {
-                    known.length_min = Some(length);
-                } else {
-                    known.length_max = Some(length);
-                }
-            }
-            // Something that later versions know.
-            _ => from.skip(0)?,
-        }
+        null |= read_refinement(&mut from, key, ty, &mut known)?;
     }
     Ok(if null {
         Value::null(ty.clone())
     } else {
         Value::unknown_refined(ty.clone(), known)
     })
+}
+
+fn bad_description(why: &str) -> CodecError {
+    CodecError::new(format!("the description of an unknown value is not valid: {why}"))
+}
+
+/// Reads one refinement; returns true if it says that the value is null.
+fn read_refinement(from: &mut Reader<'_>, key: i64, ty: &Type, known: &mut Refinements) -> Result<bool, CodecError> {
+    match key {
+        refinement::NULLNESS => match from.byte()? {
+            0xc2 => known.not_null = true,
+            0xc3 => return Ok(true),
+            _ => return Err(bad_description("whether it is null is not a bool")),
+        },
+        refinement::PREFIX => {
+            if *ty != Type::String {
+                return Err(bad_description("a prefix of what is no string"));
+            }
+            let Some(prefix) = from.str()? else {
+                return Err(bad_description("a prefix is not a string"));
+            };
+            known.prefix = Some(prefix.into());
+        }
+        refinement::NUMBER_MIN | refinement::NUMBER_MAX => {
+            if *ty != Type::Number {
+                return Err(bad_description("a bound of what is no number"));
+            }
+            if from.array_length()? != Some(2) {
+                return Err(bad_description("a bound is not a number and a bool"));
+            }
+            let number = read_number(from)?;
+            let inclusive = match from.byte()? {
+                0xc2 => Some(false),
+                0xc3 => Some(true),
+                _ => None,
+            };
+            let Some(bound) = number.zip(inclusive) else {
+                return Err(bad_description("a bound is not a number and a bool"));
+            };
+            if key == refinement::NUMBER_MIN {
+                known.number_min = Some(bound);
+            } else {
+                known.number_max = Some(bound);
+            }
+        }
+        refinement::LENGTH_MIN | refinement::LENGTH_MAX => {
+            if !ty.is_collection() {
+                return Err(bad_description("a length of what is no collection"));
+            }
+            let Some(length) = from.number()?.and_then(|n| n.to_usize()) else {
+                return Err(bad_description("a length is not a whole number"));
+            };
+            if key == refinement::LENGTH_MIN {
+                known.length_min = Some(length);
+            } else {
+                known.length_max = Some(length);
+            }
+        }
+        // Something that later versions know.
+        _ => from.skip(0)?,
+    }
+    Ok(false)
 }

@@ -16,10 +16,8 @@ pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
     if key.is_null() {
         return Err(OpError::new(INVALID_INDEX, "The key is null"));
     }
-    // What is not there yet carries the marks of the collection; a part that is there also those of the key.
-    let pending = |ty: Type| Ok(Value::unknown(ty).with_marks(collection.marks()));
     if *key.ty() == Type::Dynamic || *collection.ty() == Type::Dynamic {
-        return pending(Type::Dynamic);
+        return Ok(Value::unknown(Type::Dynamic).with_marks(collection.marks()));
     }
     let key_type = match collection.ty() {
         Type::List(_) | Type::Tuple(_) => Type::Number,
@@ -35,6 +33,14 @@ pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
     };
     let by_number = *key.ty() == Type::Number;
     let key = convert(key, &key_type).map_err(|e| OpError::new(INVALID_INDEX, format!("{NO_ELEMENT}: {e}")))?;
+    element(collection, &key, by_number)
+}
+
+/// The element of a collection with a key of the type that the collection's keys have. `by_number` tells whether the key was a number
+/// before it was converted.
+fn element(collection: &Value, key: &Value, by_number: bool) -> Result<Value, OpError> {
+    // What is not there yet carries the marks of the collection; a part that is there also those of the key.
+    let pending = |ty: Type| Ok(Value::unknown(ty).with_marks(collection.marks()));
     let marks = collection.marks() | key.marks();
     match collection.ty() {
         Type::Object(_) => {
@@ -69,7 +75,7 @@ pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
             if key.as_number().is_none() {
                 return pending(Type::Dynamic);
             }
-            let at = position(&key, Some(types.len()), false)?;
+            let at = position(key, Some(types.len()), false)?;
             match (collection.as_seq(), types.get(at)) {
                 (Some(items), _) if at < items.len() => Ok(items[at].clone().with_marks(marks)),
                 (None, Some(ty)) => Ok(Value::unknown(ty.clone()).with_marks(marks)),
@@ -83,7 +89,7 @@ pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
             if key.as_number().is_none() {
                 return pending((**element).clone());
             }
-            let at = position(&key, Some(items.len()), !collection.marks().is_empty())?;
+            let at = position(key, Some(items.len()), !collection.marks().is_empty())?;
             match items.get(at) {
                 Some(found) => Ok(found.clone().with_marks(marks)),
                 None => Err(OpError::new(INVALID_INDEX, NO_ELEMENT)),

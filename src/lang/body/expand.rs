@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cty::{Marks, Type, Value};
-use syntax::ast::{Attribute, Block, Body};
-use syntax::content;
+use syntax::ast::{Attribute, Block, Body, Label};
+use syntax::content::{self, Content};
 use syntax::{Diagnostic, Range};
 
 use super::{Decoder, takes_blocks};
@@ -118,73 +118,19 @@ impl Decoder {
     }
 
     fn dynamic<'b>(&mut self, block: &'b Block, schema: &BlockSchema, context: &Context<'_>) -> Vec<Expanded<'b>> {
-        let label = match block.labels.as_slice() {
-            [label] => label,
-            [] => {
-                self.diagnostics.push(
-                    Diagnostic::error(
-                        "Missing type for dynamic",
-                        "All dynamic blocks must have 1 labels (type).",
-                    )
-                    .at(&block.open)
-                    .within(&block.header),
-                );
-                return Vec::new();
-            }
-            [_, extra, ..] => {
-                self.diagnostics.push(
-                    Diagnostic::error(
-                        "Extraneous label for dynamic",
-                        "Only 1 labels (type) are expected for dynamic blocks.",
-                    )
-                    .at(&extra.range)
-                    .within(&block.header),
-                );
-                return Vec::new();
-            }
+        let Some(label) = self.dynamic_label(block) else {
+            return Vec::new();
         };
         let Some(labelled) = self.labelled(&label.text, &label.range, None, schema) else {
             return Vec::new();
         };
         let before = self.diagnostics.len();
         let parts = content::exact(&block.body, DYNAMIC, &mut self.diagnostics);
-        let contents: Vec<&Block> = parts.blocks_of("content").collect();
-        let content = match contents.as_slice() {
-            [one] => *one,
-            [] => {
-                self.diagnostics.push(
-                    Diagnostic::error("Missing dynamic content block", "A \"content\" block is required.")
-                        .at(&block.body.end),
-                );
-                return Vec::new();
-            }
-            [_, second, ..] => {
-                self.diagnostics.push(
-                    Diagnostic::error(
-                        "Extraneous dynamic content block",
-                        "A dynamic block has one content block; this is another. Remove one of them.",
-                    )
-                    .at(&second.header),
-                );
-                return Vec::new();
-            }
+        let Some(content) = self.dynamic_content(block, &parts) else {
+            return Vec::new();
         };
-        let iterator = match parts.attribute("iterator") {
-            None => label.text.clone(),
-            Some(attribute) => match attribute.expr.as_keyword() {
-                Some(name) => name.into(),
-                None => {
-                    self.diagnostics.push(
-                        Diagnostic::error(
-                            "Invalid expression",
-                            "The iterator is a plain name, without quotes: inside the content block, the element has \
-                             this name.",
-                        )
-                        .at(attribute.expr.range()),
-                    );
-                    return Vec::new();
-                }
-            },
+        let Some(iterator) = self.dynamic_iterator(label, &parts) else {
+            return Vec::new();
         };
         let Some(for_each) = parts.attribute("for_each") else {
             return Vec::new();
@@ -231,6 +177,80 @@ impl Decoder {
             );
         }
         out
+    }
+
+    /// The label of a dynamic block: the type of the blocks that it makes.
+    fn dynamic_label<'b>(&mut self, block: &'b Block) -> Option<&'b Label> {
+        match block.labels.as_slice() {
+            [label] => Some(label),
+            [] => {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Missing type for dynamic",
+                        "All dynamic blocks must have 1 labels (type).",
+                    )
+                    .at(&block.open)
+                    .within(&block.header),
+                );
+                None
+            }
+            [_, extra, ..] => {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Extraneous label for dynamic",
+                        "Only 1 labels (type) are expected for dynamic blocks.",
+                    )
+                    .at(&extra.range)
+                    .within(&block.header),
+                );
+                None
+            }
+        }
+    }
+
+    fn dynamic_content<'b>(&mut self, block: &'b Block, parts: &Content<'b>) -> Option<&'b Block> {
+        let contents: Vec<&Block> = parts.blocks_of("content").collect();
+        match contents.as_slice() {
+            [one] => Some(*one),
+            [] => {
+                self.diagnostics.push(
+                    Diagnostic::error("Missing dynamic content block", "A \"content\" block is required.")
+                        .at(&block.body.end),
+                );
+                None
+            }
+            [_, second, ..] => {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Extraneous dynamic content block",
+                        "A dynamic block has one content block; this is another. Remove one of them.",
+                    )
+                    .at(&second.header),
+                );
+                None
+            }
+        }
+    }
+
+    /// The name that the element has inside the content block.
+    fn dynamic_iterator(&mut self, label: &Label, parts: &Content<'_>) -> Option<Arc<str>> {
+        match parts.attribute("iterator") {
+            None => Some(label.text.clone()),
+            Some(attribute) => match attribute.expr.as_keyword() {
+                Some(name) => Some(name.into()),
+                None => {
+                    self.diagnostics.push(
+                        Diagnostic::error(
+                            "Invalid expression",
+                            "The iterator is a plain name, without quotes: inside the content block, the element has \
+                             this name.",
+                        )
+                        .at(attribute.expr.range()),
+                    );
+                    None
+                }
+            },
+        }
     }
 
     /// What a dynamic block repeats over.

@@ -14,6 +14,16 @@ use crate::scope::FunctionSettings;
 /// The elements of something that can be iterated over, with their keys.
 pub(super) type Elements = Vec<(Value, Value)>;
 
+fn duplicate_key(key: &str) -> Diagnostic {
+    Diagnostic::error(
+        "Duplicate object key",
+        format!(
+            "An earlier element also has the key {key:?} in the result. To collect all values of a key in a list, write \"...\" after \
+             the value."
+        ),
+    )
+}
+
 impl ExpressionEvaluator {
     pub(super) fn object(&mut self, items: &[ObjectItem], _whole: &Expr, context: &Context<'_>) -> Value {
         let mut attributes: BTreeMap<Arc<str>, Value> = BTreeMap::new();
@@ -143,12 +153,7 @@ impl ExpressionEvaluator {
             .functions()
             .map_or(u64::MAX, FunctionSettings::max_elements);
         for (key, value) in elements {
-            // Nested expressions multiply, so the elements of all of them count.
-            self.produced += 1;
-            if self.produced > most {
-                if self.produced == most + 1 {
-                    self.fixed.push(too_many(most, &e.range));
-                }
+            if !self.count_element(most, &e.range) {
                 return Value::dynamic();
             }
             let both;
@@ -193,15 +198,8 @@ impl ExpressionEvaluator {
                     place.insert(value);
                 }
                 Entry::Occupied(place) => {
-                    let problem = Diagnostic::error(
-                        "Duplicate object key",
-                        format!(
-                            "An earlier element also has the key {:?} in the result. To collect all values of a key \
-                             in a list, write \"...\" after the value.",
-                            place.key()
-                        ),
-                    );
-                    self.report(problem.at(key_expr.range()).within(&e.range), key_expr, &inner);
+                    let problem = duplicate_key(place.key()).at(key_expr.range()).within(&e.range);
+                    self.report(problem, key_expr, &inner);
                 }
             }
         }
@@ -215,6 +213,16 @@ impl ExpressionEvaluator {
             Value::object(single)
         };
         result.with_marks(marks)
+    }
+
+    /// Counts an element, and returns false when there are too many. Nested expressions multiply, so the elements of all of them
+    /// count.
+    fn count_element(&mut self, most: u64, range: &Range) -> bool {
+        self.produced += 1;
+        if self.produced == most.saturating_add(1) {
+            self.fixed.push(too_many(most, range));
+        }
+        self.produced <= most
     }
 
     /// Checks, before iterating, whether the condition can be a bool at all, so that this is reported once.
@@ -356,32 +364,7 @@ impl ExpressionEvaluator {
             .with_marks(marks);
         }
         if !value.is_known() {
-            // What no element can have is wrong however many there will be.
-            let types: Vec<Type> = match value.ty() {
-                Type::Tuple(types) => types.to_vec(),
-                Type::List(e) | Type::Set(e) => vec![(**e).clone()],
-                _ => Vec::new(),
-            };
-            let errors = self.errors();
-            for ty in types {
-                self.expr(each, &context.with_splat_element(&Value::unknown(ty)));
-            }
-            if self.errors() > errors {
-                return Value::dynamic().with_marks(marks);
-            }
-            let ty = self.splat_type(value.ty(), each, context);
-            let refinements = Refinements {
-                not_null: true,
-                length_min: value.refinements().and_then(|r| r.length_min),
-                length_max: value.refinements().and_then(|r| r.length_max),
-                ..Refinements::default()
-            };
-            let refinements = if ty.is_collection() {
-                refinements
-            } else {
-                Refinements::not_null()
-            };
-            return Value::unknown_refined(ty, refinements).with_marks(marks);
+            return self.unknown_splat(&value, each, context).with_marks(marks);
         }
         let errors = self.errors();
         let items: Vec<Value> = value
@@ -411,6 +394,36 @@ impl ExpressionEvaluator {
             }
         };
         result.with_marks(marks)
+    }
+
+    /// The splat of an unknown list, set or tuple.
+    fn unknown_splat(&mut self, value: &Value, each: &Expr, context: &Context<'_>) -> Value {
+        // What no element can have is wrong however many there will be.
+        let types: Vec<Type> = match value.ty() {
+            Type::Tuple(types) => types.to_vec(),
+            Type::List(e) | Type::Set(e) => vec![(**e).clone()],
+            _ => Vec::new(),
+        };
+        let errors = self.errors();
+        for ty in types {
+            self.expr(each, &context.with_splat_element(&Value::unknown(ty)));
+        }
+        if self.errors() > errors {
+            return Value::dynamic();
+        }
+        let ty = self.splat_type(value.ty(), each, context);
+        let refinements = Refinements {
+            not_null: true,
+            length_min: value.refinements().and_then(|r| r.length_min),
+            length_max: value.refinements().and_then(|r| r.length_max),
+            ..Refinements::default()
+        };
+        let refinements = if ty.is_collection() {
+            refinements
+        } else {
+            Refinements::not_null()
+        };
+        Value::unknown_refined(ty, refinements)
     }
 
     /// The type of a splat's result, from the type of its source.

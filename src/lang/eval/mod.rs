@@ -72,7 +72,6 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The scope.
     #[must_use]
     pub fn scope(&self) -> &'a dyn Scope {
         self.scope

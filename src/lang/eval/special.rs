@@ -173,23 +173,15 @@ impl ExpressionEvaluator {
             Ok(args) => args,
             Err(value) => return value,
         };
-        let (template, vars) = match args.as_slice() {
-            [template, vars] => (template, vars),
-            [] | [_] => {
-                self.too_few(
-                    call,
-                    "",
-                    2,
-                    if args.is_empty() { "template" } else { "vars" },
-                    whole,
-                    context,
-                );
-                return Value::dynamic();
+        let [template, vars] = args.as_slice() else {
+            match args.get(2) {
+                Some(extra) => self.too_many(call, 2, extra.expr, whole, context),
+                None => {
+                    let missing = if args.is_empty() { "template" } else { "vars" };
+                    self.too_few(call, "", 2, missing, whole, context);
+                }
             }
-            [_, _, extra, ..] => {
-                self.too_many(call, 2, extra.expr, whole, context);
-                return Value::dynamic();
-            }
+            return Value::dynamic();
         };
         let invalid = |this: &mut Self, name: &str, arg: &Expr, message: &str| {
             let detail = format!("Invalid value for \"{name}\" parameter: {message}.");
@@ -233,9 +225,8 @@ impl ExpressionEvaluator {
         let Some(text) = text.as_str() else {
             return Value::unknown_not_null(Type::String).with_marks(marks);
         };
-        let place = "<templatestring argument>";
         let environment = FunctionEnvironment::new(settings, context.scope, self.in_template, self.depth);
-        match render(place, text, &variables, &environment) {
+        match render("<templatestring argument>", text, &variables, &environment) {
             Ok(value) => value.with_marks(marks),
             Err(CallError::Argument(0, message)) => {
                 invalid(self, "template", template, &format!("invalid template: {message}"))

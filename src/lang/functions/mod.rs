@@ -189,7 +189,6 @@ type Body = fn(&[Value], &Type, &FunctionEnvironment<'_>) -> CallResult;
 
 /// A built-in function.
 pub struct Function {
-    /// Its name.
     pub name: &'static str,
     /// The positional parameters.
     pub parameters: &'static [Parameter],

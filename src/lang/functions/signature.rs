@@ -23,7 +23,6 @@ pub struct Signature {
 /// What a tool should know of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignatureParameter {
-    /// Its name.
     pub name: &'static str,
     /// What it is for, where the name does not say it.
     pub description: Option<&'static str>,

@@ -20,7 +20,6 @@ pub(super) mod kind {
     pub const REVOKES_NAME: u8 = 0x30;
 }
 
-/// A signature.
 #[derive(Clone, Debug)]
 pub struct Signature {
     pub(super) kind: u8,

@@ -25,7 +25,6 @@ use super::contents::{Archive, PackageLocation, Packages, Shelf};
 /// The plugin protocols that a registry must name. Which of them a provider speaks is found out when it is started.
 const PROTOCOLS: [&str; 2] = ["5.0", "6.0"];
 
-/// An answer.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// A document.

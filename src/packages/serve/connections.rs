@@ -47,7 +47,6 @@ type Body = UnsyncBoxBody<Bytes, io::Error>;
 pub struct Access {
     /// Who has asked.
     pub peer: SocketAddr,
-    /// The method.
     pub method: String,
     /// The path, without its query.
     pub path: String,
@@ -79,7 +78,6 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(1024)
 }
 
-/// A server.
 pub struct Server {
     /// What it serves.
     pub shelf: Arc<Shelf>,

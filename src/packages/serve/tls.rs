@@ -33,7 +33,6 @@ pub enum TlsError {
         certificate: PathBuf,
         /// The file of the key.
         key: PathBuf,
-        /// The reason.
         reason: String,
     },
 }

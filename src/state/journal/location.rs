@@ -26,7 +26,6 @@ pub enum JournalLocation {
     Beside(PathBuf),
     /// In a directory with others, under this name.
     Among {
-        /// The directory.
         directory: PathBuf,
         /// The name of the file.
         name: String,

@@ -163,9 +163,7 @@ pub fn checksum(content: &[u8]) -> String {
 /// A state that a journal continues. The default is that there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Base {
-    /// Its lineage.
     pub lineage: String,
-    /// Its serial.
     pub serial: u64,
     /// The checksum of its text.
     pub checksum: String,

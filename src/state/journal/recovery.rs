@@ -109,16 +109,13 @@ pub enum Outcomes {
     Known,
     /// These were put into the state.
     Replayed {
-        /// The instances.
         instances: Vec<AbsResourceInstance>,
         /// Whether the state file has them, too. Without the lock it has not.
         saved: bool,
     },
     /// The state is another one, and these are not in it.
     NotUsed {
-        /// Why.
         why: Foreign,
-        /// The instances.
         instances: Vec<AbsResourceInstance>,
     },
 }

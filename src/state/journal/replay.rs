@@ -37,7 +37,6 @@ pub enum Verdict {
     Contained,
     /// The state is not one that the journal knows.
     Foreign {
-        /// Why.
         why: Foreign,
         /// The instances whose outcomes the state does not have.
         outcomes: Vec<AbsResourceInstance>,

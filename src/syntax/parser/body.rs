@@ -33,7 +33,6 @@ enum Item {
 }
 
 impl Parser<'_> {
-    /// The body of the file.
     pub(super) fn file_body(&mut self) -> Body {
         let mut items = Items::default();
         loop {

@@ -3,6 +3,8 @@
 //! A template is read as a flat list of pieces first. Strip markers and the indentation of heredocs work on the pieces as
 //! they stand in the source, line by line; only then do directives find their ends and form a tree.
 
+mod parts;
+
 use std::mem::take;
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use crate::token::TokenKind;
 use crate::{Diagnostic, Range};
 
 use super::{Abort, MAX_DEPTH, Parsed, Parser, text};
+use parts::{Directive, DirectiveKind, Parts};
 
 const MULTI_LINE: &str = "Invalid multi-line string";
 const MULTI_LINE_DETAIL: &str = "A string in quotes ends on the line where it begins. For a line break in it write \
@@ -331,10 +334,10 @@ impl Parser<'_> {
             "endif" => Piece::EndIf,
             "endfor" => Piece::EndFor,
             _ => {
-                let hint = crate::content::suggest(word, ["if", "for", "else", "endif", "endfor"]);
+                let hint = crate::suggest::suggest(word, ["if", "for", "else", "endif", "endfor"]);
                 let detail = format!(
                     "\"{word}\" is not a valid template control keyword.{}",
-                    crate::content::did_you_mean(hint)
+                    crate::suggest::did_you_mean(hint)
                 );
                 let problem = Diagnostic::error("Invalid template control keyword", detail);
                 let context = self.between(open, keyword);
@@ -381,27 +384,21 @@ impl Parser<'_> {
                 Piece::Text { text, range } => parts.text(&text, range),
                 Piece::Value(expr) => parts.push(TemplatePart::Interpolation(expr)),
                 Piece::Invalid => {}
-                Piece::If { condition, range } => {
-                    let kind = DirectiveKind::If { condition, yes: None };
-                    open.push(Directive {
-                        kind,
-                        outer: take(&mut parts),
-                        range,
-                    });
-                }
+                Piece::If { condition, range } => open.push(Directive {
+                    kind: DirectiveKind::If { condition, yes: None },
+                    outer: take(&mut parts),
+                    range,
+                }),
                 Piece::For {
                     key,
                     value,
                     collection,
                     range,
-                } => {
-                    let kind = DirectiveKind::For { key, value, collection };
-                    open.push(Directive {
-                        kind,
-                        outer: take(&mut parts),
-                        range,
-                    });
-                }
+                } => open.push(Directive {
+                    kind: DirectiveKind::For { key, value, collection },
+                    outer: take(&mut parts),
+                    range,
+                }),
                 Piece::Else(range) => match open.last_mut() {
                     Some(Directive {
                         kind: DirectiveKind::If { yes: yes @ None, .. },
@@ -415,17 +412,7 @@ impl Parser<'_> {
                         outer,
                         range: begin,
                     }) => {
-                        let last = std::mem::replace(&mut parts, outer).finish();
-                        let (yes, no) = match yes {
-                            Some(yes) => (yes, last),
-                            None => (last, Vec::new()),
-                        };
-                        parts.push(TemplatePart::If {
-                            condition,
-                            yes,
-                            no,
-                            range: begin.to(&range),
-                        });
+                        parts.close_if(outer, condition, yes, begin.to(&range));
                     }
                     other => return self.unbalanced(broken, "endif", &range, other.as_ref()),
                 },
@@ -454,22 +441,30 @@ impl Parser<'_> {
                 ));
             }
         }
-        if let Some(Directive { kind, range, .. }) = open.pop() {
-            let (word, closing) = match kind {
-                DirectiveKind::If { .. } => ("if", "endif"),
-                DirectiveKind::For { .. } => ("for", "endfor"),
-            };
-            let detail = format!("The {word} directive at {range} is missing its corresponding {closing} directive.");
-            if !broken {
-                self.report(
-                    Diagnostic::error("Unexpected end of template", detail)
-                        .at(end)
-                        .within(&range.to(end)),
-                );
+        match open.pop() {
+            Some(directive) => {
+                if !broken {
+                    self.report_open(&directive, end);
+                }
+                Ok(Vec::new())
             }
-            return Ok(Vec::new());
+            None => Ok(parts.finish()),
         }
-        Ok(parts.finish())
+    }
+
+    /// Reports a directive that is open at the end of the template.
+    fn report_open(&mut self, directive: &Directive, end: &Range) {
+        let (word, closing) = match &directive.kind {
+            DirectiveKind::If { .. } => ("if", "endif"),
+            DirectiveKind::For { .. } => ("for", "endfor"),
+        };
+        let range = &directive.range;
+        let detail = format!("The {word} directive at {range} is missing its corresponding {closing} directive.");
+        self.report(
+            Diagnostic::error("Unexpected end of template", detail)
+                .at(end)
+                .within(&range.to(end)),
+        );
     }
 
     /// Reports a directive that does not belong to the innermost open one.
@@ -505,68 +500,6 @@ impl Parser<'_> {
             self.report(Diagnostic::error(format!("Unexpected {word} directive"), detail).at(at));
         }
         Ok(Vec::new())
-    }
-}
-
-/// A directive whose end is still to come.
-struct Directive {
-    kind: DirectiveKind,
-    /// The parts before it.
-    outer: Parts,
-    range: Range,
-}
-
-enum DirectiveKind {
-    If {
-        condition: Expr,
-        /// The parts if it is true, once the `else` has come.
-        yes: Option<Vec<TemplatePart>>,
-    },
-    For {
-        key: Option<Arc<str>>,
-        value: Arc<str>,
-        collection: Expr,
-    },
-}
-
-/// The parts of a template, or of what a directive encloses.
-#[derive(Default)]
-struct Parts {
-    list: Vec<TemplatePart>,
-    /// Text at the end, which more text may follow.
-    text: String,
-    text_range: Option<Range>,
-}
-
-impl Parts {
-    fn text(&mut self, text: &str, range: Range) {
-        if text.is_empty() {
-            return;
-        }
-        self.text.push_str(text);
-        match &mut self.text_range {
-            Some(whole) => whole.end = range.end,
-            None => self.text_range = Some(range),
-        }
-    }
-
-    fn push(&mut self, part: TemplatePart) {
-        self.end_text();
-        self.list.push(part);
-    }
-
-    fn end_text(&mut self) {
-        if let Some(range) = self.text_range.take() {
-            self.list.push(TemplatePart::Literal {
-                text: take(&mut self.text).into(),
-                range,
-            });
-        }
-    }
-
-    fn finish(mut self) -> Vec<TemplatePart> {
-        self.end_text();
-        self.list
     }
 }
 

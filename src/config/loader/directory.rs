@@ -1,0 +1,190 @@
+//! The files of a module's directory: which are read, and the module that they make.
+
+use std::sync::Arc;
+
+use files::io_reason;
+use syntax::ast::Body;
+use syntax::{Diagnostic, Range};
+
+use super::Loader;
+use super::file_kind::FileKind;
+use crate::files::join;
+use crate::losses::{Header, broken_parts, headers, names_in_text, surrounds};
+use crate::model::{Losses, Module, ModuleFile};
+use crate::version::{Constraint, Version};
+use crate::{assemble, decode, parse};
+
+/// The files of a module, parsed.
+#[derive(Default)]
+struct Parsed {
+    files: Vec<ModuleFile>,
+    bodies: Vec<(FileKind, Arc<Body>)>,
+    losses: Losses,
+}
+
+impl Loader<'_> {
+    /// Loads the module in a directory.
+    pub(super) fn directory(&mut self, dir: &str) -> std::io::Result<Arc<Module>> {
+        if let Some(module) = self.modules.get(dir) {
+            return Ok(module.clone());
+        }
+        let before = self.diagnostics.len();
+        let Parsed {
+            files,
+            bodies,
+            mut losses,
+        } = self.parse_directory(dir)?;
+        let parsed = self.diagnostics.len();
+        // Before anything else: a configuration written for another version need not make sense to this one.
+        let unmet = self.unmet_versions(&bodies);
+        let mut module = if unmet.is_empty() {
+            let headers: Vec<Header> = bodies.iter().flat_map(|(_, body)| headers(body)).collect();
+            let module = self.decode_directory(dir, files, bodies);
+            let errors = self.diagnostics.0.iter().skip(before).filter(|d| d.is_error());
+            self.note_losses(
+                &headers,
+                errors.filter_map(|d| d.subject.clone()).collect(),
+                &mut losses,
+            );
+            module
+        } else {
+            self.report_unmet(unmet);
+            Module {
+                source_dir: dir.into(),
+                files,
+                refused: true,
+                ..Module::default()
+            }
+        };
+        // What a block lacks, or has too much, where its text could not be read: that is reported once the text can be
+        // read.
+        let mut decoded = self.diagnostics.0.split_off(parsed);
+        decoded.retain(|d| {
+            !d.subject
+                .as_ref()
+                .is_some_and(|s| losses.broken.iter().any(|b| surrounds(b, s)))
+        });
+        self.diagnostics.extend(decoded);
+        module.losses = losses;
+        let module = Arc::new(module);
+        self.modules.insert(dir.to_owned(), module.clone());
+        Ok(module)
+    }
+
+    /// Reads and parses the files of a module.
+    fn parse_directory(&mut self, dir: &str) -> std::io::Result<Parsed> {
+        let mut names: Vec<(FileKind, String)> = self
+            .files
+            .list(dir)?
+            .into_iter()
+            .filter_map(|n| FileKind::from_name(&n).map(|k| (k, n)))
+            .filter(|(kind, _)| !kind.query || self.queries.as_deref() == Some(dir))
+            .collect();
+        names.sort_by(|(_, a), (_, b)| a.cmp(b));
+        let mut out = Parsed::default();
+        for (kind, name) in names {
+            let path = join(dir, &name);
+            let content: Arc<[u8]> = match self.files.read(&path) {
+                Ok(content) => content.into(),
+                Err(error) => {
+                    self.diagnostics.push(Diagnostic::error(
+                        "Failed to read file",
+                        format!("The file {path} cannot be read: {}.", io_reason(&error)),
+                    ));
+                    continue;
+                }
+            };
+            self.sources
+                .insert(path.as_str(), String::from_utf8_lossy(&content).as_ref());
+            let (body, problems) = if kind.json {
+                let (body, mut problems) = syntax::json::parse_file(&path, &content);
+                let body = if kind.query {
+                    decode::resolve_query(body, &mut problems)
+                } else {
+                    decode::resolve(body, &mut problems)
+                };
+                (body, problems)
+            } else {
+                parse::file(&path, &content)
+            };
+            if problems.has_errors() {
+                out.losses.broken.extend(broken_parts(&body, &problems));
+                names_in_text(&String::from_utf8_lossy(&content), &mut out.losses.names);
+            }
+            self.diagnostics.extend(problems);
+            out.bodies.push((kind, body));
+            out.files.push(ModuleFile {
+                name: name.into(),
+                content,
+            });
+        }
+        Ok(out)
+    }
+
+    /// Returns the constraints that this version of the tool does not meet. Those of override files have precedence.
+    fn unmet_versions(&self, bodies: &[(FileKind, Arc<Body>)]) -> Vec<Constraint> {
+        let required = |overriding: bool| -> Vec<Constraint> {
+            let of_kind = bodies
+                .iter()
+                .filter(|(kind, _)| !kind.query && kind.overriding == overriding);
+            of_kind.flat_map(|(_, body)| decode::required_versions(body)).collect()
+        };
+        let mut unmet = required(true);
+        if unmet.is_empty() {
+            unmet = required(false);
+        }
+        unmet.retain(|constraint| !self.allows_tool(constraint));
+        unmet
+    }
+
+    fn report_unmet(&mut self, constraints: Vec<Constraint>) {
+        for constraint in constraints {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Unsupported Terraform Core version",
+                    format!(
+                        "This configuration asks for a version \"{}\" of Terraform, and this tool answers as version {}. \
+                         Use another release, or change the constraint if you know that this one will do.",
+                        constraint.text, self.options.tool_version
+                    ),
+                )
+                .at(&constraint.range),
+            );
+        }
+    }
+
+    fn decode_directory(&mut self, dir: &str, files: Vec<ModuleFile>, bodies: Vec<(FileKind, Arc<Body>)>) -> Module {
+        let (mut primary, mut overriding) = (Vec::new(), Vec::new());
+        for (kind, body) in bodies {
+            if kind.query {
+                primary.push(decode::query_file(body, &mut self.diagnostics));
+                continue;
+            }
+            let blocks = decode::file(body, kind.overriding, &mut self.diagnostics);
+            if kind.overriding {
+                overriding.push(blocks)
+            } else {
+                primary.push(blocks)
+            }
+        }
+        assemble::module(dir, files, primary, overriding, &mut self.diagnostics)
+    }
+
+    /// Remembers which names a module would have, were there not these errors.
+    fn note_losses(&mut self, headers: &[Header], errors: Vec<Range>, losses: &mut Losses) {
+        for place in errors {
+            let at = headers.iter().find(|h| surrounds(&h.range, &place));
+            // What stands outside of any block may have been one of these.
+            let ty = at.map_or("provider", |h| &*h.ty);
+            self.providers_in_doubt |= matches!(ty, "terraform" | "provider" | "module");
+            losses
+                .names
+                .extend(at.into_iter().flat_map(|h| h.names.iter().cloned()));
+        }
+    }
+
+    /// The tool's version is compared by its numbers: a pre-release of 1.12 is a 1.12.
+    fn allows_tool(&self, constraint: &Constraint) -> bool {
+        Version::parse_lenient(self.options.tool_version).map_or(true, |v| constraint.allows(&v.core()))
+    }
+}

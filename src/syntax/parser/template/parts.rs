@@ -1,0 +1,84 @@
+//! The parts of a template while its directives are matched.
+
+use std::mem::take;
+use std::sync::Arc;
+
+use crate::Range;
+use crate::ast::{Expr, TemplatePart};
+
+/// A directive whose end is still to come.
+pub(super) struct Directive {
+    pub kind: DirectiveKind,
+    /// The parts before it.
+    pub outer: Parts,
+    pub range: Range,
+}
+
+pub(super) enum DirectiveKind {
+    If {
+        condition: Expr,
+        /// The parts if it is true, once the `else` has come.
+        yes: Option<Vec<TemplatePart>>,
+    },
+    For {
+        key: Option<Arc<str>>,
+        value: Arc<str>,
+        collection: Expr,
+    },
+}
+
+/// The parts of a template, or of what a directive encloses.
+#[derive(Default)]
+pub(super) struct Parts {
+    list: Vec<TemplatePart>,
+    /// Text at the end, which more text may follow.
+    text: String,
+    text_range: Option<Range>,
+}
+
+impl Parts {
+    pub fn text(&mut self, text: &str, range: Range) {
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(text);
+        match &mut self.text_range {
+            Some(whole) => whole.end = range.end,
+            None => self.text_range = Some(range),
+        }
+    }
+
+    pub fn push(&mut self, part: TemplatePart) {
+        self.end_text();
+        self.list.push(part);
+    }
+
+    fn end_text(&mut self) {
+        if let Some(range) = self.text_range.take() {
+            self.list.push(TemplatePart::Literal {
+                text: take(&mut self.text).into(),
+                range,
+            });
+        }
+    }
+
+    pub fn finish(mut self) -> Vec<TemplatePart> {
+        self.end_text();
+        self.list
+    }
+
+    /// Ends an `if` directive, whose last branch these parts are, and goes on with the parts before it.
+    pub fn close_if(&mut self, outer: Parts, condition: Expr, yes: Option<Vec<TemplatePart>>, range: Range) {
+        let last = std::mem::replace(self, outer).finish();
+        let (yes, no) = match yes {
+            Some(yes) => (yes, last),
+            None => (last, Vec::new()),
+        };
+        self.push(TemplatePart::If {
+            condition,
+            yes,
+            no,
+            range,
+        });
+    }
+}
