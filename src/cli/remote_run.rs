@@ -64,7 +64,7 @@ pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status
         saved_here: request.saved.is_some_and(planfile::looks_like_plan),
     };
     let module = project.config.root.module.clone();
-    let status = hosted::run::perform(&context, &run, hosted, &module, &mut project.sources);
+    let status = hosted::perform(&context, &run, hosted, &module, &mut project.sources);
     status.map(Some).within(&project.sources)
 }
 

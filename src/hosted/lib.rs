@@ -25,6 +25,7 @@ mod logs;
 pub mod migrate;
 mod output;
 pub mod outputs;
+mod perform;
 pub mod remote;
 mod request;
 pub mod run;
@@ -36,6 +37,7 @@ mod waiting;
 pub mod workspace;
 
 pub use context::{Context, Interrupts};
+pub use perform::perform;
 pub use remote::RemoteVersion;
 pub use run::Request;
 pub use workspace::Hosted;

@@ -8,18 +8,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use config::Module;
 use config::values::SetVariables;
 use engine::inputs::PlanOptions;
 use engine::plan::Mode;
 use engine::stop::Stop;
-use syntax::{Diagnostic, Diagnostics, SourceMap};
+use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Run, RunStatus, Server};
 use views::verb::Verb;
 
+use crate::Context;
 use crate::output::{self, Output};
 use crate::workspace::Hosted;
-use crate::{Context, request};
 
 /// An operation that may have to run on a server.
 pub struct Request<'a> {
@@ -86,24 +85,12 @@ pub(crate) struct Remote<'r> {
     pub(crate) run: Mutex<Option<String>>,
 }
 
-/// Runs an operation in a workspace on a server. Returns the exit status.
-///
-/// # Errors
-/// The operation failed.
-pub fn perform(
-    context: &Context<'_>,
-    request: &Request<'_>,
-    hosted: Hosted,
-    module: &Module,
-    sources: &mut SourceMap,
-) -> Result<u8, Diagnostics> {
-    let remote = Remote::start(context, request, hosted)?;
-    let options = request::check(&remote, module, sources)?;
-    remote.carry_out(options)
-}
-
 impl<'r> Remote<'r> {
-    fn start(context: &'r Context<'r>, request: &'r Request<'r>, hosted: Hosted) -> Result<Remote<'r>, Diagnostics> {
+    pub(crate) fn start(
+        context: &'r Context<'r>,
+        request: &'r Request<'r>,
+        hosted: Hosted,
+    ) -> Result<Remote<'r>, Diagnostics> {
         let server = context.stores.plugins.runtime()?.block_on(hosted.connection.server());
         let server = server.map_err(|e| output::general_error(&Server::default(), "Failed to reach the server", &e))?;
         Ok(Remote {
@@ -122,7 +109,7 @@ impl<'r> Remote<'r> {
         })
     }
 
-    fn carry_out(self, options: tfe::RunOptions) -> Result<u8, Diagnostics> {
+    pub(crate) fn carry_out(self, options: tfe::RunOptions) -> Result<u8, Diagnostics> {
         let runtime = self.context.stores.plugins.runtime()?;
         let status = runtime.block_on(async {
             self.context.interrupts.listen(self.stop.clone());

@@ -8,8 +8,8 @@ use versions::{Constraints, Version};
 
 use crate::backend::Place;
 use crate::backend::migrate::Migration;
+use crate::backend::record::SupplyMode;
 use crate::backend::store::Store;
-use crate::backend::third_party::SupplyMode;
 
 /// The surroundings of a command, as far as states depend on them.
 #[derive(Clone, Copy)]

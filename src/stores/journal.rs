@@ -12,7 +12,7 @@ use state::{SharedStore, SnapshotStore, State, StateError};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::Context;
-use crate::session::{ERRORED_STATE, problem};
+use crate::problem::{ERRORED_STATE, problem};
 
 /// How many addresses or files are named.
 const NAMED: usize = 20;

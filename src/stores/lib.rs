@@ -19,6 +19,7 @@ pub mod generated;
 pub mod journal;
 pub mod persist;
 pub mod planfile;
+mod problem;
 pub mod session;
 pub mod workspace;
 

@@ -14,10 +14,8 @@ use state::{LockInfo, SharedStore, SnapshotStore, State};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::backend::Source;
+pub use crate::problem::{ERRORED_STATE, problem};
 use crate::{Context, journal};
-
-/// The file in the working directory for a state that cannot be written to its store.
-pub const ERRORED_STATE: &str = "errored.tfstate";
 
 /// The file that a copy of the state goes to before it is written for the first time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -301,12 +299,6 @@ fn while_locking(context: &Context<'_>, cancelled: impl Fn() -> bool) -> impl Fn
         }
         cancelled()
     }
-}
-
-/// A problem with a state as a diagnostic.
-#[must_use]
-pub fn problem(error: &state::StateError) -> Diagnostics {
-    Diagnostic::error(error.summary(), error.to_string()).into()
 }
 
 /// A file with the backup that is wanted.

@@ -90,7 +90,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "monoform-cli",
         &[
             "views", "stores", "hosted", "engine", "testing", "config", "modules", "state", "packages", "pack",
-            "plugins", "provider", "net", "lang", "schema", "syntax", "cty", "files", "gotext",
+            "plugins", "provider", "net", "tfe", "lang", "schema", "syntax", "cty", "files", "gotext",
         ],
     ),
     ("monoform-sdk-derive", &[]),

@@ -11,6 +11,7 @@
 pub mod configure;
 pub mod local;
 pub mod migrate;
+mod owner;
 mod process;
 pub mod record;
 pub mod select;
@@ -30,9 +31,9 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::{Context, workspace};
 pub use local::Local;
+use owner::Owner;
 use record::{Record, Saved};
 use store::{Store, StorePlugin};
-use third_party::Owner;
 
 /// The type of the backend that a `cloud` block stands for.
 pub const CLOUD: &str = "cloud";

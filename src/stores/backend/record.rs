@@ -10,7 +10,6 @@ use serde_json::{Map, Value as Json, json};
 use syntax::{Diagnostic, Diagnostics};
 
 use super::Local;
-use super::third_party::SavedProvider;
 
 const FILE: &str = "terraform.tfstate";
 
@@ -117,6 +116,106 @@ impl Saved {
             config.insert(part.name.to_string(), value);
         }
         cty::json::from_json(&config.into(), &schema.implied_type()).map_err(|e| failed(e.to_string()))
+    }
+}
+
+/// How a provider comes to be here, as records call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SupplyMode {
+    /// Its version is selected, by `init` and the lock file.
+    ManagedByTerraform,
+    /// It is a part of the language.
+    BuiltIn,
+    /// The CLI configuration says where it is developed.
+    DevOverride,
+    /// The user started it.
+    Reattached,
+}
+
+impl SupplyMode {
+    /// The warning about a provider whose version is not in the lock file.
+    pub(super) fn warning(self) -> Option<Diagnostic> {
+        let (summary, what) = match self {
+            SupplyMode::ManagedByTerraform => return None,
+            SupplyMode::BuiltIn => ("State store is from a builtin provider", "is a part of this program"),
+            SupplyMode::DevOverride => (
+                "State store is from a developer override provider",
+                "is taken from where dev_overrides of the CLI configuration say",
+            ),
+            SupplyMode::Reattached => (
+                "State store provider is not managed by Terraform",
+                "runs already, as TF_REATTACH_PROVIDERS says",
+            ),
+        };
+        Some(Diagnostic::warning(
+            summary,
+            format!(
+                "The provider of the state store {what}, so its version is not recorded. If another version of it keeps states in \
+                 another way, init cannot tell."
+            ),
+        ))
+    }
+}
+
+/// What records and saved plans have of the provider of a state store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedProvider {
+    /// Its version; `None` for providers without version selection (built-in, reattached, `dev_overrides`).
+    pub version: Option<String>,
+    pub source: String,
+    pub config: Map<String, Json>,
+    /// How it came to be here.
+    pub supply_mode: SupplyMode,
+}
+
+impl SavedProvider {
+    /// The part of a record that stands for a state store of this provider.
+    #[must_use]
+    pub fn record(&self, saved: &Saved) -> Json {
+        json!({
+            "type": saved.ty,
+            "provider": {"version": self.version, "source": self.source, "config": self.config},
+            "config": saved.config,
+            "hash": saved.hash,
+            "provider_supply_mode": self.supply_mode,
+        })
+    }
+
+    /// What [`SavedProvider::record`] has written, or Terraform; nothing if something is missing.
+    #[must_use]
+    pub fn read_record(json: &Json) -> Option<Saved> {
+        let object = |json: &Json| {
+            json.get("config")
+                .and_then(Json::as_object)
+                .cloned()
+                .unwrap_or_default()
+        };
+        let provider = json.get("provider")?;
+        Some(Saved {
+            ty: json.get("type")?.as_str()?.to_owned(),
+            config: object(json),
+            hash: u32::try_from(json.get("hash")?.as_u64()?).ok()?,
+            provider: Some(SavedProvider {
+                version: provider.get("version").and_then(Json::as_str).map(ToOwned::to_owned),
+                source: provider.get("source")?.as_str()?.to_owned(),
+                config: object(provider),
+                supply_mode: serde_json::from_value(json.get("provider_supply_mode")?.clone()).ok()?,
+            }),
+        })
+    }
+
+    pub(super) fn address(&self) -> Result<addrs::Provider, Diagnostics> {
+        addrs::Provider::parse(&self.source).map_err(|e| {
+            Diagnostic::error(
+                "Cannot read the backend record",
+                format!(
+                    "The provider of the recorded state store is \"{}\". {}",
+                    self.source, e.detail
+                ),
+            )
+            .into()
+        })
     }
 }
 

@@ -18,10 +18,10 @@ use state::{LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
 
+use super::owner::Owner;
 use super::process::Process;
-use super::record::Saved;
+use super::record::{Saved, SavedProvider};
 use super::settings;
-use super::third_party::{Owner, SavedProvider};
 use crate::Context;
 use crate::workspace::DEFAULT;
 
