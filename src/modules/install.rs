@@ -1,10 +1,12 @@
 //! Installation: every call of a configuration gets its module.
 
+mod remote;
+
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use config::files::{Disk, FileSource, Mounted, clean, join};
+use config::files::{Disk, FileSource, Mounted, join};
 use config::loader::{Loaded, MissingModule};
 use config::manifest::{Manifest, ManifestEntry};
 use config::model::ModuleNode;
@@ -19,11 +21,9 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 
 use crate::carried::lacks;
-use crate::fetch::{FetchError, Fetcher, file_error};
+use crate::fetch::{FetchError, Fetcher};
 use crate::mirror::Mirror;
-use crate::moved::moved;
-use crate::registry::{Problem, Registries};
-use crate::shown::public;
+use crate::registry::Registries;
 use crate::tree;
 use crate::written::{Written, write};
 
@@ -67,7 +67,6 @@ pub enum Event {
     Downloading {
         /// The module's key in the manifest.
         key: String,
-        /// The package.
         package: String,
         /// The version that was chosen, of a registry module.
         version: Option<String>,
@@ -102,6 +101,25 @@ impl Install<'_> {
         Mounted {
             mounts: self.in_memory.clone(),
             files: &Disk,
+        }
+    }
+
+    /// Returns the manifest after an installation that has met the modules `seen`.
+    fn final_manifest(&self, manifest: Manifest, loaded: &Loaded, seen: &HashSet<String>, failed: bool) -> Manifest {
+        // What is no longer called is forgotten; what could not be installed leaves the rest as it is.
+        let whole = loaded.missing.is_empty() && !failed && !loaded.diagnostics.has_errors();
+        if whole {
+            let mut last = loaded.config.manifest();
+            for (key, entry) in manifest.modules {
+                if seen.contains(&key) {
+                    last.modules.insert(key, entry);
+                } else if !self.forget {
+                    last.modules.entry(key).or_insert(entry);
+                }
+            }
+            last
+        } else {
+            manifest
         }
     }
 
@@ -163,21 +181,7 @@ impl Install<'_> {
             ..self.load
         };
         let loaded = load_for_installation(&walk.files, dir, &options).for_reading();
-        // What is no longer called is forgotten; what could not be installed leaves the rest as it is.
-        let whole = loaded.missing.is_empty() && !problems.has_errors() && !loaded.diagnostics.has_errors();
-        let last = if whole {
-            let mut last = loaded.config.manifest();
-            for (key, entry) in manifest.modules {
-                if seen.contains(&key) {
-                    last.modules.insert(key, entry);
-                } else if !self.forget {
-                    last.modules.entry(key).or_insert(entry);
-                }
-            }
-            last
-        } else {
-            manifest
-        };
+        let last = self.final_manifest(manifest, &loaded, &seen, problems.has_errors());
         let calls = !loaded.config.root.module.module_calls.is_empty() || name_modules(self.tests);
         if let Some(path) = &walk.written.path
             && (calls || path.exists())
@@ -401,239 +405,6 @@ impl Walk<'_> {
                 Turn::Ours(sender)
             }
         }
-    }
-
-    /// One module from elsewhere, and all below.
-    pub(crate) fn remote<'a>(
-        &'a self,
-        call: &'a MissingModule,
-        prefix: &'a addrs::Module,
-        around: &'a [Ancestor],
-        turn: Option<Turn>,
-        events: UnboundedSender<Event>,
-    ) -> BoxFuture<'a, ()> {
-        async move {
-            let path = below(prefix, &call.path);
-            let key = Manifest::key(&path);
-            self.see(&key);
-            let (dir, version) = match self.kept(call, prefix) {
-                Some(entry) => (entry.dir.clone(), entry.version.clone()),
-                None => match self.fetched(call, &key, turn, &events).await {
-                    Some(entry) => (entry.dir, entry.version),
-                    None => return,
-                },
-            };
-            let this = Ancestor {
-                source: call.source.to_string(),
-                version,
-            };
-            if around.contains(&this) || around.len() >= MAX_DEPTH {
-                self.report(
-                    call,
-                    "Module calls itself",
-                    format!(
-                        "The module \"{}\" is called from itself, by way of {path}: there would be no end to it.",
-                        call.source
-                    ),
-                );
-                return;
-            }
-            let mut around = around.to_vec();
-            around.push(this);
-            let inner = Directory {
-                dir,
-                path,
-                variables: RootVariables::Known(&call.inputs),
-            };
-            self.package(inner, around, events).await;
-        }
-        .boxed()
-    }
-
-    /// Installs a module. Returns no entry where a problem was reported.
-    async fn fetched(
-        &self,
-        call: &MissingModule,
-        key: &str,
-        turn: Option<Turn>,
-        events: &UnboundedSender<Event>,
-    ) -> Option<ManifestEntry> {
-        let (package, subdir, version, turn) = self.located(call, key, turn, events).await?;
-        let failed = |problem: &dyn std::fmt::Display| {
-            let name = call.path.0.last().map_or("", |n| &**n);
-            let detail = format!(
-                "The module \"{name}\" could not be fetched from \"{}\": {problem}.",
-                public(&package)
-            );
-            self.report(call, "Failed to download module", detail);
-        };
-        let entry = ManifestEntry {
-            source: call.source.to_string(),
-            version,
-            dir: String::new(),
-        };
-        let place = match &self.install.in_memory {
-            Some(mounts) => self.mount(mounts, key, &package, turn).await,
-            None => self.place(call, key, &package, turn, &entry).await,
-        };
-        let place = match place {
-            Ok(place) => place,
-            Err(problem) => {
-                failed(&problem);
-                return None;
-            }
-        };
-        let dir = match &subdir {
-            None => place,
-            Some(subdir) => match tree::subdirectory(&place, subdir, self.files.mounts.as_deref()) {
-                Ok(dir) => dir,
-                Err(problem) => {
-                    self.report(
-                        call,
-                        "Unreadable module subdirectory",
-                        format!("The package \"{}\" was fetched, but {problem}.", public(&package)),
-                    );
-                    return None;
-                }
-            },
-        };
-        let entry = ManifestEntry {
-            dir: clean(&dir.to_string_lossy()),
-            ..entry
-        };
-        self.written.note(key.to_owned(), entry.clone());
-        if let Err(problem) = self.written.save() {
-            self.found().0.push(problem);
-            return None;
-        }
-        drop(events.send(Event::Installed {
-            key: key.to_owned(),
-            dir: entry.dir.clone(),
-        }));
-        Some(entry)
-    }
-
-    /// The package of a module, its subdirectory and its version, and the turn to fetch it. Problems are reported.
-    async fn located(
-        &self,
-        call: &MissingModule,
-        key: &str,
-        turn: Option<Turn>,
-        events: &UnboundedSender<Event>,
-    ) -> Option<(String, Option<String>, Option<String>, Turn)> {
-        let tell = |package: String, version: Option<String>, carried: bool| {
-            let key = key.to_owned();
-            drop(events.send(Event::Downloading {
-                key,
-                package,
-                version,
-                carried,
-            }));
-        };
-        let carried = self.install.carried.as_ref();
-        match &call.source {
-            // Never missing: it is part of the package around it.
-            ModuleSource::Local(_) => None,
-            ModuleSource::Remote(remote) => {
-                let from_pack = carried.is_some_and(|carried| carried.has(&remote.package));
-                tell(public(&remote.package), None, from_pack);
-                let turn = turn.unwrap_or_else(|| self.turn(&remote.package));
-                Some((remote.package.clone(), remote.subdir.clone(), None, turn))
-            }
-            ModuleSource::Registry(module) => {
-                let located = async {
-                    let version = self.registries.choose(module, call.version.as_ref()).await?;
-                    let from_pack = carried.is_some_and(|carried| carried.location(module, &version.text).is_some());
-                    tell(module.package(), Some(version.text.clone()), from_pack);
-                    let location = self.registries.location(module, &version.text).await?;
-                    Ok::<_, Problem>((version.text, location))
-                };
-                let (version, location) = match located.await {
-                    Ok(located) => located,
-                    Err(problem) => {
-                        self.report(call, problem.summary, problem.detail);
-                        return None;
-                    }
-                };
-                let subdir = match (location.subdir, &module.subdir) {
-                    (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
-                    (outer, inner) => outer.or_else(|| inner.clone()),
-                };
-                let turn = self.turn(&location.package);
-                Some((location.package, subdir, Some(version), turn))
-            }
-        }
-    }
-
-    /// Fetches or copies a package to the place of a module.
-    async fn place(
-        &self,
-        call: &MissingModule,
-        key: &str,
-        package: &str,
-        turn: Turn,
-        entry: &ManifestEntry,
-    ) -> Result<PathBuf, Arc<FetchError>> {
-        let modules_dir = Path::new(&self.modules_dir);
-        let failed = file_error("writing the directory", modules_dir);
-        std::fs::create_dir_all(modules_dir).map_err(failed)?;
-        let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(modules_dir);
-        let partial = made.map_err(failed)?;
-        let new = partial.path().join("package");
-        let place = modules_dir.join(key);
-        let ours = match turn {
-            Turn::Ours(sender) => {
-                let fetched = match self.permits.acquire().await {
-                    Ok(_permit) => {
-                        let carried = self.install.carried.as_ref().filter(|carried| carried.has(package));
-                        match self.install.mirror.as_ref().or(carried) {
-                            Some(mirror) => mirror.copy(package, &new),
-                            None => self.fetcher.fetch(package, &new).await,
-                        }
-                    }
-                    Err(_) => Err(FetchError::Canceled),
-                };
-                if let Err(problem) = fetched.map_err(Arc::new) {
-                    drop(sender.send(Some(Err(problem.clone()))));
-                    return Err(problem);
-                }
-                Some(sender)
-            }
-            Turn::Theirs(mut other) => {
-                let result = other.wait_for(Option::is_some).await.map(|r| (*r).clone());
-                match result.ok().flatten() {
-                    Some(Ok(from)) => {
-                        let to = new.clone();
-                        let copied = tokio::task::spawn_blocking(move || tree::copy(&from, &to)).await;
-                        let copied = copied.unwrap_or_else(|e| Err(std::io::Error::other(e)));
-                        copied.map_err(file_error("copying the package of another call to", &new))?;
-                    }
-                    Some(Err(problem)) => return Err(problem),
-                    None => return Err(Arc::new(FetchError::Canceled)),
-                }
-                None
-            }
-        };
-        let before = self.before.modules.get(key);
-        let moved = moved(before, key, [&place, &new], package, entry).await;
-        // From here to the end, the manifest knows nothing of this module.
-        self.written.forget(key);
-        let put = match self.written.save() {
-            Err(problem) => Err(FetchError::Manifest(problem.into_parts().detail)),
-            Ok(()) => tree::remove(&place)
-                .and_then(|()| std::fs::rename(&new, &place))
-                .map_err(file_error("replacing the directory", &place)),
-        };
-        let put = put.map_err(Arc::new);
-        if let Some(sender) = ours {
-            drop(sender.send(Some(put.clone().map(|()| place.clone()))));
-        }
-        put?;
-        if let Some(what) = moved {
-            let warning = Diagnostic::warning("Module source was changed under the same name", what);
-            self.found().0.push(warning.at(&call.range));
-        }
-        Ok(place)
     }
 }
 

@@ -26,9 +26,7 @@ pub struct Contents<'p> {
 /// A directory tree to add.
 #[derive(Clone, Debug, Default)]
 pub struct Tree<'p> {
-    /// Its files.
     pub files: Vec<Entry<'p>>,
-    /// Its links.
     pub links: Vec<PackedLink>,
 }
 
@@ -46,7 +44,6 @@ pub struct ModuleContents<'p> {
 /// A configuration to add.
 #[derive(Clone, Debug)]
 pub struct ConfigurationContents<'p> {
-    /// Its name.
     pub name: String,
     /// The directory of the root module inside it; empty if that is the directory itself.
     pub root: String,
@@ -57,15 +54,11 @@ pub struct ConfigurationContents<'p> {
 /// A provider package to add.
 #[derive(Clone, Debug)]
 pub struct ProviderContents<'p> {
-    /// The address.
     pub address: Provider,
-    /// The version.
     pub version: Version,
-    /// The platform.
     pub platform: Platform,
     /// Checksums for the lock file.
     pub hashes: BTreeSet<String>,
-    /// Its files.
     pub files: Vec<Entry<'p>>,
 }
 
@@ -83,7 +76,6 @@ pub struct Entry<'p> {
 /// Where content comes from.
 #[derive(Clone, Debug)]
 pub enum Source<'p> {
-    /// A file.
     File(PathBuf),
     /// A blob of another pack. Its frame is taken as it is.
     Pack(&'p Pack, usize),

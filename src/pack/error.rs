@@ -38,7 +38,6 @@ pub enum PackError {
     Format {
         /// The pack.
         path: PathBuf,
-        /// Its format.
         format: u32,
     },
     /// There is no pack in a file.
@@ -91,7 +90,6 @@ pub enum PackError {
     /// A difference does not belong to a pack.
     #[error("the difference {} does not fit {}: {reason}", difference.display(), to.display())]
     OtherPack {
-        /// The difference.
         difference: PathBuf,
         /// The pack it was used with.
         to: PathBuf,

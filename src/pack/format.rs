@@ -35,7 +35,6 @@ impl Trailer {
         }
     }
 
-    /// Its bytes.
     pub fn to_bytes(self) -> [u8; TRAILER as usize] {
         let mut out = [0; TRAILER as usize];
         let parts = [

@@ -90,7 +90,6 @@ impl Blob {
     }
 }
 
-/// A file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedFile {
@@ -122,13 +121,10 @@ fn is_false(value: &bool) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedProvider {
-    /// The address.
     #[serde(with = "text")]
     pub address: Provider,
-    /// The version.
     #[serde(with = "text")]
     pub version: Version,
-    /// The platform.
     #[serde(with = "text")]
     pub platform: Platform,
     /// Checksums for the lock file: that of this package, and those of packages of the same version for other platforms that were
@@ -158,7 +154,6 @@ pub struct PackedModule {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedConfiguration {
-    /// Its name.
     pub name: String,
     /// The directory of the root module inside it; empty if that is the directory itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -136,7 +136,6 @@ impl Pack {
         }))
     }
 
-    /// Its index.
     #[must_use]
     pub fn index(&self) -> &Index {
         &self.index

@@ -188,11 +188,15 @@ fn each_byte_counts() {
         bytes[at] ^= 0x10;
         site.write("changed", bytes);
         let found = open(&site.path("changed")).and_then(|pack| pack.verify());
-        assert!(found.is_err(), "byte {at} of {}", whole.len());
+        let Err(error) = found else {
+            panic!("byte {at} of {} is not noticed", whole.len());
+        };
+        assert!(error.to_string().contains("changed"), "byte {at}: {error}");
     }
     for length in [0, 1, 60, 100, whole.len() / 2, whole.len() - 1] {
         site.write("changed", &whole[..length]);
-        assert!(open(&site.path("changed")).is_err(), "{length} bytes");
+        let error = open(&site.path("changed")).unwrap_err();
+        assert!(error.to_string().contains("changed"), "{length} bytes: {error}");
     }
 }
 

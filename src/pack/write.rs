@@ -58,78 +58,92 @@ pub fn write(
         blobs: Vec::new(),
         known: BTreeMap::new(),
     };
-    let executable = packing.executable(executable)?;
-    let mut providers = BTreeMap::new();
-    for provider in contents.providers {
-        let key = (
-            provider.address.clone(),
-            provider.version.clone(),
-            provider.platform.clone(),
-        );
-        providers.insert(key, provider);
-    }
-    let modules: BTreeMap<_, _> = (contents.modules.into_iter())
-        .map(|module| (module.address.clone(), module))
-        .collect();
-    let configurations: BTreeMap<_, _> = (contents.configurations.into_iter())
-        .map(|configuration| (configuration.name.clone(), configuration))
-        .collect();
-    let more = !modules.is_empty() || !configurations.is_empty() || contents.cli_config.is_some();
-    let mut index = Index {
-        // Earlier releases know packs of providers only.
-        format: if more { FORMAT_WITH_MODULES } else { FORMAT },
-        executable,
-        blobs: Vec::new(),
-        providers: Vec::new(),
-        modules: Vec::new(),
-        configurations: Vec::new(),
-        cli_config: None,
-    };
-    for provider in providers.into_values() {
-        index.providers.push(PackedProvider {
-            files: packing.files(provider.files)?,
-            address: provider.address,
-            version: provider.version,
-            platform: provider.platform,
-            hashes: provider.hashes,
-        });
-    }
-    for module in modules.into_values() {
-        index.modules.push(PackedModule {
-            files: packing.files(module.tree.files)?,
-            links: module.tree.links,
-            address: module.address,
-            subdir: module.subdir,
-        });
-    }
-    for configuration in configurations.into_values() {
-        index.configurations.push(PackedConfiguration {
-            files: packing.files(configuration.tree.files)?,
-            links: configuration.tree.links,
-            name: configuration.name,
-            root: configuration.root,
-        });
-    }
-    if let Some(source) = &contents.cli_config {
-        index.cli_config = Some(packing.blob(source)?);
-    }
+    let mut index = packing.contents(executable, contents)?;
     index.blobs = std::mem::take(&mut packing.blobs);
-    let offset = packing.out.offset;
-    let text = serde_json::to_vec(&index).map_err(|e| write_error(path)(e.into()))?;
-    // Otherwise nothing could read the pack.
-    index_fits(path, text.len() as u64)?;
-    let signature = options.signing.map(|key| key.sign(&text)).unwrap_or_default();
-    debug_assert!(signature.is_empty() || signature.len() == signature::LENGTH);
-    let trailer = Trailer::new(offset, &text, signature.len() as u64).to_bytes();
-    for part in [&text[..], &signature, &trailer] {
-        packing.out.write_all(part).map_err(write_error(path))?;
+    packing.finish(index, options)
+}
+
+impl<W: Write> Packing<'_, W> {
+    /// Writes the executable and the blobs of the contents.
+    fn contents(&mut self, executable: &Executable, contents: Contents<'_>) -> Result<Index, PackError> {
+        let executable = self.executable(executable)?;
+        let mut providers = BTreeMap::new();
+        for provider in contents.providers {
+            let key = (
+                provider.address.clone(),
+                provider.version.clone(),
+                provider.platform.clone(),
+            );
+            providers.insert(key, provider);
+        }
+        let modules: BTreeMap<_, _> = (contents.modules.into_iter())
+            .map(|module| (module.address.clone(), module))
+            .collect();
+        let configurations: BTreeMap<_, _> = (contents.configurations.into_iter())
+            .map(|configuration| (configuration.name.clone(), configuration))
+            .collect();
+        let more = !modules.is_empty() || !configurations.is_empty() || contents.cli_config.is_some();
+        let mut index = Index {
+            // Earlier releases know packs of providers only.
+            format: if more { FORMAT_WITH_MODULES } else { FORMAT },
+            executable,
+            blobs: Vec::new(),
+            providers: Vec::new(),
+            modules: Vec::new(),
+            configurations: Vec::new(),
+            cli_config: None,
+        };
+        for provider in providers.into_values() {
+            index.providers.push(PackedProvider {
+                files: self.files(provider.files)?,
+                address: provider.address,
+                version: provider.version,
+                platform: provider.platform,
+                hashes: provider.hashes,
+            });
+        }
+        for module in modules.into_values() {
+            index.modules.push(PackedModule {
+                files: self.files(module.tree.files)?,
+                links: module.tree.links,
+                address: module.address,
+                subdir: module.subdir,
+            });
+        }
+        for configuration in configurations.into_values() {
+            index.configurations.push(PackedConfiguration {
+                files: self.files(configuration.tree.files)?,
+                links: configuration.tree.links,
+                name: configuration.name,
+                root: configuration.root,
+            });
+        }
+        if let Some(source) = &contents.cli_config {
+            index.cli_config = Some(self.blob(source)?);
+        }
+        Ok(index)
     }
-    match index.problem(offset) {
-        Some(problem) => Err(PackError::NotPackable {
-            path: path.to_owned(),
-            reason: problem,
-        }),
-        None => Ok(index),
+
+    /// Writes the index, its signature and the trailer.
+    fn finish(mut self, index: Index, options: &Options<'_>) -> Result<Index, PackError> {
+        let path = self.path;
+        let offset = self.out.offset;
+        let text = serde_json::to_vec(&index).map_err(|e| write_error(path)(e.into()))?;
+        // Otherwise nothing could read the pack.
+        index_fits(path, text.len() as u64)?;
+        let signature = options.signing.map(|key| key.sign(&text)).unwrap_or_default();
+        debug_assert!(signature.is_empty() || signature.len() == signature::LENGTH);
+        let trailer = Trailer::new(offset, &text, signature.len() as u64).to_bytes();
+        for part in [&text[..], &signature, &trailer] {
+            self.out.write_all(part).map_err(write_error(path))?;
+        }
+        match index.problem(offset) {
+            Some(problem) => Err(PackError::NotPackable {
+                path: path.to_owned(),
+                reason: problem,
+            }),
+            None => Ok(index),
+        }
     }
 }
 

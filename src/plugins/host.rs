@@ -89,7 +89,6 @@ pub enum Program {
     Packed {
         /// Its address.
         provider: String,
-        /// Its version.
         version: String,
     },
     /// Nothing: it runs already, and the host's settings say where.

@@ -56,7 +56,6 @@ pub struct Launched {
     pub channel: Channel,
     /// The protocol it chose.
     pub protocol: u32,
-    /// The process.
     pub process: Process,
 }
 
@@ -64,7 +63,6 @@ impl Launch {
     /// How long plugins have until their handshake line.
     pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-    /// Starts it.
     pub async fn start(&self) -> Result<Launched, Diagnostics> {
         let identity = if self.tls {
             Some(Identity::generate().map_err(|error| self.failure(&error.to_string()))?)

@@ -205,7 +205,8 @@ mod tests {
         let (announced, _) = go_plugin_certificate(&PKCS_ECDSA_P521_SHA512);
         let (other, key) = go_plugin_certificate(&PKCS_ECDSA_P521_SHA512);
         let config = server(other, key, rustls::ALL_VERSIONS);
-        assert!(connect(&identity, announced.to_vec(), config).await.is_err());
+        let error = connect(&identity, announced.to_vec(), config).await.unwrap_err();
+        assert!(error.to_string().contains("invalid peer certificate"), "{error}");
     }
 
     #[tokio::test]
@@ -222,6 +223,7 @@ mod tests {
             .with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(
                 rustls::sign::CertifiedKey::new(vec![announced.clone()], signer),
             )));
-        assert!(connect(&identity, announced.to_vec(), config).await.is_err());
+        let error = connect(&identity, announced.to_vec(), config).await.unwrap_err();
+        assert!(error.to_string().contains("invalid peer certificate"), "{error}");
     }
 }

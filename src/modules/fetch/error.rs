@@ -50,7 +50,6 @@ pub enum FetchError {
         address: String,
         /// The location in the response.
         location: String,
-        /// The reason.
         reason: LocationError,
     },
     /// A web page does not name a module.
@@ -79,16 +78,10 @@ pub enum FetchError {
     Limit(#[from] InvalidLimit),
     /// A download exceeds the limit.
     #[error("{address} {}", limits.too_long())]
-    DownloadTooLarge {
-        /// The address.
-        address: String,
-        /// The limits.
-        limits: Limits,
-    },
+    DownloadTooLarge { address: String, limits: Limits },
     /// The size of a download is not the declared one.
     #[error("{address} announced {announced} bytes, and sent {received}")]
     Incomplete {
-        /// The address.
         address: String,
         /// The declared size.
         announced: u64,
@@ -118,7 +111,6 @@ pub enum FetchError {
     /// A request failed.
     #[error("{error}{hint}")]
     Request {
-        /// The error.
         error: net::Error,
         /// What to do about it.
         hint: String,
@@ -126,7 +118,6 @@ pub enum FetchError {
     /// A response is not of the expected format.
     #[error("the answer of {address} cannot be read: {reason}")]
     Response {
-        /// The address.
         address: String,
         /// What the parser reports.
         reason: String,
@@ -134,7 +125,6 @@ pub enum FetchError {
     /// A bucket has no object of the name.
     #[error("the bucket \"{bucket}\" has neither an object nor a directory \"{object}\"")]
     NoObject {
-        /// The bucket.
         bucket: String,
         /// The name.
         object: String,
@@ -147,7 +137,6 @@ pub enum FetchError {
     GoogleCredentials {
         /// The file.
         path: PathBuf,
-        /// The reason.
         reason: GoogleError,
     },
     /// A `file:` address is not a path of this system.
@@ -165,13 +154,11 @@ pub enum FetchError {
     NoProgram {
         /// The kind of repository.
         repository: &'static str,
-        /// The program.
         program: &'static str,
     },
     /// `git` or `hg` cannot be started.
     #[error("{program} cannot be run: {}", io_reason(source))]
     Program {
-        /// The program.
         program: &'static str,
         /// The reason.
         source: io::Error,
@@ -190,11 +177,9 @@ pub enum FetchError {
     /// A repository has no such revision.
     #[error("the repository {repository} has no {kinds} \"{reference}\"{hint}")]
     NoRevision {
-        /// The repository.
         repository: String,
         /// What the reference could have been.
         kinds: &'static str,
-        /// The reference.
         reference: String,
         /// What to do about it.
         hint: &'static str,

@@ -130,48 +130,9 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
         command
     };
 
-    let mut clone = git(None);
-    clone.args(["clone", "--quiet"]);
-    if let Some(depth) = wanted.depth {
-        clone.arg("--depth").arg(depth.to_string());
-        if let Some(reference) = &wanted.reference {
-            clone.arg("--branch").arg(reference);
-        }
-    }
-    clone.arg("--").arg(wanted.url.as_str()).arg(to);
-    let cloned = run(clone).await?;
-    if !cloned.status.success() {
-        let said = output_text(&cloned);
-        let no_branch = said.contains("emote branch") && said.contains("not found");
-        let failed = FetchError::Repository {
-            action: format!("git could not clone {}", shown(&wanted.url)),
-            output: said,
-        };
-        match (&wanted.reference, wanted.depth) {
-            (Some(commit), Some(depth)) if no_branch && is_commit(commit) => {
-                shallow(&git, &wanted, commit, depth, to).await?;
-            }
-            (Some(reference), _) if no_branch => return Err(wanted.missing(reference)),
-            _ => return Err(failed),
-        }
-    }
+    clone(&git, &wanted, to).await?;
     if let (Some(reference), None) = (&wanted.reference, wanted.depth) {
-        let mut checkout = git(Some(to));
-        checkout.args(["checkout", "--quiet", reference]);
-        let done = run(checkout).await?;
-        if !done.status.success() {
-            let said = output_text(&done);
-            return Err(
-                if said.contains("did not match any") || said.contains("reference is not a tree") {
-                    wanted.missing(reference)
-                } else {
-                    FetchError::Repository {
-                        action: format!("git could not check out \"{reference}\" of {}", shown(&wanted.url)),
-                        output: said,
-                    }
-                },
-            );
-        }
+        checkout(&git, &wanted, reference, to).await?;
     }
     if to.join(".gitmodules").exists() {
         let mut submodules = git(Some(to));
@@ -188,6 +149,61 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
         }
     }
     Ok(())
+}
+
+/// Clones a repository, with the history and the branch or tag that are required.
+async fn clone(git: &impl Fn(Option<&Path>) -> Command, wanted: &Wanted, to: &Path) -> Result<(), FetchError> {
+    let mut clone = git(None);
+    clone.args(["clone", "--quiet"]);
+    if let Some(depth) = wanted.depth {
+        clone.arg("--depth").arg(depth.to_string());
+        if let Some(reference) = &wanted.reference {
+            clone.arg("--branch").arg(reference);
+        }
+    }
+    clone.arg("--").arg(wanted.url.as_str()).arg(to);
+    let cloned = run(clone).await?;
+    if !cloned.status.success() {
+        let output = output_text(&cloned);
+        let no_branch = output.contains("emote branch") && output.contains("not found");
+        let failed = FetchError::Repository {
+            action: format!("git could not clone {}", shown(&wanted.url)),
+            output,
+        };
+        match (&wanted.reference, wanted.depth) {
+            (Some(commit), Some(depth)) if no_branch && is_commit(commit) => {
+                shallow(git, wanted, commit, depth, to).await?;
+            }
+            (Some(reference), _) if no_branch => return Err(wanted.missing(reference)),
+            _ => return Err(failed),
+        }
+    }
+    Ok(())
+}
+
+async fn checkout(
+    git: &impl Fn(Option<&Path>) -> Command,
+    wanted: &Wanted,
+    reference: &str,
+    to: &Path,
+) -> Result<(), FetchError> {
+    let mut checkout = git(Some(to));
+    checkout.args(["checkout", "--quiet", reference]);
+    let done = run(checkout).await?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let output = output_text(&done);
+    Err(
+        if output.contains("did not match any") || output.contains("reference is not a tree") {
+            wanted.missing(reference)
+        } else {
+            FetchError::Repository {
+                action: format!("git could not check out \"{reference}\" of {}", shown(&wanted.url)),
+                output,
+            }
+        },
+    )
 }
 
 /// Returns true if a reference is a whole commit: clone takes names of branches and tags only.
