@@ -271,7 +271,7 @@ fn serialized(
     let audience = HeaderValue::from_str(audience).map_err(|_| SerializeError::Audience(audience.to_owned()))?;
     headers.insert("x-goog-cloud-target-resource", audience);
     let scope = Scope { service: "sts", region };
-    let mut headers = aws::signed(scope, credential, &Method::POST, &parsed, headers).map_err(|e| e.to_string())?;
+    let mut headers = aws::signed(scope, credential, &Method::POST, &parsed, headers)?;
     if let Ok(host) = HeaderValue::from_str(parsed.authority()) {
         headers.insert("host", host);
     }

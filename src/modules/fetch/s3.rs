@@ -59,7 +59,7 @@ impl S3Location {
             service: "s3",
             region: &self.parsed.region,
         };
-        aws::presigned(scope, credentials, &url, VALID).map_err(|e| FetchError::Signature(e.to_string()))
+        aws::presigned(scope, credentials, &url, VALID).map_err(FetchError::Signature)
     }
 }
 
