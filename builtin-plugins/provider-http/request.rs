@@ -26,11 +26,11 @@ use crate::answer::{Answer, BodyError, LARGEST};
 use crate::failure::{Failure, Kind, chain, failure};
 use crate::tries::{Limits, asked_pause, exceeded, pause, within};
 
-/// How many requests are sent on a way of redirects.
+/// Limit of requests in a chain of redirects, as in Go's client.
 const MOST_REQUESTS: usize = 10;
-/// How long making a connection may take.
+/// Time limit of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// What servers see where the configuration says nothing else.
+/// Default `User-Agent`: that of the official provider, which servers may check.
 const AGENT: &str = "Go-http-client/1.1";
 
 /// A request that can be sent.
@@ -41,14 +41,13 @@ pub(crate) struct Request {
     /// The host to ask for, where it is another than the one to connect to.
     host: Option<HeaderValue>,
     body: Option<String>,
-    /// Whether we asked for a compressed body without being told to.
+    /// True if we asked for a compressed body without being told to.
     gzip: bool,
     tls: ClientConfig,
     client: OnceLock<Client>,
 }
 
 impl Request {
-    /// Puts a request together.
     pub fn new(
         method: &str,
         url: &str,
@@ -292,7 +291,7 @@ fn authority(url: &Url) -> Option<String> {
     )
 }
 
-/// Whether an address is on the host of another, or on one whose name is below that.
+/// Returns true if an address is on the host of another, or on one whose name is below that.
 fn is_at_or_below(url: &Url, home: &Url) -> bool {
     let (Some(host), Some(home)) = (url.host_str(), home.host()) else {
         return false;
@@ -302,7 +301,7 @@ fn is_at_or_below(url: &Url, home: &Url) -> bool {
         || (matches!(home, Host::Domain(_)) && host.strip_suffix(&name).is_some_and(|below| below.ends_with('.')))
 }
 
-/// What the next server is told about where we come from.
+/// Value of `Referer` after a redirect; none from HTTPS to HTTP.
 fn referer(from: &Url, to: &Url) -> Option<HeaderValue> {
     if from.scheme() == "https" && to.scheme() == "http" {
         return None;

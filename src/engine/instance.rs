@@ -234,8 +234,8 @@ pub fn data_problems(value: &Value, schema: &Schema, provider: &addrs::Provider,
     read_problems(value, schema, provider, "while reading the data source", address)
 }
 
-/// The end of error messages about defects of providers.
-pub const PROVIDER_BUG: &str = "This is a defect of the provider; please report it to its maintainers.";
+/// The end of error messages about bugs in providers.
+pub const PROVIDER_BUG: &str = "This is a bug in the provider; please report it to its maintainers.";
 
 /// Decodes a stored object that is at the current version of its schema.
 pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> Result<StoredObject, Diagnostics> {

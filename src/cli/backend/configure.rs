@@ -15,6 +15,7 @@ use super::remote::CLOUD;
 use super::{Kind, Local, Place, Source, of_saved, select, settings};
 use crate::session::{Session, Surroundings};
 use crate::state_session::read_source;
+use views::wrap::wrapped;
 
 /// What the flags of `init` say about the backend.
 pub struct BackendOptions<'a> {
@@ -130,10 +131,9 @@ impl Change<'_> {
         note(
             session,
             &format!(
-                "{} has detected you're unconfiguring your previously set \"{}\" {}.",
-                program::tool(),
+                "The configuration has no {noun} any more; the last one was \"{}\".",
                 previous.ty,
-                previous.noun()
+                noun = previous.noun()
             ),
         );
         migrate(&self.migration, &of_saved(session, previous)?, &Place::default())?;
@@ -225,8 +225,7 @@ impl Change<'_> {
         note(
             self.session,
             &format!(
-                "{}\n\n{tool} has detected that the configuration specified for the backend\nhas changed. {tool} will now check \
-                 for existing state in the backends.\n",
+                "{}\n\nIts settings are not those of the last init. {tool} looks for states in both places.\n",
                 self.session.ui.style().bold("Backend configuration changed!")
             ),
         );
@@ -273,8 +272,7 @@ impl Change<'_> {
         note(
             session,
             &session.ui.style().green(format!(
-                "\nSuccessfully configured the {noun} \"{ty}\"! {} will automatically\nuse this {noun} unless the {noun} \
-                 configuration changes.",
+                "\nSuccessfully configured the {noun} \"{ty}\"! {} uses it from now on, until its configuration changes.",
                 program::tool()
             )),
         );
@@ -342,6 +340,6 @@ fn missing_block() -> Diagnostic {
 fn note(surroundings: &Surroundings, text: &str) {
     match &surroundings.stream {
         Some(stream) => stream.log(text.trim()),
-        None => surroundings.ui.line(text),
+        None => surroundings.ui.line(wrapped(text, surroundings.ui.width())),
     }
 }

@@ -107,8 +107,7 @@ pub fn existing(surroundings: &Surroundings, place: &Place, input: bool) -> Resu
     }
     let style = surroundings.ui.style();
     let prompt = format!(
-        "\n{}\n  This is expected behavior when the selected workspace did not have an\n  existing non-empty state. Please enter \
-         a number to select a workspace:\n\n{list}\n  {} ",
+        "\n{}\n  It never had a state in this backend, or was deleted. Enter the number of\n  another one:\n\n{list}\n  {} ",
         style.bold(style.yellow(format!("The currently selected workspace ({selected}) does not exist."))),
         style.bold("Enter a value:")
     );

@@ -26,6 +26,7 @@ use crate::tested;
 use crate::workdir::{self, Project};
 use report::{suggest, tell, told};
 use views::program;
+use views::wrap::wrapped;
 
 pub const COMMAND: Command = Command {
     path: "init",
@@ -160,7 +161,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.reconfigure && arguments.migrate_state {
         return Err(Failure::usage(
             "Invalid init options",
-            "The -migrate-state and -reconfigure options are mutually-exclusive.",
+            "Use either -migrate-state or -reconfigure: the one copies states, the other leaves them where they are.",
         ));
     }
     if session.stream.is_some() && arguments.migrate_state {
@@ -185,10 +186,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if !tested::is_anything_there(arguments.test_directory.as_deref()) {
         let title = style.bold(format!("{} initialized in an empty directory!", program::tool()));
         let text = format!(
-            "{title}\n\nThere are no configuration files here yet, so there was nothing to install. As soon as \
-             the\ndirectory has some (.tf), {} can plan them.",
+            "There are no configuration files here yet, so there was nothing to install. As soon as the directory has some (.tf), \
+             {} can plan them.",
             program::tool()
         );
+        let text = format!("{title}\n\n{}", wrapped(&text, session.ui.width()));
         say(session, "output_init_empty_message", text);
         return Ok(Outcome::success());
     }
@@ -326,13 +328,14 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     );
     if !session.env.in_automation() {
         space(session);
-        let text = style.green(format!(
+        let text = format!(
             "Next, \"{command} plan\" shows what {tool} would create, change and destroy.\n\nRun init again when the \
-             configuration calls other modules, requires other providers, or has another\nbackend. A command that \
-             cannot go on without it says so.",
+             configuration calls other modules, requires other providers, or has another backend. A command that cannot go \
+             on without it says so.",
             tool = program::tool(),
             command = program::command()
-        ));
+        );
+        let text = style.green(wrapped(&text, session.ui.width()));
         let code = match in_cloud {
             true => "output_init_success_cli_cloud_message",
             false => "output_init_success_cli_message",

@@ -57,6 +57,7 @@ use views::plan::{Form, Shown};
 use views::prompt::{Answer, Echo};
 use views::stream::Stream;
 use views::ui::Ui;
+use views::wrap::indented;
 use views::{json, program};
 
 /// The placeholder for the name of the program in the details of a command.
@@ -486,8 +487,9 @@ fn no_positional(positional: &[String], what: &str) -> Result<(), UsageError> {
 fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -> Result<bool, Failure> {
     let style = session.ui.style();
     let prompt = format!(
-        "\n{}\n{explanation}\n\n  {} ",
+        "\n{}\n{}\n\n  {} ",
         style.bold(question),
+        indented(explanation, session.ui.width()),
         style.bold("Enter a value:")
     );
     approval(session, &prompt, skip)

@@ -16,6 +16,7 @@ use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome};
 use crate::runs;
 use crate::session::Session;
+use views::wrap::wrapped;
 
 pub const COMMAND: Command = Command {
     path: "plan",
@@ -149,18 +150,19 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         outcome = outcome.and_text(views::plan::rule(ui.style(), ui.width()));
         if let Some(path) = generated {
             outcome = outcome.and_text(format!(
-                "\n{} wrote blocks for the imported objects to {path}. Check them, and complete\nwhat a provider \
-                 could not say, before they become part of the configuration.\n",
-                program::tool()
+                "\n{}\n",
+                wrapped(
+                    &format!(
+                        "{} wrote blocks for the imported objects to {path}. Check them, and complete what the provider left \
+                         open, before they become part of the configuration.",
+                        program::tool()
+                    ),
+                    ui.width()
+                )
             ));
         }
         outcome = outcome.and_text(match out {
-            None => format!(
-                "\nNote: You didn't use the -out option to save this plan, so {} can't\nguarantee to take exactly these \
-                 actions if you run \"{} apply\" now.\n",
-                program::tool(),
-                program::command()
-            ),
+            None => views::plan::not_saved(ui.width()),
             Some(out) => views::plan::saved(out, ui.width()),
         });
     }

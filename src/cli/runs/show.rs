@@ -71,7 +71,7 @@ pub(super) fn human(session: &Session, document: &Json, run: &Run) {
             let warning = Diagnostic::warning(
                 "The plan cannot be shown",
                 format!(
-                    "This version cannot read what the server says the plan is: {why}. The page of the run shows the plan."
+                    "The server sent a plan that this version cannot read: {why}. The page of the run in the browser shows it."
                 ),
             );
             session.warn_now(warning);

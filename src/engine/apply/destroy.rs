@@ -129,7 +129,7 @@ impl Applier<'_> {
                     "Provider returned invalid result object after apply",
                     format!(
                         "The provider was asked to destroy {} and returned an object instead of null. This is a \
-                         defect of the provider {}; please report it to its maintainers.",
+                         bug in the provider {}; please report it to its maintainers.",
                         s.address, s.change.provider.provider
                     ),
                 )

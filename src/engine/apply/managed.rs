@@ -296,7 +296,7 @@ impl Applier<'_> {
                     "Configuration contains unknown value",
                     format!(
                         "The configuration of {} still contains values that are not known during apply. This is a \
-                         defect of Monoform; please report it.",
+                         bug in Monoform; please report it.",
                         s.address
                     ),
                 )
@@ -585,7 +585,7 @@ fn bug(s: &ObjectOperation<'_>, summary: &str, what: &str) -> Diagnostic {
     Diagnostic::error(
         summary,
         format!(
-            "{what}\n\nThis is a defect of the provider {}; please report it to its maintainers.",
+            "{what}\n\nThis is a bug in the provider {}; please report it to its maintainers.",
             s.change.provider.provider
         ),
     )
