@@ -136,7 +136,7 @@ fn fail(text: &str) -> ExitCode {
 }
 
 fn list() -> String {
-    let mut out = format!("{:<12} {:<12} {:<18} {}\n", "NAME", "KIND", "STANDS FOR", "PROTOCOLS");
+    let mut out = format!("{:<12} {:<12} {:<18} {}\n", "NAME", "KIND", "IMPLEMENTS", "PROTOCOLS");
     for plugin in PLUGINS {
         let kind = match plugin.kind.sort() {
             Sort::Provider => "provider",

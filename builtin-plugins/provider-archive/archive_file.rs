@@ -26,7 +26,7 @@ model! {
 model! {
     /// An archive.
     pub struct Model {
-        /// What kind of archive: `zip` or `tar.gz`.
+        /// Format of the archive: `zip` or `tar.gz`.
         pub r#type: Attr<String> = required().requires_replace(),
         /// A text that becomes a file of the archive.
         pub source: Attr<Set<Source>> = block().validate(Validator::ConflictsWith(&[
@@ -44,7 +44,7 @@ model! {
         /// directory that matches is left out with all that is in it.
         pub excludes: Attr<Set<Attr<String>>> =
             alone(&["source_file", "source_content", "source_content_filename"]),
-        /// Whether symbolic links to directories are left out, which are otherwise followed.
+        /// True if symbolic links to directories are left out, which are otherwise followed.
         pub exclude_symlink_directories: Attr<bool> = optional().requires_replace(),
         /// Path of the archive. Missing directories are created.
         pub output_path: Attr<String> = required().requires_replace(),
@@ -77,7 +77,7 @@ fn schema() -> Schema {
     Schema::of::<Model>().at_least_one_of(&["source", "source_content_filename", "source_file", "source_dir"])
 }
 
-/// What goes into the archive. Several of these can be set only if values became known after the configuration was checked.
+/// Selects the contents of the archive. Several arguments can be set only if values became known after validation.
 fn selection(model: &Model) -> Selection {
     if let Some(dir) = model.source_dir.as_str() {
         return Selection::Directory {

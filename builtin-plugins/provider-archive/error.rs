@@ -21,7 +21,7 @@ pub(crate) enum ArchiveError {
     #[error("archive has not been created as it would be empty: {} has no files but those that are left out", .0.display())]
     Empty(PathBuf),
     #[error(
-        "{} is a symbolic link to a directory around it, so there is no end to it. Leave it out with excludes, or set \
+        "{} is a symbolic link to a directory around it, so reading it would never end. Leave it out with excludes, or set \
          exclude_symlink_directories.",
         .0.display()
     )]

@@ -16,7 +16,7 @@ mod zip;
 
 use monoform_sdk::{Plain, Provider};
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "archive";
 
 /// The version of the official provider that this one stands for.
@@ -27,7 +27,7 @@ pub const RELEASED: &[&str] = &[
     "2.0.0", "2.1.0", "2.2.0", "2.3.0", "2.4.0", "2.4.1", "2.4.2", "2.5.0", "2.6.0", "2.7.0", "2.7.1",
 ];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     Plain(|members| {

@@ -15,7 +15,7 @@ use crate::error::ArchiveError;
 pub(crate) struct Entry {
     /// The name in the archive, with `/` between its parts.
     pub name: Vec<u8>,
-    /// Where its content comes from.
+    /// Source of the content.
     pub content: Content,
 }
 
@@ -23,24 +23,21 @@ pub(crate) struct Entry {
 pub(crate) enum Content {
     /// A file, which also gives its mode.
     File(PathBuf),
-    /// A text.
     Text(String),
 }
 
-/// What the configuration selects.
+/// Contents that a configuration selects.
 pub(crate) enum Selection {
-    /// One file.
     File(PathBuf),
     /// Every file below a directory.
     Directory {
         root: PathBuf,
         excludes: Vec<String>,
-        /// Whether symbolic links to directories are followed.
+        /// True if symbolic links to directories are followed.
         follow: bool,
-        /// Where the archive will be: what is there now does not belong to it.
+        /// Path of the archive, which is left out when an earlier one is found in the directory.
         output: PathBuf,
     },
-    /// Names and texts.
     Texts(Vec<(String, String)>),
 }
 
@@ -108,7 +105,7 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> 
     }
 }
 
-/// What distinguishes a file or directory from others: its device and inode.
+/// Device and inode, which identify a file or directory.
 fn identity(found: &Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }

@@ -109,7 +109,7 @@ fn beside(name: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// What of a name can stand in a header.
+/// ASCII form of a name for a header field.
 fn ascii(name: &[u8]) -> Vec<u8> {
     name.iter().copied().filter(u8::is_ascii).collect()
 }

@@ -290,7 +290,7 @@ async fn what_cannot_be_archived() {
             Some(("excludes", strings(&["["]))),
             "bad pattern",
         ),
-        ("source_dir", at("in/d"), None, "no end to it"),
+        ("source_dir", at("in/d"), None, "never end"),
         ("source_dir", at("other"), None, "error encountered during file walk"),
         (
             "source_dir",

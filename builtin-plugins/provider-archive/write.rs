@@ -15,7 +15,7 @@ use crate::error::ArchiveError;
 use crate::select::Entry;
 use crate::{tarball, zip};
 
-/// What kind of archive.
+/// Format of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Zip,

@@ -24,10 +24,10 @@ const UNIX: u16 = 3 << 8;
 const FILE_DATE: u16 = 0x8a21;
 const REGULAR_FILE: u32 = 0o100_000;
 const READ_ONLY: u32 = 1;
-/// What stands in a field of 32 bits whose value needs 64.
+/// Marker in a 32-bit field whose value is in the zip64 record.
 const LARGE: u32 = u32::MAX;
 
-/// What the directory at the end says about an entry.
+/// Entry of the central directory.
 struct Listed {
     name: Vec<u8>,
     flags: u16,
@@ -73,7 +73,7 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
     finish(&mut out, &listed).map_err(ArchiveError::Finish)
 }
 
-/// Whether readers might take the name for one in another encoding.
+/// Returns true if the name needs the UTF-8 flag: without it readers assume code page 437.
 fn needs_utf8(name: &[u8]) -> bool {
     std::str::from_utf8(name).is_ok() && name.iter().any(|b| !(0x20..0x7e).contains(b) || *b == b'\\')
 }

@@ -12,12 +12,12 @@ model! {
     pub struct Part {
         /// The content. It may be empty.
         pub content: Attr<String> = required().requires_replace(),
-        /// What the content is, as a MIME type: `text/plain` unless it is set. Cloud-init decides by it what to do.
+        /// MIME type of the content, by which cloud-init decides what to do. Defaults to `text/plain`.
         pub content_type: Attr<String> = optional().computed().default(CONTENT_TYPE.to_owned())
             .validate(Validator::LengthAtLeast(1)).requires_replace(),
         /// The name of the file that the part becomes.
         pub filename: Attr<String> = optional().requires_replace(),
-        /// How cloud-init merges this part with earlier ones: the value of the header `X-Merge-Type`.
+        /// Value of the header `X-Merge-Type`, by which cloud-init merges this part with earlier ones.
         pub merge_type: Attr<String> = optional().requires_replace(),
     }
 }
@@ -27,9 +27,9 @@ model! {
     pub struct Model {
         /// A part of the message, in this order.
         pub part: Attr<Vec<Part>> = block().validate(Validator::Required).requires_replace(),
-        /// Whether the result is compressed; true unless it is set.
+        /// True if the result is compressed, which is the default.
         pub gzip: Attr<bool> = optional().computed().default(true).requires_replace(),
-        /// Whether the result is written in base64; true unless it is set. Compressed results must be.
+        /// True if the result is written in base64, which is the default. Compressed results must be.
         pub base64_encode: Attr<bool> = optional().computed().default(true).requires_replace(),
         /// The line between the parts; `MIMEBOUNDARY` unless it is set. No part may contain it.
         pub boundary: Attr<String> = optional().computed().default(BOUNDARY.to_owned())
@@ -51,7 +51,7 @@ fn cannot_render(problem: String) -> Diagnostic {
     Diagnostic::error("Unable to render cloudinit config to MIME multi-part file", problem)
 }
 
-/// Whether the two ways to encode go together. What is not known yet is looked at later.
+/// Rejects compression without base64. Unknown arguments are checked again when they are known.
 fn check(config: &Model) -> Diagnostics {
     let wanted = |attr: &Attr<bool>| match attr {
         Attr::Known(wanted) => Some(*wanted),
@@ -61,8 +61,8 @@ fn check(config: &Model) -> Diagnostics {
     match (wanted(&config.gzip), wanted(&config.base64_encode)) {
         (Some(true), Some(false)) => Diagnostic::error(
             "Invalid Attribute Configuration",
-            "Compressed data is no text, so base64_encode must be true when gzip is true, as it is by default. Set \
-             gzip to false, or leave out base64_encode.",
+            "The argument gzip is true unless set, and compressed data is not valid text. Set gzip to false, or remove \
+             base64_encode.",
         )
         .at_attribute("base64_encode")
         .into(),
@@ -70,7 +70,7 @@ fn check(config: &Model) -> Diagnostics {
     }
 }
 
-/// The same configuration with its result, and with the defaults where it says nothing.
+/// Completes a configuration with its defaults and the rendered result.
 fn complete(config: Model) -> Result<Model> {
     let problems = check(&config);
     if problems.has_errors() {
@@ -304,7 +304,7 @@ mod tests {
         assert!(!harness.validate("cloudinit_config", &unknown).has_errors());
     }
 
-    /// What version 2.4.0 of the official provider makes: other bytes would be other user data, and another machine.
+    /// Bytes of version 2.4.0 of the official provider: other bytes would be other user data, and replace the machine.
     #[tokio::test]
     async fn compressed_messages_are_the_official_ones() {
         let harness = Harness::new(crate::provider());

@@ -8,7 +8,7 @@ pub mod render;
 
 use monoform_sdk::{NeverBlocks, Plain, Provider};
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "cloudinit";
 
 /// The version of the official provider that this one stands for.
@@ -19,7 +19,7 @@ pub const RELEASED: &[&str] = &[
     "2.0.0", "2.1.0", "2.2.0", "2.3.0", "2.3.1", "2.3.2", "2.3.3", "2.3.4", "2.3.5", "2.3.6", "2.3.7",
 ];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     NeverBlocks(Plain(|members| {

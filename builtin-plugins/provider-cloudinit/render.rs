@@ -10,22 +10,22 @@ use flate2::Crc;
 /// A part of the message; what is empty is left out, except that the type is then `text/plain`.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// The content.
+    /// Content of the part, as it is sent.
     pub content: &'a str,
-    /// What it is, as a MIME type.
+    /// MIME type of the content.
     pub content_type: &'a str,
     /// The name of the file that it becomes.
     pub filename: &'a str,
-    /// How it is merged with earlier parts.
+    /// Value of the header `X-Merge-Type`.
     pub merge_type: &'a str,
 }
 
-/// The type of parts that say nothing about it.
+/// Default content type of a part.
 pub(crate) const CONTENT_TYPE: &str = "text/plain";
 /// The line between parts where nothing else is said.
 pub const BOUNDARY: &str = "MIMEBOUNDARY";
 
-/// What is wrong with a boundary, by the rules of MIME.
+/// Problem of a boundary by the rules of MIME (RFC 2046), as the end of a sentence.
 pub(crate) fn boundary_problem(boundary: &str) -> Option<String> {
     let fine = |c: char| c.is_ascii_alphanumeric() || "'()+_,-./:=? ".contains(c);
     if (1..=70).contains(&boundary.len()) && boundary.chars().all(fine) && !boundary.ends_with(' ') {
@@ -76,7 +76,7 @@ pub fn encode(message: String, gzip: bool, base64: bool) -> io::Result<String> {
     bytes.map(|bytes| STANDARD.encode(bytes))
 }
 
-/// What identifies a result.
+/// Checksum of a result, which is its identifier in the state.
 pub fn checksum(rendered: &str) -> String {
     let mut crc = Crc::new();
     crc.update(rendered.as_bytes());

@@ -18,7 +18,7 @@ fn failed(kind: &str, name: &str, reason: impl std::fmt::Display) -> Diagnostics
     .into()
 }
 
-/// What the records of this type say.
+/// Queries the records of one type and picks their data.
 async fn answers<T>(name: &str, kind: RecordType, pick: impl Fn(&RData) -> Option<T>) -> Result<Vec<T>> {
     let records = lookup::records(name, kind)
         .await

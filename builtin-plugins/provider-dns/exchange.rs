@@ -28,9 +28,8 @@ pub(crate) struct Client {
 /// Why there is no answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// Nothing came in time.
     Timeout(Duration),
-    /// It cannot be sent, or what came back is none.
+    /// The message cannot be sent, or the response is malformed.
     Other(String),
 }
 
@@ -47,7 +46,7 @@ fn other(what: impl Into<String>) -> Failure {
     Failure::Other(what.into())
 }
 
-/// What went wrong with a socket.
+/// Describes an error of a socket with the address of its peer.
 fn broken(peer: SocketAddr) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::Other(format!("{peer}: {error}"))
 }
@@ -57,12 +56,12 @@ impl Client {
         Client { settings }
     }
 
-    /// Whether a configuration or the environment said anything about a server.
+    /// Returns true if the configuration or the environment names a server.
     pub fn has_server(&self) -> bool {
         self.settings.server.is_some()
     }
 
-    /// Whether questions ask the server to look elsewhere.
+    /// Returns true if queries request recursion.
     pub fn is_recursive(&self) -> bool {
         self.settings.recursive
     }

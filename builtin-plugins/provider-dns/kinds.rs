@@ -170,7 +170,7 @@ impl Kind for Aaaa {
 record_model! {
     /// An alias.
     pub struct CnameModel(name: required(), ttl: optional().computed(), id: computed()) {
-        /// What the name is an alias of, with a dot at its end.
+        /// Target of the alias, with a dot at its end.
         pub cname: Attr<String> = required().validate(complete_name("CNAME")),
     }
 }

@@ -59,7 +59,7 @@ use monoform_sdk::{Members, Provider, Result, Schema, async_trait};
 use crate::exchange::Client;
 use crate::records::Records;
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "dns";
 
 /// The version of the official provider that this one stands for.
@@ -71,7 +71,7 @@ pub const RELEASED: &[&str] = &[
     "3.4.1", "3.4.2", "3.4.3", "3.5.0", "3.6.0",
 ];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     Dns

@@ -12,7 +12,7 @@ use crate::text;
 
 const HOSTS: &str = "/etc/hosts";
 
-/// Why a lookup failed.
+/// Error of a lookup.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookupError {
     #[error("it is no name: {0}")]
@@ -129,8 +129,7 @@ fn address(record: &Record) -> Option<IpAddr> {
     }
 }
 
-/// What a host is an alias of; the host itself if it is none. Of several aliases in a row the first is followed, as the official
-/// provider does.
+/// Target of the CNAME record of a host, or the host itself. Of a chain only the first link is followed, as in the official provider.
 pub(crate) async fn canonical(host: &str) -> Result<String, LookupError> {
     if let Some(line) = hosts().iter().find(|line| line.has(host)) {
         return Ok(line.names.first().map(|n| complete(n)).unwrap_or_default());

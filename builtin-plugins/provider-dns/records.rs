@@ -12,19 +12,19 @@ use monoform_sdk::{
 use crate::exchange::{Client, Failure};
 use crate::text::{self, NameError, TextError};
 
-/// What every set of records has.
+/// Attributes that all record sets have.
 pub(crate) trait RecordModel: Model {
     /// Zone, name below it (none at the top of the zone), and time to live.
     fn place(&self) -> Place<'_>;
     /// Says which set it is.
     fn locate(&mut self, id: String, zone: String, name: Option<String>);
-    /// Takes over the identifier.
+    /// Sets the identifier.
     fn set_id(&mut self, id: String);
     /// Takes over the time to live.
     fn set_ttl(&mut self, ttl: i64);
 }
 
-/// Where a set is, and how long it may be kept.
+/// Owner name, zone and TTL of a record set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'m> {
     pub zone: &'m str,
@@ -56,29 +56,27 @@ impl Place<'_> {
     }
 }
 
-/// What differs between types of records.
+/// Type of records: its model, and the conversion to and from record data.
 pub(crate) trait Kind: Send + Sync + 'static {
-    /// The object.
     type Model: RecordModel + PartialEq;
-    /// What one record says, as the model has it.
+    /// Data of one record in the model.
     type Element: Clone + PartialEq + Send + Sync;
 
-    /// The type.
     const TYPE: RecordType;
-    /// What it is for.
+    /// Description of the resource type in the schema.
     const DESCRIPTION: &'static str;
-    /// Whether the official type was written with the old SDK; see [`Resource::LENIENT`].
+    /// True if the official type was written with the old SDK; see [`Resource::LENIENT`].
     const LENIENT: bool = false;
-    /// Whether there can be one record only.
+    /// True if the set can have one record only.
     const SINGLE: bool = false;
 
-    /// What the records say.
+    /// Elements of the model.
     fn elements(model: &Self::Model) -> Vec<Self::Element>;
     /// Makes the model say this.
     fn set_elements(model: &mut Self::Model, elements: Vec<Self::Element>);
-    /// What is written in a message; none while a part is unknown.
+    /// Converts an element to record data; `None` while a part is unknown.
     fn read(element: &Self::Element) -> Option<std::result::Result<RData, TextError>>;
-    /// What a message says; none if the record is of another type.
+    /// Converts record data to an element; `None` if the record is of another type.
     fn write(data: &RData) -> Option<Self::Element>;
 }
 
@@ -93,7 +91,7 @@ fn failed(doing: &str, reason: impl std::fmt::Display) -> Diagnostics {
     Diagnostic::error(format!("Error {doing} DNS record:"), format!("{reason}.")).into()
 }
 
-/// What an answer without success means.
+/// Error for a response code other than success.
 fn refused(doing: &str, code: ResponseCode) -> Diagnostics {
     let (name, hint) = match code {
         ResponseCode::FormErr => (
@@ -123,7 +121,6 @@ fn refused(doing: &str, code: ResponseCode) -> Diagnostics {
     )
 }
 
-/// Sends an update.
 async fn update(client: &Client, doing: &str, zone: &str, records: Vec<Record>) -> Result<()> {
     let mut message = Message::new(Message::query().metadata.id, MessageType::Query, OpCode::Update);
     message.add_query(Query::query(text::name(zone).map_err(unreadable)?, RecordType::SOA));
@@ -143,7 +140,7 @@ async fn ask(client: &Client, name: Name, kind: RecordType) -> std::result::Resu
     client.exchange(message).await
 }
 
-/// Whether two records say the same. How a text is cut into strings says nothing.
+/// Returns true if two records are equal, however a TXT value is split into strings.
 fn same(one: &RData, other: &RData) -> bool {
     match (one, other) {
         (RData::TXT(one), RData::TXT(other)) => one.txt_data.iter().flatten().eq(other.txt_data.iter().flatten()),
@@ -174,7 +171,7 @@ impl<K: Kind> Records<K> {
         Ok(client)
     }
 
-    /// What the server says about the set; none if there is no record.
+    /// Reads the set from the server; `None` if there is no record.
     async fn look(&self, client: &Client, model: &K::Model) -> Result<Option<K::Model>> {
         let name = model.place().name()?;
         let answer = ask(client, name.clone(), K::TYPE)
@@ -229,7 +226,7 @@ impl<K: Kind> Records<K> {
         Ok(Some(model))
     }
 
-    /// What became of an update.
+    /// Reads the set after an update, and compares it with the plan.
     async fn outcome(&self, client: &Client, plan: K::Model, cx: &mut Context<Client>) -> Result<K::Model> {
         let Some(found) = self.look(client, &plan).await? else {
             return Err(failed(
@@ -272,7 +269,7 @@ impl<K: Kind> Resource for Records<K> {
         Schema::of::<K::Model>().describe(K::DESCRIPTION)
     }
 
-    /// What the rules of the attributes leave out.
+    /// Checks that no single attribute can express.
     fn validate(&self, config: &K::Model) -> Diagnostics {
         let mut problems: Vec<TextError> = K::elements(config).iter().filter_map(|e| K::read(e)?.err()).collect();
         let place = config.place();
@@ -428,7 +425,7 @@ pub(crate) fn name_below_a_zone() -> Validator {
     })
 }
 
-/// What is wrong with a name that must be complete, or must not be.
+/// Problem of a name that must end with a dot, or must not.
 pub(crate) fn name_problem(what: &str, name: &str, complete: bool) -> Option<Diagnostic> {
     let problem = if name.contains(char::is_whitespace) || (name.is_empty() && !complete) {
         "must not contain whitespace or be empty"

@@ -10,7 +10,7 @@ use monoform_sdk::{Attr, Diagnostic, Result, Validator, model};
 use crate::text;
 use crate::tsig::{Algorithm, Key};
 
-/// How long one exchange may take where nothing is said.
+/// Default time limit of one exchange.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 model! {
@@ -18,7 +18,7 @@ model! {
     pub struct GssApi {
         /// The Kerberos realm or Active Directory domain. Else from the environment: `DNS_UPDATE_REALM`.
         pub realm: Attr<String> = optional(),
-        /// Who we are. Else from the environment: `DNS_UPDATE_USERNAME`.
+        /// User name (principal). Defaults to the environment variable `DNS_UPDATE_USERNAME`.
         pub username: Attr<String> = optional(),
         /// The password of the user. Else from the environment: `DNS_UPDATE_PASSWORD`.
         pub password: Attr<String> = optional().sensitive().validate(Validator::ConflictsWith(&["keytab"]))
@@ -42,17 +42,15 @@ model! {
         /// How long to wait for an answer: a duration such as `500ms`, or a number of seconds. 0 stands for two seconds. Else from
         /// the environment (`DNS_UPDATE_TIMEOUT`), or 0.
         pub timeout: Attr<String> = optional(),
-        /// How often a message is sent until there is an answer, at least once. Else from the environment (`DNS_UPDATE_RETRIES`),
-        /// or 3.
+        /// Number of attempts to get a response, at least 1. Else from the environment (`DNS_UPDATE_RETRIES`), or 3.
         pub retries: Attr<i64> = optional(),
-        /// Whether questions ask the server to look elsewhere for what it does not know itself. Else from the environment
+        /// True if questions ask the server to look elsewhere for what it does not know itself. Else from the environment
         /// (`DNS_UPDATE_RECURSIVE`), or false.
         pub recursive: Attr<bool> = optional(),
         /// The name of the TSIG key that signs messages, with a dot at its end. Else from the environment: `DNS_UPDATE_KEYNAME`.
         pub key_name: Attr<String> = optional().validate(Validator::ConflictsWith(&["gssapi"]))
             .validate(Validator::AlsoRequires(&["key_algorithm"])).validate(Validator::AlsoRequires(&["key_secret"])),
-        /// How the key signs: `hmac-md5`, `hmac-sha1`, `hmac-sha256` or `hmac-sha512`. Else from the environment:
-        /// `DNS_UPDATE_KEYALGORITHM`.
+        /// Algorithm of the key: `hmac-md5`, `hmac-sha1`, `hmac-sha256` or `hmac-sha512`. Else from the environment: `DNS_UPDATE_KEYALGORITHM`.
         pub key_algorithm: Attr<String> = optional().validate(Validator::ConflictsWith(&["gssapi"]))
             .validate(Validator::AlsoRequires(&["key_name"])).validate(Validator::AlsoRequires(&["key_secret"])),
         /// The secret of the key, in base64. Else from the environment: `DNS_UPDATE_KEYSECRET`.
@@ -67,12 +65,12 @@ model! {
 model! {
     /// The provider's configuration.
     pub struct Config {
-        /// Where updates go. Without this block the environment says it all.
+        /// Server for updates. Without this block all settings come from the environment.
         pub update: Attr<Vec<Update>> = block().validate(Validator::Size(0, 1)),
     }
 }
 
-/// How messages travel.
+/// Transport of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transport {
     pub is_tcp: bool,
@@ -95,7 +93,7 @@ impl Transport {
     }
 }
 
-/// What a client must know.
+/// Resolved settings of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// The server; none if neither the configuration nor the environment names one.

@@ -9,7 +9,6 @@ use hickory_proto::rr::rdata::TXT;
 /// Why an element of a record cannot be read.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum TextError {
-    /// A name.
     #[error("{text:?} is no domain name: {reason}")]
     Name { text: String, reason: NameError },
     /// The text of a TXT record.
@@ -23,7 +22,7 @@ pub(crate) enum TextError {
     Number { what: &'static str, number: i64 },
 }
 
-/// What is wrong with a name.
+/// Reason why a text is not a domain name.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum NameError {
     #[error("it must end with a dot")]
@@ -39,7 +38,7 @@ pub(crate) enum NameError {
     TooLong(String),
 }
 
-/// What is wrong with the text of a TXT record.
+/// Reason why a text does not fit into a TXT record.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum StringError {
     #[error("a quotation mark that belongs to the text is written with a backslash before it")]
@@ -48,7 +47,7 @@ pub(crate) enum StringError {
     Escape(#[from] EscapeError),
 }
 
-/// What is wrong with a backslash.
+/// Malformed escape.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum EscapeError {
     #[error("it ends with a backslash")]
@@ -86,7 +85,7 @@ fn bytes(text: &str) -> impl Iterator<Item = Result<(u8, bool), EscapeError>> {
     })
 }
 
-/// Whether a name says where it ends: with a dot.
+/// Returns true if the name is fully qualified (ends with a dot).
 pub(crate) fn is_complete(name: &str) -> bool {
     let Some(rest) = name.strip_suffix('.') else {
         return false;
@@ -94,7 +93,7 @@ pub(crate) fn is_complete(name: &str) -> bool {
     rest.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 0
 }
 
-/// Reads a complete name.
+/// Parses a fully qualified name.
 pub(crate) fn name(text: &str) -> Result<Name, TextError> {
     let bad = |reason| TextError::Name {
         text: text.to_owned(),
@@ -135,7 +134,7 @@ fn push(out: &mut String, byte: u8, special: &[u8]) {
     }
 }
 
-/// Writes a name.
+/// Formats a name, with a dot at its end and escapes.
 pub(crate) fn name_text(name: &Name) -> String {
     let mut out = String::new();
     for label in name.iter() {

@@ -9,13 +9,13 @@ use hmac::{Hmac, KeyInit, Mac};
 /// The type of the record that carries a signature, and its class: any.
 const TSIG: u16 = 250;
 const ANY: u16 = 255;
-/// How many seconds two clocks may differ.
+/// Allowed difference of clocks in seconds (RFC 8945 recommends 300).
 const FUDGE: u16 = 300;
 /// The size of a message's head, and where in it the additional records are counted.
 const HEAD: usize = 12;
 const ADDITIONAL: usize = 10;
 
-/// How a message is hashed.
+/// Hash algorithm of a TSIG key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     Md5,
@@ -36,7 +36,6 @@ impl Algorithm {
         })
     }
 
-    /// Its name in messages.
     fn labels(self) -> &'static [&'static str] {
         match self {
             Algorithm::Md5 => &["hmac-md5", "sig-alg", "reg", "int"],
@@ -57,7 +56,7 @@ impl Algorithm {
     }
 }
 
-/// What is done with a hash.
+/// Continuation for a digest whose type depends on the algorithm.
 trait Then<T> {
     fn call(self, hash: Option<impl Mac>) -> T;
 }
@@ -180,7 +179,7 @@ impl Key {
     }
 }
 
-/// What is wrong with a signature: ours, or that of an answer.
+/// TSIG error, of the request or of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
     Unsigned,
@@ -226,7 +225,7 @@ impl std::fmt::Display for Problem {
 
 /// The signature of a message: its last record.
 struct Record<'m> {
-    /// The message before it.
+    /// Message without its TSIG record.
     before: &'m [u8],
     name: Vec<u8>,
     algorithm: Vec<u8>,
@@ -298,7 +297,7 @@ fn number(message: &[u8], at: usize) -> Option<u16> {
     bytes.try_into().ok().map(u16::from_be_bytes)
 }
 
-/// Where a name in a message ends.
+/// Offset behind a name in a message.
 fn after_name(message: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *message.get(at)? {

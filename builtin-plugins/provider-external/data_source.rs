@@ -23,9 +23,9 @@ model! {
         pub program: Attr<Vec<Attr<String>>> = required().validate(Validator::Size(1, usize::MAX)),
         /// The directory it runs in; the current directory if it is not set.
         pub working_dir: Attr<String> = optional(),
-        /// What the program is given on its standard input, as a JSON object. Keys without a value are left out.
+        /// JSON object for the standard input of the program. Keys without a value are left out.
         pub query: Attr<BTreeMap<String, Attr<String>>> = optional(),
-        /// What the program answered: the JSON object on its standard output.
+        /// JSON object from the standard output of the program.
         pub result: Attr<BTreeMap<String, Attr<String>>> = computed(),
         /// Always `-`.
         pub id: Attr<String> = computed(),
@@ -109,7 +109,7 @@ fn about_program(summary: &str, detail: String) -> Diagnostic {
     Diagnostic::error(summary, detail).at_attribute("program")
 }
 
-/// What the program is given.
+/// Serializes the query for the standard input of the program.
 fn query(config: &Model) -> Vec<u8> {
     let query = config.query.clone().or(BTreeMap::new());
     let object: serde_json::Map<_, _> = query
@@ -119,7 +119,7 @@ fn query(config: &Model) -> Vec<u8> {
     serde_json::Value::Object(object).to_string().into_bytes()
 }
 
-/// How long a program may take to end once it was interrupted. It is killed then, with all that it started.
+/// Grace period after an interrupt. The process group is killed at its end.
 const GRACE: Duration = Duration::from_secs(5);
 
 async fn run(mut command: Command, input: Vec<u8>, mut stop: Stop) -> io::Result<Output> {
@@ -152,7 +152,7 @@ async fn run(mut command: Command, input: Vec<u8>, mut stop: Stop) -> io::Result
     }
 }
 
-/// All that comes.
+/// Reads a pipe to its end.
 async fn whole(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {

@@ -6,7 +6,7 @@ mod data_source;
 
 use monoform_sdk::{Plain, Provider};
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "external";
 
 /// The version of the official provider that this one stands for.
@@ -17,7 +17,7 @@ pub const RELEASED: &[&str] = &[
     "2.0.0", "2.1.0", "2.1.1", "2.2.0", "2.2.1", "2.2.2", "2.2.3", "2.3.0", "2.3.1", "2.3.2", "2.3.3", "2.3.4", "2.3.5",
 ];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     Plain(|members| {

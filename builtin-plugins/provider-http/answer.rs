@@ -18,7 +18,6 @@ pub(crate) enum BodyError {
     Compressed(std::io::Error),
 }
 
-/// A whole response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub status: u16,

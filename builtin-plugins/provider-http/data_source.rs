@@ -20,7 +20,7 @@ const MAX_DELAY_MS: i64 = 30_000;
 model! {
     /// When a request is tried again.
     pub struct Retry {
-        /// How often a request is tried again after the first time; 0 unless it is set.
+        /// Number of retries after the first attempt. Defaults to 0.
         pub attempts: Attr<i64> = optional().validate(Validator::AtLeast(0)),
         /// The pause before the second try, in milliseconds: 1000 unless it is set. It doubles with every try.
         pub min_delay_ms: Attr<i64> = optional().validate(Validator::AtLeast(0)),
@@ -41,11 +41,11 @@ model! {
         pub request_headers: Attr<BTreeMap<String, Attr<String>>> = optional(),
         /// The body of the request.
         pub request_body: Attr<String> = optional(),
-        /// How long one try may take, in milliseconds, from connecting to the last byte of the response.
+        /// Time limit of one attempt in milliseconds, from connecting to the last byte of the response.
         pub request_timeout_ms: Attr<i64> = optional().validate(Validator::AtLeast(1)),
         /// Certificates of authorities in PEM format, which are trusted in place of the machine's.
         pub ca_cert_pem: Attr<String> = optional().validate(Validator::ConflictsWith(&["insecure"])),
-        /// Whether the server's certificate is accepted unseen. Anybody between here and the server can then read and change
+        /// True if the server's certificate is accepted unseen. Anybody between here and the server can then read and change
         /// everything.
         pub insecure: Attr<bool> = optional(),
         /// The certificate that this client presents, in PEM format, with those between it and an authority.

@@ -2,23 +2,23 @@
 
 use http::{Error, TlsProblem};
 
-/// Why a try failed.
+/// Failure of one attempt.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// Why, in words.
+    /// Reason, as the end of a sentence.
     pub reason: String,
-    /// Whether it may be different next time.
+    /// Chance of another attempt.
     pub kind: Kind,
 }
 
-/// What another try can change.
+/// Chance of another attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It may be different next time.
+    /// Transient: another attempt may succeed.
     Passing,
-    /// It took too long.
+    /// Time limit exceeded.
     Timeout,
-    /// It will not be different.
+    /// Permanent: another attempt fails the same way.
     Lasting,
 }
 

@@ -22,7 +22,7 @@ mod trust;
 
 use monoform_sdk::{Empty, Members, Provider, Result, async_trait};
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "http";
 
 /// The version of the official provider that this one stands for.
@@ -33,7 +33,7 @@ pub const RELEASED: &[&str] = &[
     "3.0.0", "3.0.1", "3.1.0", "3.2.0", "3.2.1", "3.3.0", "3.4.0", "3.4.1", "3.4.2", "3.4.3", "3.4.4", "3.4.5", "3.5.0",
 ];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     Http

@@ -42,7 +42,6 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Puts a request together.
     pub fn new(
         method: &str,
         url: &str,

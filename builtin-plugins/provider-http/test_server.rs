@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What was asked.
+/// Received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub method: String,
@@ -35,7 +35,7 @@ impl Asked {
     }
 }
 
-/// What is answered.
+/// Response of the test server.
 pub(crate) struct Reply {
     response: Response<Full<Bytes>>,
     delay: Duration,
@@ -170,7 +170,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, answer: An
     drop(builder.serve_connection(TokioIo::new(stream), service).await);
 }
 
-/// Who signs certificates.
+/// Certificate authority of the tests.
 pub(crate) struct Authority {
     pub pem: String,
     issuer: Issuer<'static, KeyPair>,

@@ -43,7 +43,7 @@ fn gzip(text: &str) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// What arrived, in a line.
+/// Formats a received request as one line.
 fn line(asked: &Asked) -> String {
     let words = [&asked.method, &asked.path, &asked.body];
     words.map(String::as_str).join(" ").trim_end().to_owned()

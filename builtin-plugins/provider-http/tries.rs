@@ -9,16 +9,16 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::failure::{Failure, Kind};
 
-/// How long, and how often.
+/// Time limits and retries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// How often a request is tried again.
+    /// Number of retries.
     pub retries: i64,
     /// The pause before the second try; it doubles.
     pub min_delay: Duration,
-    /// The longest pause.
+    /// Upper limit of the pause between attempts.
     pub max_delay: Duration,
-    /// How long one try may take, with its redirects and the body of its response.
+    /// Time limit of one attempt, with its redirects and the body of the response.
     pub timeout: Option<Duration>,
 }
 

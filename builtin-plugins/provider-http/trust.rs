@@ -14,7 +14,7 @@ use trust::Verifier;
 pub(crate) struct Trust<'a> {
     /// PEM text of the authorities that are trusted in place of the system's.
     pub authorities: Option<&'a str>,
-    /// Whether the certificates of servers are not verified.
+    /// True if the certificates of servers are not verified.
     pub insecure: bool,
     /// The client's certificate and its key, as PEM text.
     pub client: Option<(&'a str, &'a str)>,

@@ -24,18 +24,18 @@ model! {
         pub stdin: Attr<String> = optional(),
         /// The directory it runs in.
         pub working_directory: Attr<String> = optional(),
-        /// Whether an exit code other than 0 is accepted.
+        /// True if an exit code other than 0 is accepted.
         pub allow_non_zero_exit_code: Attr<bool> = optional(),
         /// The exit code; -1 if a signal ended the program.
         pub exit_code: Attr<i64> = computed(),
-        /// What it wrote to standard output; null if nothing.
+        /// Standard output of the command; null if it is empty.
         pub stdout: Attr<String> = computed(),
-        /// What it wrote to standard error; null if nothing.
+        /// Standard error of the command; null if it is empty.
         pub stderr: Attr<String> = computed(),
     }
 }
 
-/// What to run, and how.
+/// Command with its arguments, input and directory.
 pub(crate) struct Invocation<'m> {
     pub command: &'m Attr<String>,
     pub arguments: &'m Attr<Vec<Attr<String>>>,

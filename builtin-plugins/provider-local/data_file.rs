@@ -19,7 +19,7 @@ macro_rules! file_data_source {
                 pub content: Attr<String> = $content,
                 /// The content in base64.
                 pub content_base64: Attr<String> = $content,
-                /// Its checksums.
+                /// Checksums of the content.
                 pub sums: Checksums = flatten,
             }
         }

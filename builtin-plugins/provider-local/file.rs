@@ -35,7 +35,7 @@ model! {
         pub file_permission: Attr<String> = permission("0777"),
         /// Mode of directories that are created, in octal, before umask.
         pub directory_permission: Attr<String> = permission("0777"),
-        /// Its checksums.
+        /// Checksums of the content.
         pub sums: Checksums = flatten,
     }
 }
@@ -55,7 +55,7 @@ model! {
         pub file_permission: Attr<String> = permission("0700"),
         /// Mode of directories that are created, in octal, before umask.
         pub directory_permission: Attr<String> = permission("0700"),
-        /// Its checksums.
+        /// Checksums of the content.
         pub sums: Checksums = flatten,
     }
 }
@@ -147,7 +147,7 @@ impl WriteRequest {
     }
 }
 
-/// Whether the file is there with the content it was written with.
+/// Returns true if the file exists with the content that was written.
 fn is_unchanged(filename: &str, id: &str) -> std::result::Result<bool, FileError> {
     match std::fs::read(filename) {
         Ok(content) => Ok(sha1(&content) == id),
@@ -156,7 +156,7 @@ fn is_unchanged(filename: &str, id: &str) -> std::result::Result<bool, FileError
     }
 }
 
-/// What both types do, which differ only in what they show.
+/// Implements the resource type: both differ only in which values are sensitive.
 macro_rules! file_resource {
     ($resource:ident, $model:ident, $text:expr, $what:literal, $about:literal) => {
         pub(crate) struct $resource;

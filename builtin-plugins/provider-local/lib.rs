@@ -15,7 +15,7 @@ use std::io;
 
 use monoform_sdk::{Arguments, Function, FunctionError, Parameter, Plain, Provider};
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "local";
 
 /// The version of the official provider that this one stands for.
@@ -27,7 +27,7 @@ pub const RELEASED: &[&str] = &[
     "2.5.3", "2.6.0", "2.6.1", "2.6.2", "2.7.0", "2.8.0",
 ];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     Plain(|members| {

@@ -10,7 +10,7 @@ mod resource;
 
 use monoform_sdk::{NeverBlocks, Plain, Provider};
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "null";
 
 /// The version of the official provider that this one stands for.
@@ -21,7 +21,7 @@ pub const RELEASED: &[&str] = &[
     "3.0.0", "3.1.0", "3.1.1", "3.2.0", "3.2.1", "3.2.2", "3.2.3", "3.2.4", "3.3.0",
 ];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     NeverBlocks(Plain(|members| {

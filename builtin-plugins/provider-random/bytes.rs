@@ -13,7 +13,7 @@ model! {
     pub struct Model {
         /// Values of any meaning. When one changes, new bytes are made.
         pub keepers: Keepers = optional().requires_replace(),
-        /// How many bytes, at least 1.
+        /// Number of bytes, at least 1.
         pub length: Attr<i64> = required().validate(Validator::AtLeast(1)).requires_replace(),
         /// The bytes in base64.
         pub base64: Attr<String> = computed().sensitive().keep(),
@@ -25,7 +25,7 @@ model! {
 model! {
     /// Random bytes for one run.
     pub struct EphemeralModel {
-        /// How many bytes, at least 1.
+        /// Number of bytes, at least 1.
         pub length: Attr<i64> = required().validate(Validator::AtLeast(1)),
         /// The bytes in base64.
         pub base64: Attr<String> = computed().sensitive(),

@@ -14,7 +14,7 @@ model! {
     pub struct Model {
         /// Values of any meaning. When one changes, a new number is made.
         pub keepers: Keepers = optional().requires_replace_if_values_change(),
-        /// How many random bytes make the number.
+        /// Number of random bytes in the number.
         pub byte_length: Attr<i64> = required().requires_replace(),
         /// Text in front of every form except the id.
         pub prefix: Attr<String> = optional().requires_replace(),

@@ -30,10 +30,7 @@ const SUMMARY: &str = "Create Random Integer Error";
 
 fn make(min: i64, max: i64, seed: &str) -> Result<i64> {
     if max < min {
-        return Err(failed(
-            SUMMARY,
-            "The minimum (min) value needs to be smaller than or equal to maximum (max) value.",
-        ));
+        return Err(failed(SUMMARY, "The argument min is greater than max."));
     }
     if seed.is_empty() {
         return Ok(rand::random_range(min..=max));

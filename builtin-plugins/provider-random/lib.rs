@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, NeverBlocks, Plain, Provider};
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "random";
 
 /// The version of the official provider that this one stands for.
@@ -35,7 +35,7 @@ pub const RELEASED: &[&str] = &[
     "3.8.1",
 ];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     NeverBlocks(Plain(|members| {
@@ -55,7 +55,7 @@ pub fn provider() -> impl Provider {
     }))
 }
 
-/// What `keepers` holds.
+/// Type of the argument `keepers`.
 type Keepers = Attr<BTreeMap<String, Attr<String>>>;
 
 /// More bytes or characters than a state file needs.

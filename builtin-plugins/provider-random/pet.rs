@@ -12,11 +12,11 @@ model! {
     pub struct Model {
         /// Values of any meaning. When one changes, a new name is made.
         pub keepers: Keepers = optional().requires_replace_if_values_change(),
-        /// How many words.
+        /// Number of words.
         pub length: Attr<i64> = optional().computed().default(2i64).requires_replace(),
         /// Text in front of the name.
         pub prefix: Attr<String> = optional().requires_replace(),
-        /// What stands between the words.
+        /// Separator between the words.
         pub separator: Attr<String> = optional().computed().default("-".to_owned()).requires_replace(),
         /// The name.
         pub id: Attr<String> = computed().keep(),

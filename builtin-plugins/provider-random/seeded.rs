@@ -8,11 +8,10 @@
 
 use std::sync::LazyLock;
 
-/// Words of state.
 const WORDS: usize = 607;
 /// `y[k] = y[k−607] + y[k−273]`, so that x⁶⁰⁷ = x³³⁴ + 1.
 const LAG: usize = 334;
-/// How far the fixed words are from their start.
+/// Number of steps between the start words and the fixed words.
 const DISTANCE: u64 = 7_800_000_000_000;
 /// The modulus of the small generator.
 const MODULUS: i64 = (1 << 31) - 1;
@@ -35,7 +34,7 @@ static FIXED: LazyLock<Vec<u64>> = LazyLock::new(|| {
     fixed
 });
 
-/// Where the generator keeps the word `y[k − 607]`.
+/// Index of the word `y[k − 607]` in the state.
 fn slot(k: u64) -> usize {
     let words = WORDS as u64;
     // (333 − (k − 607)) mod 607
@@ -104,7 +103,6 @@ impl Small {
     }
 }
 
-/// The generator.
 pub(crate) struct Seeded {
     words: Vec<u64>,
     tap: usize,
@@ -123,7 +121,7 @@ impl Seeded {
         }
     }
 
-    /// 63 random bits.
+    /// Draws 63 random bits.
     fn bits63(&mut self) -> u64 {
         let back = |i: usize| if i == 0 { WORDS - 1 } else { i - 1 };
         self.tap = back(self.tap);
@@ -166,7 +164,7 @@ impl Seeded {
     }
 }
 
-/// CRC-64/GO-ISO.
+/// Computes CRC-64/GO-ISO, with which the official provider makes a number of a seed.
 fn crc64(bytes: &[u8]) -> u64 {
     let mut crc = u64::MAX;
     for byte in bytes {

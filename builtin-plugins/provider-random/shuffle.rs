@@ -16,7 +16,7 @@ model! {
         pub seed: Attr<String> = optional().requires_replace(),
         /// The list to shuffle.
         pub input: Attr<Vec<Attr<String>>> = required().requires_replace(),
-        /// How many elements the result has: fewer than the list, or more, which repeats them. All of them by default.
+        /// Number of elements in the result. More than the list has repeats them. Defaults to all of them.
         pub result_count: Attr<i64> = optional().requires_replace(),
         /// The elements in random order.
         pub result: Attr<Vec<Attr<String>>> = computed().keep(),

@@ -18,7 +18,7 @@ pub(crate) struct Class {
     pub least: i64,
 }
 
-/// What the text should be like.
+/// Length and character classes of a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     pub length: i64,
@@ -80,7 +80,7 @@ pub(crate) async fn hash(text: &str, summary: &'static str) -> Result<String> {
     monoform_sdk::blocking(move || hash_now(&bytes, summary)).await
 }
 
-/// The same, on this thread.
+/// Hashes a text on this thread; for callers that may block.
 pub(crate) fn hash_text_now(text: &str, summary: &'static str) -> Result<String> {
     hash_now(&significant(text), summary)
 }
@@ -92,7 +92,7 @@ fn hash_now(bytes: &[u8], summary: &str) -> Result<String> {
         .format_for_version(Version::TwoA))
 }
 
-/// Whether this is the hash of the text.
+/// Returns true if the bcrypt hash is that of the text.
 pub(crate) fn verifies(text: &str, hash: &str) -> bool {
     bcrypt::verify(significant(text), hash).unwrap_or(false)
 }

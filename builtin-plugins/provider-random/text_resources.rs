@@ -21,28 +21,28 @@ macro_rules! managed_model {
             pub struct $name {
                 /// Values of any meaning. When one changes, new text is made.
                 pub keepers: Keepers = optional().requires_replace_if_values_change(),
-                /// How many characters: at least 1, and at least the sum of all minima.
+                /// Number of characters: at least 1, and at least the sum of all minima.
                 pub length: Attr<i64> = length().requires_replace(),
-                /// Whether upper-case letters may be used.
+                /// True if upper-case letters may be used.
                 pub upper: Attr<bool> = optional().computed().default(true).requires_replace(),
-                /// Whether lower-case letters may be used.
+                /// True if lower-case letters may be used.
                 pub lower: Attr<bool> = optional().computed().default(true).requires_replace(),
-                /// Whether digits may be used.
+                /// True if digits may be used.
                 pub numeric: Attr<bool> = optional().computed()
                     .validate(some_class("numeric")).modify(same_as("number")).requires_replace(),
-                /// Whether digits may be used; the former name of `numeric`.
+                /// True if digits may be used; the former name of `numeric`.
                 pub number: Attr<bool> = optional().computed()
                     .deprecated("It was renamed: use numeric instead.")
                     .validate(some_class("number")).modify(same_as("numeric")).requires_replace(),
-                /// Whether special characters may be used.
+                /// True if special characters may be used.
                 pub special: Attr<bool> = optional().computed().default(true).requires_replace(),
-                /// How many upper-case letters there are at least.
+                /// Least number of upper-case letters.
                 pub min_upper: Attr<i64> = optional().computed().default(0i64).requires_replace(),
-                /// How many lower-case letters there are at least.
+                /// Least number of lower-case letters.
                 pub min_lower: Attr<i64> = optional().computed().default(0i64).requires_replace(),
-                /// How many digits there are at least.
+                /// Least number of digits.
                 pub min_numeric: Attr<i64> = optional().computed().default(0i64).requires_replace(),
-                /// How many special characters there are at least.
+                /// Least number of special characters.
                 pub min_special: Attr<i64> = optional().computed().default(0i64).requires_replace(),
                 /// The special characters to use, in place of the usual ones: !@#$%&*()-_=+[]{}<>:?
                 pub override_special: Attr<String> = optional().modify(Modifier::custom(override_special)),
@@ -67,7 +67,7 @@ macro_rules! managed_model {
                 $name { result: text.into(), ..$name::default() }.filled()
             }
 
-            /// What earlier versions left out.
+            /// Fills attributes that states of earlier versions do not have.
             fn filled(mut self) -> $name {
                 if !matches!(self.length, Attr::Known(_)) {
                     self.length = (self.result.text().len() as i64).into();
@@ -105,23 +105,23 @@ managed_model!(PasswordModel {
 model! {
     /// A password for one run.
     pub struct EphemeralModel {
-        /// How many characters: at least 1, and at least the sum of all minima.
+        /// Number of characters: at least 1, and at least the sum of all minima.
         pub length: Attr<i64> = length(),
-        /// Whether upper-case letters may be used.
+        /// True if upper-case letters may be used.
         pub upper: Attr<bool> = optional().computed().default(true),
-        /// Whether lower-case letters may be used.
+        /// True if lower-case letters may be used.
         pub lower: Attr<bool> = optional().computed().default(true),
-        /// Whether digits may be used.
+        /// True if digits may be used.
         pub numeric: Attr<bool> = optional().computed().default(true).validate(some_class("numeric")),
-        /// Whether special characters may be used.
+        /// True if special characters may be used.
         pub special: Attr<bool> = optional().computed().default(true),
-        /// How many upper-case letters there are at least.
+        /// Least number of upper-case letters.
         pub min_upper: Attr<i64> = optional().computed().default(0i64),
-        /// How many lower-case letters there are at least.
+        /// Least number of lower-case letters.
         pub min_lower: Attr<i64> = optional().computed().default(0i64),
-        /// How many digits there are at least.
+        /// Least number of digits.
         pub min_numeric: Attr<i64> = optional().computed().default(0i64),
-        /// How many special characters there are at least.
+        /// Least number of special characters.
         pub min_special: Attr<i64> = optional().computed().default(0i64),
         /// The special characters to use, in place of the usual ones: !@#$%&*()-_=+[]{}<>:?
         pub override_special: Attr<String> = optional(),
@@ -173,7 +173,7 @@ fn same_as(other: &'static str) -> Modifier {
                     change.diagnostics.push(
                         Diagnostic::error(
                             "Number and numeric are both configured with different values",
-                            "They are two names for one thing, number being the former one: leave number out.",
+                            "The argument number is the former name of numeric: remove number.",
                         )
                         .at(change.path.clone()),
                     );

@@ -1,7 +1,6 @@
 //! The words of `random_pet`. The length of each list and the lengths of its words are those of the official provider, because
 //! they decide how many names there are and how long they get; the words are chosen for Monoform.
 
-/// Adjectives.
 pub(crate) const ADJECTIVES: &[&str] = &[
     "able", "acoustic", "adapted", "aerial", "afloat", "airy", "alert", "aligned", "allied", "almond", "angular",
     "apricot", "arable", "ardent", "aromatic", "arranged", "ashen", "assured", "astute", "audible", "august",
@@ -47,7 +46,6 @@ pub(crate) const ADJECTIVES: &[&str] = &[
     "yeasty", "yellow", "zippy", "zonal",
 ];
 
-/// Adverbs.
 pub(crate) const ADVERBS: &[&str] = &[
     "ably",
     "abruptly",
@@ -312,7 +310,6 @@ pub(crate) const ADVERBS: &[&str] = &[
     "zippily",
 ];
 
-/// Animals.
 pub(crate) const NAMES: &[&str] = &[
     "aardvark", "aardwolf", "abalone", "addax", "agama", "aldabra", "alewife", "ammonite", "amphipod", "anaconda",
     "anchovy", "anhinga", "anoa", "anole", "antlion", "apollo", "aracari", "argali", "argonaut", "argus", "aurochs",

@@ -13,11 +13,11 @@ model! {
     pub struct Part {
         /// The content.
         pub content: Attr<String> = required().requires_replace(),
-        /// What the content is, as a MIME type: `text/plain` unless it is set.
+        /// MIME type of the content. Defaults to `text/plain`.
         pub content_type: Attr<String> = optional().requires_replace(),
         /// The name of the file that the part becomes.
         pub filename: Attr<String> = optional().requires_replace(),
-        /// How cloud-init merges this part with earlier ones.
+        /// Value of the header `X-Merge-Type`, by which cloud-init merges this part with earlier ones.
         pub merge_type: Attr<String> = optional().requires_replace(),
     }
 }
@@ -27,9 +27,9 @@ model! {
     pub struct Model {
         /// A part of the message, in this order.
         pub part: Attr<Vec<Part>> = block().min_items(1).requires_replace(),
-        /// Whether the result is compressed; true unless it is set.
+        /// True if the result is compressed, which is the default.
         pub gzip: Attr<bool> = optional().default(true).requires_replace(),
-        /// Whether the result is written in base64; true unless it is set. Compressed results must be.
+        /// True if the result is written in base64, which is the default. Compressed results must be.
         pub base64_encode: Attr<bool> = optional().default(true).requires_replace(),
         /// The message, compressed and encoded as asked for.
         pub rendered: Attr<String> = computed().keep(),
@@ -70,8 +70,8 @@ impl Model {
         if gzip && !base64 {
             return Err(Diagnostic::error(
                 "base64_encode is mandatory when gzip is enabled",
-                "Compressed data is no text: base64_encode is mandatory when gzip is enabled, as it is by default. Set gzip to \
-                 false, or leave out base64_encode.",
+                "The argument gzip is true unless set, and compressed data is not valid text. Set gzip to false, or remove \
+                 base64_encode.",
             )
             .at_attribute("base64_encode")
             .into());
@@ -89,7 +89,7 @@ impl Model {
         })
     }
 
-    /// Whether two say the same, the result aside.
+    /// Returns true if two models are equal but for the result.
     fn agrees(&self, other: &Model) -> bool {
         let (Some(ours), Some(theirs)) = (self.part.known(), other.part.known()) else {
             return false;

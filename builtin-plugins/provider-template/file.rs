@@ -49,7 +49,7 @@ impl Model {
         })
     }
 
-    /// Whether two say the same, the text aside.
+    /// Returns true if two models are equal but for the rendered text.
     fn agrees(&self, other: &Model) -> bool {
         let vars = |m: &Model| values(&m.vars);
         same(&self.template, &other.template) && !self.vars.is_unknown() && vars(self) == vars(other)

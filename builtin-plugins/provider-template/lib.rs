@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Empty, Members, Model, Plan, Provider, Result, async_trait};
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "template";
 
 /// The version of the official provider that this one stands for.
@@ -30,7 +30,7 @@ pub const VERSION: &str = "2.2.0";
 /// The earlier versions of the same major, which this one stands for too.
 pub const RELEASED: &[&str] = &["2.0.0", "2.1.0", "2.1.1", "2.1.2"];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     Template
@@ -78,7 +78,7 @@ fn keep_if_same<M: Model>(plan: &mut Plan<'_, M>, agrees: impl Fn(&M, &M) -> boo
     Ok(())
 }
 
-/// What those read who still use the resource of this name.
+/// Deprecation warning of the resource.
 fn deprecated(name: &str) -> Diagnostics {
     Diagnostic::warning(
         format!("using {name} as a resource is deprecated; consider using the data source instead"),

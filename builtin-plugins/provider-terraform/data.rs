@@ -28,9 +28,9 @@ model! {
 }
 
 model! {
-    /// What a `null_resource` has.
+    /// State of a `null_resource`, which can be moved to a `terraform_data`.
     pub struct NullResource {
-        /// What made it be replaced.
+        /// Map whose changes replace the resource.
         pub triggers: Attr<BTreeMap<String, Attr<String>>> = optional(),
         /// Its random number.
         pub id: Attr<String> = computed(),

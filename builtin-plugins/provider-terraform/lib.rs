@@ -19,7 +19,7 @@ use monoform_sdk::{
     async_trait,
 };
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "terraform";
 
 /// The release of Terraform whose provider this one stands for. Configurations cannot ask for a version of it.
@@ -109,7 +109,7 @@ fn encode_expr() -> Function {
     .returning(Type::String)
 }
 
-/// What can be said about the text of an expression whose value is not wholly known.
+/// Refinements of the text of an expression whose value is not wholly known.
 fn what_is_known(value: &Value) -> Refinements {
     let prefix = match value.ty() {
         _ if !value.is_certainly_not_null() => None,
@@ -125,7 +125,7 @@ fn what_is_known(value: &Value) -> Refinements {
     }
 }
 
-/// Whether a value is an object or a map.
+/// Returns true if a value is an object or a map.
 fn is_mapping(value: &Value) -> bool {
     matches!(
         (value.kind(), value.ty()),

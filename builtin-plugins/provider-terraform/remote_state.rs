@@ -114,7 +114,7 @@ impl DataSource for RemoteState {
     }
 }
 
-/// Whether the state of this kind of backend can be read.
+/// Returns true if the state of this kind of backend can be read.
 fn known_backend(name: &str, stores: Stores) -> std::result::Result<(), Diagnostic> {
     let detail = match name {
         "local" | "_local" => return Ok(()),

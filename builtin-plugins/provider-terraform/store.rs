@@ -16,9 +16,9 @@ model! {
         pub sensitive_output: Any = computed().sensitive(),
         /// Says when to keep a new value: when this changes. Without it, that is when `input` differs from what is kept.
         pub version: Any = optional(),
-        /// Whether the value is found as `sensitive_output`, and is not shown.
+        /// True if the value is found as `sensitive_output`, and is not shown.
         pub sensitive: Attr<bool> = optional(),
-        /// Whether a new value replaces the whole object.
+        /// True if a new value replaces the whole object.
         pub replace: Attr<bool> = optional(),
     }
 }
@@ -69,7 +69,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether a new value comes with apply.
+    /// Returns true if a new value comes with apply.
     fn is_pending(&self) -> bool {
         !self.output.0.is_known() || !self.sensitive_output.0.is_known()
     }
@@ -91,7 +91,7 @@ impl Store {
     }
 }
 
-/// Where a value has to be known in a plan, and is not.
+/// Error for a value that must be known in a plan, and is not.
 pub fn must_be_known(attribute: &str) -> Diagnostic {
     Diagnostic::error(
         "unexpected unknown value",

@@ -16,7 +16,7 @@ fn parts_type(name: &'static str, ty: Type) -> Type {
     Type::object(numbers.chain(names))
 }
 
-/// What a moment consists of, with one attribute more.
+/// Object with the parts of an instant and one attribute more.
 fn parts(moment: Moment, name: &'static str, value: Value) -> Any {
     let date = moment.date();
     let iso = date.iso_week_date();

@@ -26,7 +26,7 @@ use monoform_sdk::{Attr, Diagnostic, Diagnostics, NeverBlocks, Plain, Provider, 
 
 use crate::moment::{Moment, NotRfc3339};
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "time";
 
 /// The version of the official provider that this one stands for.
@@ -38,7 +38,7 @@ pub const RELEASED: &[&str] = &[
     "0.9.2", "0.10.0", "0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.12.1", "0.13.0", "0.13.1",
 ];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     NeverBlocks(Plain(|members| {
@@ -53,7 +53,7 @@ pub fn provider() -> impl Provider {
     }))
 }
 
-/// What `triggers` holds.
+/// Type of the argument `triggers`.
 type Triggers = Attr<BTreeMap<String, Attr<String>>>;
 
 model! {

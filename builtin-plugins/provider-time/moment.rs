@@ -11,13 +11,13 @@ use jiff::{SignedDuration, Timestamp};
 /// A moment with the offset it is written with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moment {
-    /// What clocks show at that offset.
+    /// Local date and time at the offset.
     local: DateTime,
-    /// How far those clocks are ahead of UTC, in seconds.
+    /// Offset from UTC in seconds.
     offset: i64,
 }
 
-/// How far to move: each is added on its own.
+/// Offset of an instant. Each part is added on its own, as in Go's `AddDate` and `Add`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Shift {
     pub years: i64,
@@ -36,7 +36,7 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 pub struct NotRfc3339(String);
 
 impl Moment {
-    /// This moment, in UTC.
+    /// Current instant in UTC.
     pub fn now() -> Moment {
         Moment::from_unix(Timestamp::now().as_second()).unwrap_or(Moment {
             local: EPOCH,
@@ -133,7 +133,7 @@ fn plus_months(local: DateTime, count: i64) -> Option<DateTime> {
     plus_seconds(first, i64::from(local.day()) - 1, 86_400)
 }
 
-/// What is left to read.
+/// Rest of the input.
 struct Scan<'a>(&'a [u8]);
 
 impl Scan<'_> {

@@ -13,17 +13,17 @@ model! {
         pub triggers: Triggers = optional().requires_replace(),
         /// The moment to start from, as RFC 3339 writes it; that of creation if none is given.
         pub base_rfc3339: Attr<String> = a_moment(optional().computed()).keep(),
-        /// How many years later; negative for earlier.
+        /// Number of years to add; negative to subtract.
         pub offset_years: Attr<i64> = optional(),
-        /// How many months later; negative for earlier.
+        /// Number of months to add; negative to subtract.
         pub offset_months: Attr<i64> = optional(),
-        /// How many days later; negative for earlier.
+        /// Number of days to add; negative to subtract.
         pub offset_days: Attr<i64> = optional(),
-        /// How many hours later; negative for earlier.
+        /// Number of hours to add; negative to subtract.
         pub offset_hours: Attr<i64> = optional(),
-        /// How many minutes later; negative for earlier.
+        /// Number of minutes to add; negative to subtract.
         pub offset_minutes: Attr<i64> = optional(),
-        /// How many seconds later; negative for earlier.
+        /// Number of seconds to add; negative to subtract.
         pub offset_seconds: Attr<i64> = optional(),
         /// The resulting moment, as RFC 3339 writes it.
         pub rfc3339: Attr<String> = computed(),

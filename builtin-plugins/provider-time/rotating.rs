@@ -92,7 +92,7 @@ impl Model {
         })
     }
 
-    /// Whether the time to rotate has come.
+    /// Returns true if the rotation time has passed.
     fn is_over(&self) -> Result<bool> {
         Ok(given(&self.rotation_rfc3339)?.is_some_and(|moment| moment.unix() < Moment::now().unix()))
     }

@@ -32,9 +32,9 @@ model! {
         /// Values of any meaning. When one changes, the object is replaced: the pauses of destruction and creation are
         /// made.
         pub triggers: Triggers = optional().requires_replace(),
-        /// How long creation takes: a number followed by ms, s, m or h.
+        /// Pause after creation: a number followed by ms, s, m or h.
         pub create_duration: Attr<String> = duration(),
-        /// How long destruction takes: a number followed by ms, s, m or h.
+        /// Pause before destruction: a number followed by ms, s, m or h.
         pub destroy_duration: Attr<String> = duration(),
         /// When the pause of creation was over, as RFC 3339 writes it.
         pub id: Attr<String> = computed().keep(),

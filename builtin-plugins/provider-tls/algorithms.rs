@@ -5,7 +5,7 @@ use x509_parser::x509::AlgorithmIdentifier;
 
 use crate::oid::{self, Oid};
 
-/// What stands for an algorithm that has no name here.
+/// Name of an unknown algorithm, as in Go's `x509` package.
 const UNKNOWN: &str = "0";
 
 const SIGNATURES: &[(&str, Oid)] = &[
@@ -40,7 +40,7 @@ const KEYS: &[(&str, Oid)] = &[
     ("Ed25519", oid::ED25519),
 ];
 
-/// How something is signed.
+/// Name of a signature algorithm.
 pub(crate) fn signature(algorithm: &AlgorithmIdentifier<'_>) -> &'static str {
     let arcs = oid::arcs(&algorithm.algorithm);
     if arcs == RSA_PSS {
@@ -49,7 +49,7 @@ pub(crate) fn signature(algorithm: &AlgorithmIdentifier<'_>) -> &'static str {
     named(SIGNATURES, &arcs)
 }
 
-/// What a key is for.
+/// Name of the algorithm of a public key.
 pub(crate) fn public_key(algorithm: &AlgorithmIdentifier<'_>) -> &'static str {
     named(KEYS, &oid::arcs(&algorithm.algorithm))
 }

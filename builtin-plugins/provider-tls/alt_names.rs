@@ -13,11 +13,8 @@ use crate::uri;
 /// Names beside the distinguished one, in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AltNames {
-    /// Of hosts.
     pub dns: Vec<String>,
-    /// IP addresses.
     pub ips: Vec<IpAddr>,
-    /// URIs.
     pub uris: Vec<String>,
 }
 
@@ -29,7 +26,7 @@ fn texts(list: &Texts) -> impl Iterator<Item = &str> {
 }
 
 impl AltNames {
-    /// Those that a configuration lists.
+    /// Parses the names of a configuration.
     pub fn configured(dns: &Texts, ips: &Texts, uris: &Texts) -> Result<AltNames, Diagnostics> {
         let mut out = AltNames::default();
         for (i, text) in texts(dns).enumerate() {
@@ -61,7 +58,7 @@ impl AltNames {
         Ok(out)
     }
 
-    /// Those that a request asks for.
+    /// Reads the names from a certificate request.
     pub fn requested(request: &X509CertificationRequest<'_>) -> Result<AltNames, CertificateError> {
         let mut out = AltNames::default();
         for extension in request.requested_extensions().into_iter().flatten() {
@@ -91,12 +88,11 @@ impl AltNames {
         Ok(out)
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.dns.is_empty() && self.ips.is_empty() && self.uris.is_empty()
     }
 
-    /// Writes them.
     pub fn write(&self, writer: DERWriter<'_>) {
         writer.write_sequence(|w| {
             let mut name = |tag, bytes: &[u8]| {

@@ -14,7 +14,7 @@ model! {
     pub struct Model {
         /// The private key that the certificate is for, as PEM, in PKCS#1, SEC 1 or PKCS#8.
         pub private_key_pem: Attr<String> = pem_input(required().sensitive()),
-        /// Whose key it is.
+        /// Subject of the certificate.
         pub subject: Attr<Vec<Subject>> = block().validate(Validator::Size(0, 1)).requires_replace(),
         /// Names of hosts.
         pub dns_names: Texts = names(),

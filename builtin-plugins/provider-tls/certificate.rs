@@ -13,40 +13,39 @@ use crate::name::Name;
 use crate::oid::{self, Oid};
 use crate::usage::Uses;
 
-/// What a certificate is to say.
+/// Content of a certificate to sign.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
-    /// Whose key it is.
+    /// Subject of the certificate.
     pub subject: Name,
-    /// Their other names.
+    /// Alternative names of the subject.
     pub names: AltNames,
-    /// The key.
     pub public: Public,
     /// When it begins to be valid.
     pub not_before: Timestamp,
     /// Until when it is valid.
     pub not_after: Timestamp,
-    /// What the key may be used for.
+    /// Key usages.
     pub uses: Uses,
-    /// Whether it may sign other certificates.
+    /// True if it may sign other certificates.
     pub is_ca: bool,
-    /// How many certificates may follow between it and the last of a chain.
+    /// Path length constraint: number of intermediate certificates below this one.
     pub max_path_length: Option<u64>,
-    /// Whether the certificate names its key.
+    /// True if the certificate names its key.
     pub with_key_id: bool,
 }
 
-/// Who signs.
+/// Issuer: its name and its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Issuer {
-    /// Their name, as DER.
+    /// Name of the issuer, as DER.
     pub name: Vec<u8>,
-    /// What the certificate calls their key, if it does.
+    /// Authority key identifier, if there is one.
     pub key_id: Option<Vec<u8>>,
 }
 
 impl Template {
-    /// What names the key, if the certificate is to name it.
+    /// Subject key identifier, if the certificate is to have one.
     pub fn key_id(&self) -> Option<Vec<u8>> {
         (self.is_ca || self.with_key_id).then(|| self.public.key_id())
     }

@@ -16,27 +16,27 @@ use crate::{Proxying, algorithms, failed, pem, web_address};
 model! {
     /// A certificate.
     pub struct Certificate {
-        /// How it is signed.
+        /// Signature algorithm.
         pub signature_algorithm: Attr<String> = computed(),
         /// The algorithm of its key.
         pub public_key_algorithm: Attr<String> = computed(),
-        /// Its serial number.
+        /// Serial number in decimal.
         pub serial_number: Attr<String> = computed(),
-        /// Whether it may sign others.
+        /// True if it may sign others.
         pub is_ca: Attr<bool> = computed(),
-        /// How many certificates may stand between it and the last of a chain; -1 if any number may.
+        /// Number of intermediate certificates that may follow in a chain; -1 for any number.
         pub max_path_length: Attr<i64> = computed(),
         /// The version of the standard.
         pub version: Attr<i64> = computed(),
-        /// Who signed it.
+        /// Distinguished name of the issuer.
         pub issuer: Attr<String> = computed(),
-        /// Whose it is.
+        /// Distinguished name of the subject.
         pub subject: Attr<String> = computed(),
         /// When it begins to be valid.
         pub not_before: Attr<String> = computed(),
         /// Until when it is valid.
         pub not_after: Attr<String> = computed(),
-        /// Its SHA-1 hash.
+        /// SHA-1 fingerprint in hexadecimal.
         pub sha1_fingerprint: Attr<String> = computed(),
         /// The certificate as PEM.
         pub cert_pem: Attr<String> = computed(),
@@ -92,7 +92,7 @@ impl Certificate {
     }
 }
 
-/// A text in quotes.
+/// Quotes a text as Go does.
 fn quoted(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {
@@ -123,7 +123,7 @@ model! {
             .validate(Validator::ExactlyOneOf(&["content", "url"])),
         /// A certificate as PEM, instead of a server.
         pub content: Attr<String> = optional().validate(Validator::ExactlyOneOf(&["content", "url"])),
-        /// Whether the certificates must lead to an authority that this machine trusts. They must, if nothing is said.
+        /// True if the certificates must lead to an authority that this machine trusts. They must, if nothing is said.
         pub verify_chain: Attr<bool> = optional().validate(Validator::ConflictsWith(&["content"])),
         /// The certificates: the one of the server comes last.
         pub certificates: Attr<Vec<Certificate>> = computed(),

@@ -18,7 +18,7 @@ use url::{Host, Url};
 use crate::Proxying;
 use crate::proxying::UnusableProxy;
 
-/// How long making a connection may take, and how long a server may think about its answer.
+/// Time limit of a connection attempt, and of a response.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many redirects are followed.
@@ -36,9 +36,7 @@ pub(crate) enum FetchError {
     /// The URL has a host that is not one.
     #[error("{host:?} is no name of a host: {source}")]
     HostName {
-        /// The host.
         host: String,
-        /// Why.
         source: rustls::pki_types::InvalidDnsNameError,
     },
     /// The URL has no host.
@@ -46,23 +44,13 @@ pub(crate) enum FetchError {
     NoHost,
     /// The name of the host cannot be resolved.
     #[error("the host {host} is not known: {reason}")]
-    UnknownHost {
-        /// The host.
-        host: String,
-        /// Why.
-        reason: String,
-    },
+    UnknownHost { host: String, reason: String },
     /// The name of the host has no address.
     #[error("there is no host {0}")]
     NoAddress(String),
     /// No address of the host accepts a connection; this is the last one.
     #[error("{address}: {source}")]
-    Connect {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
+    Connect { address: SocketAddr, source: io::Error },
     /// The TLS handshake failed.
     #[error(transparent)]
     Handshake(io::Error),
@@ -72,13 +60,11 @@ pub(crate) enum FetchError {
     /// The proxy cannot be used.
     #[error(transparent)]
     Proxy(#[from] UnusableProxy),
-    /// The request failed.
     #[error("{}", .0.reason())]
     Request(#[from] http::Error),
     /// The server redirects to an address without TLS.
     #[error("the server redirects to {0}, where there are no certificates")]
     Redirected(String),
-    /// The request was stopped.
     #[error("it was stopped on request")]
     Stopped,
 }

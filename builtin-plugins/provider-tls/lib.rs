@@ -43,7 +43,7 @@ use monoform_sdk::{Diagnostic, Diagnostics, Members, Provider, Result, Schema, a
 
 use crate::proxying::{Config, Proxying};
 
-/// The provider's name.
+/// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "tls";
 
 /// The version of the official provider that this one stands for.
@@ -54,7 +54,7 @@ pub const RELEASED: &[&str] = &[
     "4.0.0", "4.0.1", "4.0.2", "4.0.3", "4.0.4", "4.0.5", "4.0.6", "4.1.0", "4.2.0",
 ];
 
-/// The provider.
+/// Constructs the provider for the plugin server.
 #[must_use]
 pub fn provider() -> impl Provider {
     Tls

@@ -29,7 +29,7 @@ certificate_model! {
     }
 }
 
-/// What a request asks for, as far as it is granted.
+/// Parts of a certificate request that are granted.
 struct Requested {
     subject: Name,
     names: AltNames,

@@ -10,7 +10,6 @@ use yasna::DERWriter;
 use crate::oid::{self, Oid};
 use crate::problem::CertificateError;
 
-/// A name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Name {
     /// Values by sort of attribute, in the order of [`SORTS`].
@@ -21,7 +20,7 @@ pub(crate) struct Name {
     others: Vec<(String, String)>,
 }
 
-/// A sort of attribute.
+/// Attribute type of a distinguished name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
     Country,
@@ -49,7 +48,7 @@ const SORTS: [(Sort, u64, &str); 9] = [
     (Sort::SerialNumber, 5, "SERIALNUMBER"),
 ];
 
-/// What all their identifiers begin with.
+/// Prefix of the object identifiers of attribute types (X.520).
 const ATTRIBUTES: Oid = &[2, 5, 4];
 
 /// An e-mail address with characters that a name cannot hold.
@@ -70,7 +69,7 @@ impl Name {
         values.push(value.to_owned());
     }
 
-    /// Adds an e-mail address.
+    /// Adds an e-mail address as IA5String, which RFC 5280 requires.
     pub fn add_email(&mut self, address: &str) -> Result<(), NotAscii> {
         if !address.is_ascii() {
             return Err(NotAscii(address.to_owned()));
@@ -79,7 +78,7 @@ impl Name {
         Ok(())
     }
 
-    /// Whether nothing would be written.
+    /// Returns true if nothing would be written.
     pub fn is_empty(&self) -> bool {
         self.email.is_none() && self.values.iter().all(Vec::is_empty)
     }
@@ -102,7 +101,6 @@ impl Name {
         Ok(out)
     }
 
-    /// Writes it.
     pub fn write(&self, writer: DERWriter<'_>) {
         writer.write_sequence(|w| {
             for ((_, arc, _), values) in SORTS.iter().zip(&self.values) {
@@ -130,7 +128,7 @@ impl Name {
         });
     }
 
-    /// The same on its own.
+    /// Encodes it as a DER document.
     pub fn der(&self) -> Vec<u8> {
         yasna::construct_der(|w| self.write(w))
     }

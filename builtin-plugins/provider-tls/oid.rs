@@ -2,10 +2,9 @@
 
 use yasna::models::ObjectIdentifier;
 
-/// An object identifier.
 pub(crate) type Oid = &'static [u64];
 
-/// What the writer of DER takes.
+/// Converts an identifier for the DER writer.
 pub(crate) fn der(oid: &[u64]) -> ObjectIdentifier {
     ObjectIdentifier::from_slice(oid)
 }

@@ -36,7 +36,7 @@ pub(crate) fn encode(label: &str, der: impl Into<Vec<u8>>) -> String {
     )
 }
 
-/// What was parsed from a block's bytes, if nothing is left of them.
+/// Requires that a parser has consumed all bytes of a block.
 pub(crate) fn whole<T, E>(parsed: Result<(&[u8], T), E>, what: &'static str) -> Result<T, CertificateError> {
     match parsed {
         Ok(([], parsed)) => Ok(parsed),
@@ -45,7 +45,7 @@ pub(crate) fn whole<T, E>(parsed: Result<(&[u8], T), E>, what: &'static str) -> 
     }
 }
 
-/// Whether a stored text is PEM. Early versions of the official provider stored only a hash of some arguments; a change from
+/// Returns true if a stored text is PEM. Early versions of the official provider stored only a hash of some arguments; a change from
 /// that to the text itself is no change of the object.
 pub(crate) fn is_pem(text: &str) -> bool {
     let label = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');

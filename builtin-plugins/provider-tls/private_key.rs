@@ -85,7 +85,7 @@ macro_rules! key_model {
 key_model! {
     /// A private key.
     pub struct Model {
-        /// What to make: `RSA`, `ECDSA` or `ED25519`.
+        /// Algorithm of the key: `RSA`, `ECDSA` or `ED25519`.
         pub algorithm: Attr<String> = algorithm().requires_replace(),
         /// The size of an RSA key in bits.
         pub rsa_bits: Attr<i64> = rsa_bits().requires_replace(),
@@ -99,7 +99,7 @@ key_model! {
 key_model! {
     /// A private key that is not kept.
     pub struct Ephemeral {
-        /// What to make: `RSA`, `ECDSA` or `ED25519`.
+        /// Algorithm of the key: `RSA`, `ECDSA` or `ED25519`.
         pub algorithm: Attr<String> = algorithm(),
         /// The size of an RSA key in bits.
         pub rsa_bits: Attr<i64> = rsa_bits(),

@@ -17,7 +17,6 @@ pub(crate) enum CertificateError {
     /// There are bytes after the end.
     #[error("failed to parse {0}: there is something after its end")]
     Trailing(&'static str),
-    /// The DER is malformed.
     #[error("failed to parse {0}: it is malformed")]
     Malformed(&'static str),
     /// The basic constraints of a certificate cannot be read.
@@ -27,13 +26,13 @@ pub(crate) enum CertificateError {
     #[error("a name holds a string (of type {0}) that is malformed, or not text at all")]
     NameString(u32),
     /// An extension that a request asks for cannot be read.
-    #[error("it asks for an extension that is malformed: {0}")]
+    #[error("it requests a malformed extension: {0}")]
     Extension(String),
     /// A request asks for an IP address of a length that no address has.
-    #[error("it asks for an IP address of {0} bytes")]
+    #[error("it requests an IP address of {0} bytes; one has 4 or 16")]
     IpAddress(usize),
     /// A request asks for a name that cannot be read.
-    #[error("it asks for a name that is malformed")]
+    #[error("it requests a malformed name")]
     AlternativeName,
     /// The public key is a malformed RSA key.
     #[error("the RSA key in it is malformed")]

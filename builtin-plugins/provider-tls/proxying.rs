@@ -19,22 +19,21 @@ model! {
 }
 
 model! {
-    /// A proxy.
     pub struct Proxy {
-        /// Where the proxy is: a URL with one of the schemes `http`, `https` and `socks5`.
+        /// URL of the proxy, with the scheme `http`, `https` or `socks5`.
         pub url: Attr<String> = optional(),
         /// The name by which the proxy knows you.
         pub username: Attr<String> = optional(),
         /// The password for it.
         pub password: Attr<String> = optional().sensitive(),
-        /// Whether to use the proxy that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`). It is used if
+        /// True if to use the proxy that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`). It is used if
         /// nothing is said.
         pub from_env: Attr<bool> = optional(),
     }
 }
 
 impl Config {
-    /// What is wrong with it, beyond the rules of its schema.
+    /// Checks that the schema cannot express.
     pub fn check(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
         for (i, proxy) in self.proxy.known().into_iter().flatten().enumerate() {
@@ -98,9 +97,7 @@ fn conflict(one: &str, other: &str) -> String {
 /// Through which proxy servers are asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Proxying {
-    /// None.
     Direct,
-    /// This one.
     Through(Url),
     /// The one that the environment names, if it names one.
     AsTheEnvironmentSays,
@@ -112,7 +109,7 @@ pub(crate) enum Proxying {
 pub(crate) struct UnusableProxy(String);
 
 impl Proxying {
-    /// What a configuration asks for.
+    /// Reads the proxy settings of a configuration.
     pub fn configured(config: &Config) -> Result<Proxying> {
         let Some(proxy) = config.proxy.known().and_then(|blocks| blocks.first()) else {
             return Ok(Proxying::AsTheEnvironmentSays);

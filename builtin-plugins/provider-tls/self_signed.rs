@@ -15,7 +15,7 @@ certificate_model! {
     pub struct Model {
         /// The private key that the certificate is for, as PEM, in PKCS#1, SEC 1 or PKCS#8.
         pub private_key_pem: Attr<String> = pem_input(required().sensitive()),
-        /// Whose key it is.
+        /// Subject of the certificate.
         pub subject: Attr<Vec<Subject>> = block().validate(Validator::Size(0, 1)).requires_replace(),
         /// Names of hosts.
         pub dns_names: Texts = names(),
@@ -23,7 +23,7 @@ certificate_model! {
         pub ip_addresses: Texts = names_of_some_length(),
         /// URIs.
         pub uris: Texts = names_of_some_length(),
-        /// Whether the certificate names the key that signed it. That is the certificate's own key, so it must be named too.
+        /// True if the certificate names the key that signed it. That is the certificate's own key, so it must be named too.
         pub set_authority_key_id: Attr<bool> = optional().computed().default(false).requires_replace(),
         /// The algorithm of the key: `RSA`, `ECDSA` or `ED25519`.
         pub key_algorithm: Attr<String> = computed().keep(),

@@ -11,7 +11,7 @@ fn part() -> Attribute {
 }
 
 model! {
-    /// Whose key it is: the parts of a distinguished name.
+    /// Subject: the parts of a distinguished name.
     pub struct Subject {
         /// The common name (CN).
         pub common_name: Attr<String> = part(),
@@ -66,7 +66,7 @@ pub(crate) fn name(blocks: &Attr<Vec<Subject>>) -> Result<Name> {
     Ok(name)
 }
 
-/// A list of names.
+/// Attribute for a list of names.
 pub(crate) fn names() -> Attribute {
     optional().requires_replace()
 }

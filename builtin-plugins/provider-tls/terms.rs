@@ -15,7 +15,7 @@ use crate::name::Name;
 use crate::usage::{self, Uses};
 use crate::{failed, pem};
 
-/// What is asked of a certificate.
+/// Requested properties of a certificate.
 pub(crate) struct Terms {
     pub hours: i64,
     pub uses: Uses,
@@ -34,15 +34,15 @@ pub(crate) struct Issued {
 
 /// A model with the arguments and results that all certificates have.
 pub(crate) trait Certified: Model {
-    /// What is asked for.
+    /// Requested properties.
     fn terms(&self) -> Terms;
-    /// How long it is to be valid, and how long before its end it is to be renewed.
+    /// Validity and early renewal, in hours.
     fn hours(&self) -> (&Attr<i64>, &Attr<i64>);
     /// Its end.
     fn end(&self) -> &Attr<String>;
-    /// Whether a new one is due.
+    /// Returns true if a new one is due.
     fn ready(&mut self) -> &mut Attr<bool>;
-    /// With what was made.
+    /// Completes the model with the issued certificate.
     fn with(self, issued: Issued) -> Self;
 }
 
@@ -55,20 +55,20 @@ macro_rules! certificate_model {
                 $($fields)*
                 /// For how many hours from its creation on the certificate is valid. With 0 it is replaced in every run.
                 pub validity_period_hours: Attr<i64> = $crate::terms::hours(required()).requires_replace(),
-                /// What the key may be used for, by the names that RFC 5280 has for it, in lower case with underscores.
+                /// Key usages by their names in RFC 5280, in lower case with underscores.
                 pub allowed_uses: Attr<Vec<Attr<String>>> = $crate::terms::uses(),
-                /// How many hours before its end the certificate is replaced by a new one, if there is a run in that time.
+                /// Number of hours before its end in which a run replaces the certificate.
                 pub early_renewal_hours: Attr<i64> = $crate::terms::hours(optional()).computed().default(0i64),
-                /// Whether the certificate may sign others.
+                /// True if the certificate may sign others.
                 pub is_ca_certificate: Attr<bool> = optional().computed().default(false).requires_replace(),
                 /// How many certificates may stand between this one and the last of a chain, for one that may sign others.
                 /// Any number if it is not given, or -1.
                 pub max_path_length: Attr<i64> = $crate::terms::max_path_length(),
-                /// Whether the certificate names its key. One that may sign others always does.
+                /// True if the certificate names its key. One that may sign others always does.
                 pub set_subject_key_id: Attr<bool> = optional().computed().default(false).requires_replace(),
                 /// The certificate, as PEM. It ends with a line break.
                 pub cert_pem: Attr<String> = computed().keep(),
-                /// Whether a new certificate is due, because this one has expired or the time for early renewal has come.
+                /// True if a new certificate is due, because this one has expired or the time for early renewal has come.
                 pub ready_for_renewal: Attr<bool> = computed().default(false),
                 /// When the certificate begins to be valid, as RFC 3339 writes it.
                 pub validity_start_time: Attr<String> = computed().keep(),
@@ -116,7 +116,7 @@ macro_rules! certificate_model {
 }
 pub(crate) use certificate_model;
 
-/// A number of hours.
+/// Attribute for a number of hours.
 pub(crate) fn hours(attribute: Attribute) -> Attribute {
     attribute.validate(Validator::AtLeast(0))
 }
@@ -139,23 +139,21 @@ pub(crate) fn max_path_length() -> Attribute {
         .validate(Validator::AtLeast(-1))
 }
 
-/// Whose key is certified, and who signs.
+/// Subject, its key, and the issuer.
 pub(crate) struct Parties<'a> {
     pub subject: Name,
     pub names: AltNames,
     pub public: Public,
-    /// Who signs, from what the certificate itself will say.
+    /// Constructs the issuer from the template of the certificate.
     pub issuer: &'a dyn Fn(&Template) -> Result<Issuer>,
     pub key: &'a Key,
 }
 
-/// Makes a certificate.
 pub(crate) fn issue(terms: Terms, parties: Parties<'_>) -> Result<Issued> {
     if terms.is_ca && parties.subject.is_empty() {
         return Err(failed(
             "Invalid Certificate Subject",
-            "The subject must contain at least one Distinguished Name when creating Certificate Authority (CA): set one of \
-             its arguments, for example common_name.",
+            "A certificate authority needs a subject: set one of its arguments, for example common_name.",
         ));
     }
     let max_path_length = match terms.max_path_length {
@@ -214,7 +212,7 @@ fn local(moment: Timestamp) -> String {
     }
 }
 
-/// Whether a new certificate is due at once, as far as the arguments say that: where one of them is not known yet, this is
+/// Returns true if a new certificate is due at once, as far as the arguments say that: where one of them is not known yet, this is
 /// not either. (The official provider takes an unknown argument for 0 here, which ends in an error when it becomes known.)
 pub(crate) fn ready<M: Certified>(model: &M) -> Attr<bool> {
     match model.hours() {
@@ -224,7 +222,7 @@ pub(crate) fn ready<M: Certified>(model: &M) -> Attr<bool> {
     }
 }
 
-/// Whether the time to renew has come.
+/// Returns true if the time to renew has come.
 fn is_due<M: Certified>(model: &M, now: Timestamp) -> Result<bool> {
     let (Some(end), (_, Attr::Known(early))) = (model.end().as_str(), model.hours()) else {
         return Ok(false);

@@ -455,7 +455,7 @@ async fn the_provider_has_one_proxy_that_makes_sense() {
     assert_eq!(check(vec![nameless]).await, [combination]);
 }
 
-/// What a proxy is told by somebody who wants to know the certificates of this server.
+/// Requests that a proxy receives when the certificates of a server behind it are read.
 async fn asked_of_a_proxy(scheme: &str, user: Option<(&str, &str)>, url: &str) -> (String, Vec<String>) {
     use tokio::io::AsyncReadExt;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -89,7 +89,7 @@ fn scheme(text: &str) -> Result<(Option<&str>, &str), UriError> {
     }
 }
 
-/// `user@host:port`, as it is.
+/// Checks an authority (`user@host:port`) without changing it.
 fn checked_authority(authority: &str) -> Result<&str, UriError> {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let port = match host.strip_prefix('[') {

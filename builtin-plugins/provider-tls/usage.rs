@@ -4,7 +4,7 @@ use yasna::models::ObjectIdentifier;
 
 use crate::oid;
 
-/// What configurations call the uses; sorted.
+/// Names of key usages in configurations, in alphabetical order.
 pub(crate) const NAMES: &[&str] = &[
     "any_extended",
     "cert_signing",

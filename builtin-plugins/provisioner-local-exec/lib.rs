@@ -66,7 +66,7 @@ impl Provisioner for LocalExec {
         if text.is_empty() {
             return Err(Diagnostic::error(
                 "Invalid local-exec provisioner command",
-                "The command must be a non-empty string.",
+                "The argument \"command\" is empty: write what is to be run.",
             )
             .at_attribute("command")
             .into());

@@ -83,7 +83,7 @@ async fn an_empty_command_is_refused() {
     let (lines, result) = run(command("")).await;
     assert_eq!(
         result.unwrap_err().0[0].detail,
-        "The command must be a non-empty string."
+        "The argument \"command\" is empty: write what is to be run."
     );
     assert!(lines.is_empty());
 }

@@ -46,7 +46,7 @@ impl Provisioner for RemoteExec {
         if set.into_iter().filter(|set| *set).count() != 1 {
             found.push(Diagnostic::error(
                 "Invalid remote-exec provisioner configuration",
-                "Only one of \"inline\", \"script\", or \"scripts\" must be set",
+                "Set either \"inline\", \"script\" or \"scripts\"",
             ));
         }
         found

@@ -74,7 +74,7 @@ impl Deferral {
             Deferral::AbsentPrerequisite => "something that it needs does not exist yet",
         };
         Diagnostic::error(
-            "Deferral Not Allowed",
+            "Deferral not allowed",
             format!(
                 "This cannot be done now, because {missing}, and this run cannot put it off. Apply what comes before it \
                  first, with -target."
@@ -196,7 +196,7 @@ mod tests {
     #[tokio::test]
     async fn a_plan_is_deferred_only_where_the_caller_allows_it() {
         assert_eq!(plan(true).await, (Some(Deferral::ResourceConfigUnknown), vec![]));
-        assert_eq!(plan(false).await, (None, vec!["Deferral Not Allowed".to_owned()]));
+        assert_eq!(plan(false).await, (None, vec!["Deferral not allowed".to_owned()]));
     }
 
     #[tokio::test]

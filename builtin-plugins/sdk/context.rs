@@ -192,7 +192,7 @@ impl<C> Context<C> {
     pub fn client(&self) -> crate::Result<Arc<C>> {
         self.client.clone().ok_or_else(|| {
             Diagnostic::error(
-                "Provider Not Configured",
+                "Provider not configured",
                 "This operation needs the provider's configuration, which has not been given to it yet. This is a bug \
                  of the program that called the plugin.",
             )
@@ -239,9 +239,9 @@ impl<C> Context<C> {
             }
         }
         Err(Diagnostic::error(
-            "Configuration Not Available",
+            "Configuration not available",
             "The plugin asked for the configuration of this object, write-only values included, in an operation that is \
-             not given one: only creating and updating are. This is a bug of the plugin.",
+             not given one: only creating and updating are. This is a bug in the plugin.",
         )
         .into())
     }
@@ -311,6 +311,6 @@ mod tests {
     fn there_is_no_configuration_outside_create_and_update() {
         let cx = Context::for_test(());
         let error = cx.config::<crate::Empty>().unwrap_err();
-        assert_eq!(error.0[0].summary, "Configuration Not Available");
+        assert_eq!(error.0[0].summary, "Configuration not available");
     }
 }

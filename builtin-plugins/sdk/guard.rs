@@ -66,7 +66,7 @@ fn with_an_error(mut found: Diagnostics) -> Diagnostics {
         found.push(Diagnostic::error(
             "Plugin Failed Without an Error",
             "The plugin says that this operation failed, but not why: it returned an Err whose diagnostics hold no error. This \
-             is a bug of the plugin.",
+             is a bug in the plugin.",
         ));
     }
     found
@@ -75,7 +75,7 @@ fn with_an_error(mut found: Diagnostics) -> Diagnostics {
 /// The diagnostic for a panic.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Diagnostics {
     Diagnostic::error(
-        "Plugin Panicked",
+        "Plugin panicked",
         format!(
             "The plugin stopped in the middle of this operation because of a bug of its own: {}. What it did before that is \
              not undone. The log (TF_LOG=debug) says where it happened.",
@@ -117,9 +117,9 @@ pub(crate) fn watch_panics() {
 fn remember(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(|l| format!(" ({}:{})", l.file(), l.line()));
     let warning = Diagnostic::warning(
-        "Plugin Task Panicked",
+        "Plugin task panicked",
         format!(
-            "A task that this plugin runs beside its calls stopped because of a bug of the plugin: {}{}. What the task was \
+            "A task that this plugin runs beside its calls stopped because of a bug in the plugin: {}{}. What the task was \
              doing is unfinished.",
             message(panic.payload()),
             place.unwrap_or_default()
@@ -189,7 +189,7 @@ mod tests {
             guarded_now(|| panic!("in a call")),
         ] {
             let errors: Diagnostics = panics.unwrap_err();
-            assert_eq!(errors.0[0].summary, "Plugin Panicked");
+            assert_eq!(errors.0[0].summary, "Plugin panicked");
         }
         let blocking = guarded(async {
             crate::blocking(|| panic!("in a call")).await;

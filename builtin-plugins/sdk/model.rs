@@ -48,7 +48,7 @@ impl ModelError {
              author of the plugin: a field that is an Attr, such as Attr<Vec<Rule>> for blocks, can be unknown.)",
             self.message
         );
-        crate::Diagnostic::error("Value Not Known Yet", detail)
+        crate::Diagnostic::error("Value not known yet", detail)
             .at(self.path)
             .into()
     }
@@ -69,7 +69,7 @@ impl From<ModelError> for crate::Diagnostics {
         crate::Diagnostic::error(
             "Value Conversion Error",
             format!(
-                "A value has not the form this plugin works with: {}. This is a bug of the plugin, or of the program \
+                "A value has not the form this plugin works with: {}. This is a bug in the plugin, or of the program \
                  that called it.",
                 error.message
             ),
@@ -538,7 +538,7 @@ mod tests {
     fn an_unknown_value_is_no_bug_of_the_plugin() {
         let unknown = Value::unknown(Vec::<i64>::ty());
         let errors: crate::Diagnostics = Vec::<i64>::from_cty(&unknown).unwrap_err().into();
-        assert_eq!(errors.0[0].summary, "Value Not Known Yet");
+        assert_eq!(errors.0[0].summary, "Value not known yet");
         let wrong: crate::Diagnostics = Vec::<i64>::from_cty(&"text".into()).unwrap_err().into();
         assert_eq!(wrong.0[0].summary, "Value Conversion Error");
     }

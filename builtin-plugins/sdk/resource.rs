@@ -140,7 +140,7 @@ pub trait Resource: Send + Sync + 'static {
         match text {
             Some(text) => self.import(&text, cx).await,
             None => Err(Diagnostic::error(
-                "Incomplete Import Identity",
+                "Incomplete import identity",
                 format!(
                     "The identity does not say which object to import: give its attribute \"{}\" a value.",
                     attribute.name

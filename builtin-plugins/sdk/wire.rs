@@ -33,9 +33,9 @@ pub(crate) fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
     };
     result.map_err(|(path, message)| {
         Diagnostic::error(
-            "Unreadable Value",
+            "Unreadable value",
             format!(
-                "The plugin was sent a value that does not fit its schema: {message}. This is a bug of the program that \
+                "The plugin was sent a value that does not fit its schema: {message}. This is a bug in the program that \
                  called it, or it uses the schema of another version of this plugin."
             ),
         )
@@ -55,9 +55,9 @@ pub(crate) fn encode(value: &Value, ty: &Type) -> Result<Wire> {
             json: Vec::new(),
         }),
         Err((path, message)) => Err(Diagnostic::error(
-            "Unwritable Value",
+            "Unwritable value",
             format!(
-                "The plugin made a value that does not fit its own schema: {}. This is a bug of the plugin.",
+                "The plugin made a value that does not fit its own schema: {}. This is a bug in the plugin.",
                 message
             ),
         )

@@ -162,8 +162,8 @@ impl Settings {
         if group.is_none() {
             let missing = match how {
                 How::LookedUp => Some(
-                    "One of `access_key`, `sas_token`, `use_azuread_auth` and `resource_group_name` must be specified. With an \
-                     access key (or ARM_ACCESS_KEY) requests are signed; with use_azuread_auth (or ARM_USE_AZUREAD) they have a \
+                    "One of `access_key`, `sas_token`, `use_azuread_auth` and `resource_group_name` is needed. With an access \
+                     key (or ARM_ACCESS_KEY) requests are signed; with use_azuread_auth (or ARM_USE_AZUREAD) they have a \
                      token of Entra ID; with the resource group the key of the account is looked up.",
                 ),
                 _ if lookup => Some("`resource_group_name` is required when `lookup_blob_endpoint` is set."),

@@ -180,9 +180,9 @@ impl Config {
         let content =
             path_or_content(&given).map_err(|e| problem("credentials", format!("Error loading credentials: {e}.")))?;
         let json = serde_json::from_str(&content).map_err(|_| {
-            let detail = "the string provided in credentials is neither valid json nor a valid file path. It (or the variable \
-                          GOOGLE_BACKEND_CREDENTIALS or GOOGLE_CREDENTIALS) must be the JSON text of a key, or the path of the \
-                          file with that, as \"gcloud iam service-accounts keys create\" makes it.";
+            let detail = "The credentials are neither JSON nor the path of a file with JSON. Set the argument (or the variable \
+                          GOOGLE_BACKEND_CREDENTIALS or GOOGLE_CREDENTIALS) to the JSON text of a key, or to the path of its \
+                          file, as \"gcloud iam service-accounts keys create\" makes it.";
             problem("credentials", detail)
         })?;
         Ok(Source::Json(json))

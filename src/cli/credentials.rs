@@ -102,11 +102,11 @@ impl<'s> Stored<'s> {
     pub fn target(&self) -> String {
         match self.location() {
             Location::Helper(helper) => format!(
-                "in the configured\n\"{}\" credentials helper for use by subsequent commands.",
+                "with the\ncredentials helper \"{}\", where later commands find it.",
                 helper.name
             ),
             _ => format!(
-                "in plain text in\nthe following file for use by subsequent commands:\n    {}",
+                "in plain text in\nthis file, where later commands find it:\n    {}",
                 self.file()
             ),
         }

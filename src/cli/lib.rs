@@ -8,7 +8,7 @@
 //! process shares: working directory, clock, exit.
 //!
 //! A command returns an outcome, which only the dispatcher (`commands/mod.rs`) renders; see `outcome`.
-//! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a defect, reported as one, with status 11.
+//! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a bug, reported as one, with status 11.
 
 mod args;
 mod browser;

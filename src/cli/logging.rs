@@ -101,7 +101,7 @@ pub fn start(env: &Env) -> Vec<String> {
         let setting = level(text);
         if !setting.known {
             problems.push(format!(
-                "[WARN] Invalid log level: {text:?}. Defaulting to level: TRACE. Valid levels are: [TRACE DEBUG INFO WARN ERROR OFF]"
+                "[WARN] Invalid log level: {text:?}. TRACE is used in its place; the others are DEBUG, INFO, WARN, ERROR and OFF."
             ));
         }
         Some(setting)

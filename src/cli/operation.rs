@@ -378,8 +378,8 @@ impl<'s> Operation<'s> {
                 never = reporter.tick() => match never {},
                 () = self.stop.cancelled() => Planning {
                     diagnostics: Diagnostic::error(
-                        "Operation canceled",
-                        "Planning was canceled by a second interrupt. Nothing was changed.",
+                        "Operation cancelled",
+                        "Planning was cancelled by a second interrupt. Nothing was changed.",
                     )
                     .into(),
                     ..Planning::default()

@@ -1,4 +1,4 @@
-//! Panics: reported as a defect of this program, with a status of their own.
+//! Panics: reported as a bug in this program, with a status of their own.
 //!
 //! The report goes to a file that only its owner may read, so that it can be sent along. It has no values: the message of a panic
 //! is in it only where it is part of the program's text.
@@ -25,7 +25,7 @@ static COMMAND: OnceLock<String> = OnceLock::new();
 /// Whether a panic has been reported.
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
-/// Installs the hook that reports panics as defects.
+/// Installs the hook that reports panics as bugs.
 pub fn install() {
     std::panic::set_hook(Box::new(report));
 }

@@ -16,6 +16,7 @@ use syntax::{Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 use versions::Constraints;
 use views::prompt::{Answer, Echo};
+use views::wrap::{indented, wrapped};
 
 use crate::interrupt;
 use crate::plugin_source::program_of;
@@ -67,7 +68,7 @@ impl stores::Console for Surroundings {
         };
         let explanation = match question.explanation {
             "" => String::new(),
-            text => format!("{text}\n\n"),
+            text => format!("{}\n\n", indented(text, self.ui.width())),
         };
         let prompt = format!("{title}\n{explanation}  {} ", style.bold("Enter a value:"));
         let echo = if question.secret { Echo::Off } else { Echo::On };
@@ -86,12 +87,16 @@ impl stores::Console for Surroundings {
 
     fn note(&self, tone: Tone, text: &str) {
         let style = self.ui.style();
+        let text = match self.stream {
+            Some(_) => text.to_owned(),
+            None => wrapped(text, self.ui.width()),
+        };
         let text = match tone {
-            Tone::Plain => text.to_owned(),
+            Tone::Plain => text,
             Tone::Success => style.green(text),
             Tone::Titled => match text.split_once('\n') {
                 Some((title, rest)) => format!("{}\n{rest}", style.bold(title)),
-                None => style.bold(text),
+                None => style.bold(&text),
             },
         };
         match &self.stream {

@@ -387,8 +387,8 @@ fn check_imports(module: &Module, diagnostics: &mut Diagnostics) {
                 Diagnostic::error(
                     "Invalid import provider argument",
                     format!(
-                        "Which provider configuration {} has is said by its own block, at {}. The \"provider\" argument here is \
-                         for resources without configuration; remove it.",
+                        "The block of {}, at {}, selects its provider configuration. The \"provider\" argument of an import is for \
+                         resources without a block: remove it here.",
                         own.address, own.range
                     ),
                 )

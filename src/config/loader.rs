@@ -358,7 +358,7 @@ impl Loader<'_> {
                 Diagnostic::error(
                     "Module calls itself",
                     format!(
-                        "The module in the directory {dir} is called from itself, by way of {path}: there would be no end to it."
+                        "The module in the directory {dir} calls itself, by way of {path}. Remove one of these calls."
                     ),
                 )
                 .at(call.source_range()),

@@ -287,7 +287,7 @@ impl<'a> Ephemerals<'a> {
             Diagnostic::error(
                 "Provider produced invalid ephemeral resource instance",
                 format!(
-                    "The provider for {ty} produced an inconsistent result: {}.\n\nThis is a defect of the provider; \
+                    "The provider for {ty} produced an inconsistent result: {}.\n\nThis is a bug in the provider; \
                      please report it to its maintainers.",
                     what.trim_start_matches(": ")
                 ),

@@ -256,7 +256,7 @@ impl Functions {
         }
         Err(CallError::Failed(
             "provider function returned an inconsistent result: during planning, the same arguments gave another \
-             value. This is a defect of the provider; please report it to its maintainers"
+             value. This is a bug in the provider; please report it to its maintainers"
                 .into(),
         ))
     }

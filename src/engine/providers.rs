@@ -214,7 +214,7 @@ impl<'s> Providers<'s> {
             Diagnostic::error(
                 "Provider configuration not present",
                 format!(
-                    "The provider configuration {address} is needed here but was not opened. This is a defect of \
+                    "The provider configuration {address} is needed here but was not opened. This is a bug in \
                      Monoform; please report it."
                 ),
             )

@@ -146,14 +146,14 @@ impl Remote<'_> {
         if !self.is_auto_approved() {
             if !self.has_input() {
                 return Err(Ended::said(
-                    "Cannot override soft failed policy checks when -input=false. Please open the run in the UI to override.",
+                    "Policy checks failed softly, and -input=false leaves nobody to ask. Override them on the page of the run.",
                 ));
             }
             let elsewhere = self
                 .confirm(
                     run,
                     "Do you want to override the soft failed policy check?",
-                    "  Only 'override' will be accepted to override.",
+                    "Only 'override' will be accepted to override.",
                     Keyword::Override,
                 )
                 .await?;

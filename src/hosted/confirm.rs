@@ -6,6 +6,7 @@ use engine::plan::Mode;
 use syntax::Diagnostics;
 use tfe::{Run, RunStatus};
 use views::prompt::{self, Answer, Echo};
+use views::wrap::indented;
 
 use crate::run::{Ended, Remote, Step};
 
@@ -59,8 +60,9 @@ impl Remote<'_> {
     fn prompt(&self, question: &str, explanation: &str) -> String {
         let style = self.output.style();
         format!(
-            "\n{}\n{explanation}\n\n  {} ",
+            "\n{}\n{}\n\n  {} ",
             style.bold(question),
+            indented(explanation, self.context.console.ui.width()),
             style.bold("Enter a value:")
         )
     }

@@ -8,6 +8,7 @@ use crate::bookmark::{self, Bookmark};
 use crate::confirm::Keyword;
 use crate::logs::Phase;
 use crate::run::{Ended, Remote, Step};
+use views::wrap::wrapped;
 
 impl Remote<'_> {
     /// Plans, and keeps the plan if that is asked for.
@@ -30,14 +31,11 @@ impl Remote<'_> {
         if self.context.console.stream.is_some() || self.context.in_automation || ended {
             return;
         }
-        let (tool, command) = (self.context.stores.program.tool, self.context.stores.program.command);
+        let (width, command) = (self.context.console.ui.width(), self.context.stores.program.command);
         self.output.line(format!("\n{}", crate::output::RULE));
         match self.request.out {
-            Some(out) => self.output.line(views::plan::saved(out, self.context.console.ui.width(), self.context.stores.program.command)),
-            None => self.output.line(format!(
-                "\nNote: You didn't use the -out option to save this plan, so {tool} can't\nguarantee to take exactly these \
-                 actions if you run \"{command} apply\" now.\n"
-            )),
+            Some(out) => self.output.line(views::plan::saved(out, width, command)),
+            None => self.output.line(views::plan::not_saved(width, command)),
         }
     }
 
@@ -99,24 +97,19 @@ impl Remote<'_> {
     async fn confirm_apply(&self, run: &Run) -> Step<bool> {
         if !self.has_input() {
             return Err(Ended::said(
-                "Cannot confirm apply due to -input=false. Please handle run confirmation in the UI.",
+                "The run waits for a confirmation, and -input=false leaves nobody to ask. Confirm it on the page of the run.",
             ));
         }
         let (tool, workspace) = (self.context.stores.program.tool, &self.hosted.workspace.name);
         let (question, explanation) = if self.mode == Mode::Destroy {
             (
                 format!("Do you really want to destroy all resources in workspace \"{workspace}\"?"),
-                format!(
-                    "  {tool} will destroy all your managed infrastructure, as shown above.\n  There is no undo. Only 'yes' will be \
-                     accepted to confirm."
-                ),
+                "Every object listed above is deleted for good.\nOnly 'yes' will be accepted to confirm.".to_owned(),
             )
         } else {
             (
                 format!("Do you want to perform these actions in workspace \"{workspace}\"?"),
-                format!(
-                    "  {tool} will perform the actions described above.\n  Only 'yes' will be accepted to approve."
-                ),
+                format!("{tool} will perform the actions described above.\nOnly 'yes' will be accepted to approve."),
             )
         };
         self.confirm(run, &question, &explanation, Keyword::Yes).await
@@ -185,13 +178,11 @@ impl Remote<'_> {
             false => "the remote backend",
         };
         let more = match what {
-            "plan" => "Pressing Ctrl-C ends the output here;\nwhether the plan goes on there is asked then.",
-            _ => {
-                "Pressing Ctrl-C ends the output here;\nwhether the run goes on there is asked then, as long as it can be cancelled."
-            }
+            "plan" => "Ctrl-C ends the output here, and asks whether the plan goes on there.",
+            _ => "Ctrl-C ends the output here, and asks whether the run goes on there, as long as it can be cancelled.",
         };
-        self.output
-            .yellow(&format!("Running {what} in {place}. Its output is shown here. {more}"));
+        let text = format!("Running {what} in {place}. Its output is shown here. {more}");
+        self.output.yellow(&wrapped(&text, self.context.console.ui.width()));
         self.output.line(format!("\nPreparing the remote {what}...\n"));
     }
 

@@ -120,7 +120,7 @@ fn name_for_default(how: &Migration<'_>) -> Result<String, Diagnostics> {
     let name = answered(
         how,
         question,
-        "  Enter the name of the workspace that the state of the workspace \"default\" is to be copied to. It is created if there is \
+        "Enter the name of the workspace that the state of the workspace \"default\" is to be copied to. It is created if there is \
          none.",
     )?;
     match name.trim() {
@@ -135,9 +135,9 @@ fn name_for_default(how: &Migration<'_>) -> Result<String, Diagnostics> {
 
 fn asked_pattern(how: &Migration<'_>, old: &str) -> Result<String, Diagnostics> {
     let explanation = format!(
-        "  Names of workspaces are used once in an organization, for all of its configurations. So they often have\n  several parts, as \
-         in COMPONENT-ENVIRONMENT-REGION.\n\n  The workspaces of the backend \"{old}\" can be renamed while they are brought along. \
-         Enter 1 or 2.\n\n  1. Rename all workspaces by a pattern.\n  2. Keep the names as they are."
+        "Names of workspaces are used once in an organization, for all of its configurations. So they often have several parts, as in \
+         COMPONENT-ENVIRONMENT-REGION.\n\nThe workspaces of the backend \"{old}\" can be renamed while they are copied. Enter 1 or \
+         2.\n\n1. Rename all workspaces by a pattern.\n2. Keep the names as they are."
     );
     let wrong = |detail: &str| Diagnostics::from(Diagnostic::error("Migration aborted", detail));
     match answered(how, "Would you like to rename your workspaces?", &explanation)?.trim() {
@@ -148,7 +148,7 @@ fn asked_pattern(how: &Migration<'_>, old: &str) -> Result<String, Diagnostics> 
     let pattern = answered(
         how,
         "How would you like to rename your workspaces?",
-        "  Enter a pattern with one asterisk (*), which stands for the name that a workspace has now: with \"app-*\", \"prod\" becomes \
+        "Enter a pattern with one asterisk (*), which stands for the name that a workspace has now: with \"app-*\", \"prod\" becomes \
          \"app-prod\".",
     )?;
     let pattern = pattern.trim();
@@ -160,21 +160,21 @@ fn asked_pattern(how: &Migration<'_>, old: &str) -> Result<String, Diagnostics> 
 
 fn proceed(tool: &str) -> String {
     format!(
-        "  {tool} can copy the state of this working directory to the workspace in HCP Terraform.\n\n  Enter \"yes\" to copy it, and \
+        "{tool} can copy the state of this working directory to the workspace in HCP Terraform.\n\nEnter \"yes\" to copy it, and \
          \"no\" to use the workspace with the state that it has, if it has one."
     )
 }
 
 fn only_current(old: &str, name: &str) -> String {
     format!(
-        "  The previous backend \"{old}\" has several workspaces, and the configuration names one workspace of HCP\n  Terraform, \
-         \"{name}\". Only the workspace that is selected now is copied. To bring all of them along,\n  use tags in place of the \
-         name.\n\n  Enter \"yes\" to proceed or \"no\" to cancel."
+        "The previous backend \"{old}\" has several workspaces, and the configuration names one workspace of HCP Terraform, \
+         \"{name}\". Only the workspace that is selected now is copied. To copy all of them, use tags in place of the \
+         name.\n\nEnter \"yes\" to proceed or \"no\" to cancel."
     )
 }
 
 fn native() -> String {
-    "  The workspaces of the backend \"remote\" are used as they are, under their full names, and get the tags of the\n  configuration. \
-     New ones are created where there are none.\n\n  Enter \"yes\" to proceed or \"no\" to cancel."
+    "The workspaces of the backend \"remote\" are used as they are, under their full names, and get the tags of the configuration. \
+     New ones are created where there are none.\n\nEnter \"yes\" to proceed or \"no\" to cancel."
         .to_owned()
 }

@@ -57,7 +57,7 @@ fn read_plan(document: &Json, run: &Run) -> Result<(read::PlanDocument, Schemas)
     let read = read::schemas(document).and_then(|schemas| Ok((read::plan(document, &schemas)?, schemas)));
     let (mut plan, schemas) = read.map_err(|why| {
         let detail = format!(
-            "This version cannot read what the server says the plan is: {why}. The page of the run shows the plan."
+            "The server sent a plan that this version cannot read: {why}. The page of the run in the browser shows it."
         );
         Diagnostic::warning("The plan cannot be shown", detail)
     })?;

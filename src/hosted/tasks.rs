@@ -236,14 +236,14 @@ impl Remote<'_> {
         self.output.bold("→→ Override");
         if !self.has_input() {
             return Err(Ended::said(
-                "Cannot override failed policies when -input=false. Please open the run in the UI to override.",
+                "Policies failed, and -input=false leaves nobody to ask. Override them on the page of the run.",
             ));
         }
         let elsewhere = self
             .confirm(
                 run,
                 "Do you want to override the failed policies?",
-                "  Only 'override' will be accepted to override.",
+                "Only 'override' will be accepted to override.",
                 Keyword::Override,
             )
             .await?;

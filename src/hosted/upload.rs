@@ -7,6 +7,7 @@ use tfe::{Configuration, Purpose, Slug};
 use views::verb::Verb;
 
 use crate::run::{Ended, Remote, Step};
+use views::wrap::wrapped;
 
 impl Remote<'_> {
     /// Uploads the configuration for a run.
@@ -27,7 +28,11 @@ impl Remote<'_> {
         let slug = slug.map_err(|e| {
             Ended::from(Diagnostic::error(
                 "Failed to upload configuration files",
-                format!("{} cannot be packed: {}.", e.path.display(), files::io_reason(&e.error)),
+                format!(
+                    "{} cannot be read for the upload: {}.",
+                    e.path.display(),
+                    files::io_reason(&e.error)
+                ),
             ))
         })?;
         if !slug.invalid_rules.is_empty() {
@@ -52,8 +57,14 @@ impl Remote<'_> {
             return;
         }
         self.output.line(format!(
-            "The workspace expects its configuration in the directory {inside} of what is uploaded. Therefore\nthis directory is \
-             uploaded, without what a file .terraformignore in it leaves out:\n    {}\n",
+            "{}\n    {}\n",
+            wrapped(
+                &format!(
+                    "The workspace expects its configuration in the directory {inside}. Therefore the directory above it is uploaded, \
+                     without the files that .terraformignore names:"
+                ),
+                self.context.console.ui.width()
+            ),
             root.display()
         ));
     }

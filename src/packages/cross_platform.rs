@@ -399,7 +399,7 @@ pub(crate) fn could_not(provider: &Provider, version: &Version, platform: &Platf
     Diagnostic::error(
         "Could not retrieve providers",
         format!(
-            "The package of the provider {} {version} for {platform} cannot be had: {why}.",
+            "Provider {} {version} has no usable package for {platform}: {why}.",
             provider.for_display()
         ),
     )

@@ -138,7 +138,7 @@ pub async fn metadata(
     let read = async |url: Url, what: &str| {
         let got = client.get(url).to_registry().read(DOCUMENT_LIMIT).await;
         got.map(|(_, body)| body)
-            .map_err(|e| SourceError::from_net(&e, |e| format!("the {what} of the package cannot be had: {e}")))
+            .map_err(|e| SourceError::from_net(&e, |e| format!("the {what} of the package cannot be read: {e}")))
     };
     let document = read(sums, "list of checksums").await?;
     let known = sums_of(&document);

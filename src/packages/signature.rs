@@ -81,7 +81,7 @@ pub enum SignatureError {
     #[error("its signature is by none of the keys that the registry names ({0})")]
     NoneOf(String),
     /// The trust signature of a partner's key is not accepted.
-    #[error("its key {key} is said to be a partner's of HashiCorp, but {reason}")]
+    #[error("the registry calls its key {key} the key of a HashiCorp partner, but {reason}")]
     Partner { key: String, reason: PartnerError },
 }
 

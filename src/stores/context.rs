@@ -38,7 +38,8 @@ impl Context<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'q> {
     pub title: &'q str,
-    /// Lines below the title, indented by two; may be empty.
+    /// Paragraphs below the title, which are broken at the width of the terminal; lines that begin with a blank are laid out already.
+    /// May be empty.
     pub explanation: &'q str,
     /// The title is a warning.
     pub warns: bool,

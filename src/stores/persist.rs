@@ -119,9 +119,9 @@ pub async fn begin(journal: &Writer, intent: &Intent) -> Result<(), Diagnostic> 
         Diagnostic::error(
             "Cannot write the journal",
             format!(
-                "Before anything is done to an object, it is written down, so that nothing is lost if this program is \
-                 killed. That failed: {why}. So the operation on {} was not begun. What is done already is saved. Make \
-                 room, or make the folder writable, and run the command again.",
+                "The journal of this run cannot be written: {why}. Without it a killed run would lose its results, so the operation \
+                 on {} was not begun. The results so far are saved. Free disk space, or make the directory writable, and run \
+                 the command again.",
                 intent.address
             ),
         )

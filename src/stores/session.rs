@@ -246,8 +246,9 @@ impl<'s> StateSession<'s> {
                 Diagnostic::error(
                     "Failed to create local state file",
                     format!(
-                        "The state could not be written to \"{ERRORED_STATE}\" either: {first}. Nor elsewhere: {e}. It is printed \
-                         on standard output; keep it, or the objects in it are forgotten."
+                        "The state could not be written to \"{ERRORED_STATE}\": {first}. It could not be written to the directory for \
+                         temporary files either: {e}. It is printed on standard output: save that, or the objects in it are \
+                         forgotten."
                     ),
                 )
                 .into()

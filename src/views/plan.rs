@@ -64,6 +64,16 @@ pub fn saved(out: &str, width: usize, command: &str) -> String {
     )
 }
 
+/// The end of a plan that was not saved, for output of this width.
+#[must_use]
+pub fn not_saved(width: usize, command: &str) -> String {
+    let text = format!(
+        "Note: This plan is not saved. \"{command} apply\" makes a new one, which may differ. To apply exactly these actions, save the plan \
+         with -out=FILE first."
+    );
+    format!("\n{}\n", wrap(&text, width).join("\n"))
+}
+
 /// The warning that goes with the application of a plan for a part of the configuration.
 #[must_use]
 pub fn incomplete_warning(command: &str) -> Diagnostic {

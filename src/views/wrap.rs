@@ -31,6 +31,24 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     out
 }
 
+/// Text in lines of at most this width, as one string.
+#[must_use]
+pub fn wrapped(text: &str, width: usize) -> String {
+    wrap(text, width).join("\n")
+}
+
+/// Breaks the paragraphs of an explanation at this width, each line indented by two blanks. Lines that begin with a blank are taken as
+/// laid out already.
+#[must_use]
+pub fn indented(text: &str, width: usize) -> String {
+    let lines = wrap(text, width.clamp(40, 80) - 2);
+    let lines = lines.iter().map(|line| match line.is_empty() {
+        true => String::new(),
+        false => format!("  {line}"),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,5 +60,19 @@ mod tests {
             ["aa bb", "cc", "  as it is, long", "longerthanthat", "x"]
         );
         assert_eq!(wrap("", 5), [""]);
+    }
+
+    #[test]
+    fn explanations_fit_every_width_and_are_indented() {
+        let text = format!(
+            "{}\n\nThe last line.",
+            "some words of an explanation ".repeat(12).trim_end()
+        );
+        for width in [40, 80, 140] {
+            let shown = indented(&text, width);
+            let fits = |line: &str| line.is_empty() || (line.starts_with("  ") && line.len() <= width.min(80));
+            assert!(shown.lines().all(fits), "{shown}");
+            assert!(shown.ends_with("\n\n  The last line."), "{shown}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The arrows of the house: which crate may use which. A new edge is a decision, and is made here first.
+//! The allowed dependencies between crates. A new edge is a decision, and is made here first.
 
 #![allow(
     clippy::expect_used,

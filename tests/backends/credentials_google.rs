@@ -316,7 +316,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "text_that_is_neither_json_nor_a_file",
         block: "credentials = \"gone.json\"",
-        fails: &["neither valid json nor a valid file path"],
+        fails: &["neither JSON nor the path of a file with JSON"],
         ..ROW
     },
     Row {

@@ -195,11 +195,7 @@ fn a_state_that_is_there_is_replaced_only_when_agreed() {
     w.write("two.tfstate", &two);
     configure(&w, "path = \"two.tfstate\"");
     let ran = answer(&w, &["init", "-no-color", "-migrate-state"], "no\n").ok();
-    assert!(
-        ran.stdout.contains("An existing non-empty state already exists"),
-        "{}",
-        ran.all()
-    );
+    assert!(ran.stdout.contains("Both backends have a state."), "{}", ran.all());
     assert_eq!(w.read("two.tfstate"), two);
     configure(&w, "path = \"one.tfstate\"");
     w.run(&["init", "-reconfigure"]).ok();
@@ -302,7 +298,7 @@ fn options_that_contradict_are_refused() {
     let w = Workspace::new();
     configure(&w, "{}");
     w.run(&["init", "-migrate-state", "-reconfigure"])
-        .fails_with(&["Invalid init options", "mutually-exclusive"]);
+        .fails_with(&["Invalid init options", "either -migrate-state or -reconfigure"]);
     let ran = w.run(&["init", "-migrate-state", "-json"]);
     assert!(
         ran.status == 1 && ran.stdout.contains("-migrate-state and -json"),

@@ -1,11 +1,15 @@
 //! `docs`: pages about what is built in, with examples that can be copied.
 
-use support::Workspace;
+use std::collections::BTreeSet;
+
+use support::{Workspace, needs};
 
 /// The tests, by name.
 pub const TESTS: &[(&str, fn())] = &[
     ("docs::pages_say_what_there_is", pages),
     ("docs::examples_are_valid", examples),
+    ("docs::site_has_a_page_of_everything_and_no_broken_link", site),
+    ("docs::site_is_searched_in_a_browser_from_a_file", searched),
 ];
 
 fn pages() {
@@ -69,4 +73,78 @@ fn examples() {
         w.run(&["fmt", "-check"]).ok();
         w.run(&["validate"]).ok();
     }
+}
+
+/// The values of an attribute in a page.
+fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
+    let begin = format!(" {attribute}=\"");
+    let parts = page.split(begin.as_str()).skip(1);
+    parts.filter_map(|part| part.split('"').next()).collect()
+}
+
+fn site() {
+    let w = Workspace::new();
+    w.run(&["docs", "-html=site"]).ok().shows(&["site/index.html"]);
+    let names: BTreeSet<String> = std::fs::read_dir(w.dir().join("site"))
+        .expect("the site")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    for page in [
+        "index.html",
+        "guide-ci.html",
+        "command-plan.html",
+        "command-state-mv.html",
+        "provider-random.html",
+        "provisioners.html",
+        "functions.html",
+        "json.html",
+    ] {
+        assert!(names.contains(page), "{page} is not in {names:?}");
+    }
+    let pages = names.iter().filter(|name| name.ends_with(".html"));
+    for name in pages {
+        let page = w.read(&format!("site/{name}"));
+        let ids = values(&page, "id");
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{name}: {ids:?}");
+        for link in values(&page, "href").into_iter().chain(values(&page, "src")) {
+            assert!(names.contains(link), "{name}: {link}");
+        }
+    }
+    // What the search leads to is there.
+    let script = w.read("site/search.js");
+    let entries = script
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("const ENTRIES = "));
+    let entries = entries.and_then(|line| line.strip_suffix(';')).expect("entries");
+    let entries: Vec<serde_json::Value> = serde_json::from_str(entries).expect("JSON");
+    assert!(entries.len() > 250, "{}", entries.len());
+    for entry in &entries {
+        let address = entry["u"].as_str().expect("an address");
+        let (file, part) = address.split_once('#').unwrap_or((address, ""));
+        let page = w.read(&format!("site/{file}"));
+        assert!(part.is_empty() || values(&page, "id").contains(&part), "{address}");
+    }
+    assert!(w.read("site/provider-random.html").contains("<code>random_pet</code>"));
+    w.run(&["docs", "-html=site", "abs"])
+        .fails_with(&["Too many command line arguments"]);
+}
+
+fn searched() {
+    let Some(chromium) = needs("chromium", "docs::site_is_searched_in_a_browser_from_a_file") else {
+        return;
+    };
+    let w = Workspace::new();
+    w.run(&["docs", "-html=site"]).ok();
+    let profile = format!("--user-data-dir={}", w.home().join("chromium").display());
+    let address = format!("file://{}?q=random+pet", w.dir().join("site/index.html").display());
+    let switches = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"];
+    let page = w
+        .run_program(chromium, &[&switches[..], &[&profile, &address]].concat())
+        .ok()
+        .stdout;
+    assert!(
+        page.contains("href=\"provider-random.html#resource-random-pet\""),
+        "{page}"
+    );
 }

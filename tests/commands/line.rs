@@ -85,7 +85,10 @@ fn called_as_terraform_it_says_terraform() {
         ),
         (&["plan", "-no-color"], "Terraform will perform the following actions:"),
         (&["plan", "-no-color"], "Terraform used the selected providers"),
-        (&["plan", "-no-color"], "if you run \"terraform apply\" now."),
+        (
+            &["plan", "-no-color"],
+            "Note: This plan is not saved. \"terraform apply\" makes a new one",
+        ),
         (&["plan", "-no-color", "-out=p"], "terraform apply \"p\""),
         (&["output", "-no-color"], "\"terraform apply\" stores the values"),
         (&["-help"], "Usage: terraform [global options]"),
@@ -114,7 +117,8 @@ fn called_as_terraform_it_says_terraform() {
     as_terraform(&w, &["apply", "-no-color", "-auto-approve"]).ok();
     let ran = as_terraform(&w, &["plan", "-no-color"]).ok();
     assert!(
-        ran.stdout.contains("Terraform has compared your real infrastructure"),
+        ran.stdout
+            .contains("Terraform compared every object with its configuration"),
         "{}",
         ran.all()
     );

@@ -57,7 +57,7 @@ fn lines_have_one_form() {
     let ran = w.run(&["version"]).ok();
     assert!(
         ran.stderr
-            .contains("[WARN] Invalid log level: \"loud\". Defaulting to level: TRACE."),
+            .contains("[WARN] Invalid log level: \"loud\". TRACE is used in its place"),
         "{}",
         ran.all()
     );

@@ -14,7 +14,7 @@
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and our plugins for it; nothing else here needs it. What has no transcript is in [`own`],
-//! [`line`], [`live_area`], [`logs`], [`shown`], [`foreign_states`] and [`backend`].
+//! [`guides`], [`line`], [`live_area`], [`logs`], [`shown`], [`foreign_states`] and [`backend`].
 
 #![allow(
     clippy::disallowed_methods,
@@ -38,6 +38,7 @@ mod facts;
 mod flags;
 mod foreign_states;
 mod graph_page;
+mod guides;
 mod line;
 mod live_area;
 mod login;
@@ -118,6 +119,7 @@ fn main() -> ExitCode {
         }));
     }
     trials.extend(matrix::trials());
+    trials.extend(guides::trials());
     support::run_trials(trials)
 }
 

@@ -31,7 +31,7 @@ fn wrong_arguments() {
         (&["plan", "extra"], &["Too many command line arguments", "-chdir"]),
         (
             &["plan", "-destroy", "-refresh-only"],
-            &["-destroy and -refresh-only options are mutually-exclusive"],
+            &["Use either -destroy or -refresh-only"],
         ),
         (&["plan", "-target=1"], &["Invalid target \"1\""]),
         (

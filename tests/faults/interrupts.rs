@@ -186,7 +186,7 @@ resource "terraform_data" "after" {
         let run = run.ends();
         assert_eq!(run.status, 1, "{}", run.all());
         assert!(run.stderr.contains("Two interrupts received."), "{}", run.all());
-        assert!(run.stderr.contains("Operation canceled"), "{}", run.all());
+        assert!(run.stderr.contains("Operation cancelled"), "{}", run.all());
         assert!(!w.exists(".terraform.tfstate.lock.info"), "the lock is released");
         match state {
             Some(state) => assert_eq!(w.read("terraform.tfstate"), state),

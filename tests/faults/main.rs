@@ -5,7 +5,7 @@
 //! or not ours. [`formatting`]: files that are rewritten. [`writing`]: where output goes. [`plugins`]: plugins that misbehave.
 //! [`interrupts`]: being stopped, gently or not. [`kills`], [`crashes`]: `kill -9`, and what the next command knows. [`machine`]: what the machine does not provide.
 //! [`clock`]: a clock that is wrong. [`prompts`]: questions. [`injected`]: errors and kills at every write.
-//! [`suites`]: suites of tests that are stopped, or leave something behind. [`panics`]: defects of our own. [`processes`]: plugins and readers that misbehave later on. [`secrets`]: where they are found.
+//! [`suites`]: suites of tests that are stopped, or leave something behind. [`panics`]: bugs of our own. [`processes`]: plugins and readers that misbehave later on. [`secrets`]: where they are found.
 
 #![allow(
     clippy::disallowed_methods,

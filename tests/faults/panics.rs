@@ -1,4 +1,4 @@
-//! A defect of this program: the state is saved, a report without values is written, and the status says so.
+//! A bug in this program: the state is saved, a report without values is written, and the status says so.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;

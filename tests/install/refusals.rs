@@ -99,7 +99,7 @@ fn signatures() {
     assert_eq!(
         error,
         format!(
-            "{START}the signature of the package cannot be had: https://HOST/files/acme/anvil/1.0.0/SHA256SUMS.sig answered with \
+            "{START}the signature of the package cannot be read: https://HOST/files/acme/anvil/1.0.0/SHA256SUMS.sig answered with \
              status 404 Not Found."
         )
     );

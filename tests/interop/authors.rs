@@ -67,14 +67,14 @@ pub fn the_life_of_a_note() {
     assert_eq!(w.read("notes/shopping"), "bread\nmilk\n");
     w.write("main.tf", &CONFIG.replace("\"shopping\"", "\"../shopping\""));
     w.run(&["plan", "-no-color"])
-        .fails_with(&["Invalid Name", "../shopping"]);
+        .fails_with(&["Invalid name", "../shopping"]);
     w.write("main.tf", &CONFIG.replace("\"shopping\"", "\"errands\""));
     apply(&w, "1 added, 0 changed, 1 destroyed");
     assert!(!w.exists("notes/shopping") && w.exists("notes/errands"));
 
     w.run(&["state", "rm", "notes_note.list"]).ok();
     w.run(&["import", "-no-color", "notes_note.list", "nothing"])
-        .fails_with(&["No Such Note"]);
+        .fails_with(&["No such note"]);
     w.run(&["import", "-no-color", "notes_note.list", "errands"]).ok();
     nothing_to_do(&w);
     w.run(&["destroy", "-no-color", "-auto-approve"]).ok();

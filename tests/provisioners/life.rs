@@ -87,7 +87,7 @@ pub fn scripts() {
     for arguments in ["", "inline = [\"a\"]\nscript = \"b\""] {
         w.write("main.tf", &object(&format!("{connection}{}", exec(arguments))));
         w.run(&["validate", "-no-color"])
-            .fails_with(&["Only one of \"inline\", \"script\", or \"scripts\" must be set"]);
+            .fails_with(&["Set either \"inline\", \"script\" or \"scripts\""]);
     }
 }
 

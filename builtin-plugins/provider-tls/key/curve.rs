@@ -15,23 +15,18 @@ use sha2::{Digest, Sha256};
 use super::error::KeyError;
 use crate::oid::{self, Oid};
 
-/// A curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Curve {
-    /// secp224r1
     P224,
-    /// secp256r1
     P256,
-    /// secp384r1
     P384,
-    /// secp521r1
     P521,
 }
 
 const CURVES: [Curve; 4] = [Curve::P224, Curve::P256, Curve::P384, Curve::P521];
 
 impl Curve {
-    /// What configurations call the curves.
+    /// Names of the curves in configurations.
     pub const NAMES: &'static [&'static str] = &["P224", "P256", "P384", "P521"];
 
     /// The curve that a configuration names.
@@ -48,7 +43,6 @@ impl Curve {
         CURVES.into_iter().find(|c| c.oid() == oid)
     }
 
-    /// Its identifier.
     pub fn oid(self) -> Oid {
         match self {
             Curve::P224 => oid::P224,
@@ -67,7 +61,7 @@ impl Curve {
         }
     }
 
-    /// What SSH calls it; `None` for the one that SSH does not know.
+    /// Name of the curve in SSH; `None` for P-224, which SSH does not have.
     pub fn ssh_name(self) -> Option<&'static str> {
         match self {
             Curve::P224 => None,
@@ -94,7 +88,7 @@ impl Curve {
         }
     }
 
-    /// A new secret number.
+    /// Generates a private scalar.
     pub fn generate(self) -> Result<Vec<u8>, KeyError> {
         let Some((signing, _)) = self.library() else {
             // Nearly every number of this length is one; the others are passed over.

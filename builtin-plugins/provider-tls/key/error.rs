@@ -19,28 +19,13 @@ pub(crate) enum KeyError {
     UnknownCurveName(String),
     /// An RSA key would be insecure.
     #[error("an RSA key of {bits} bits is insecure: use {least} or more")]
-    TooFewBits {
-        /// The size.
-        bits: i64,
-        /// The least secure size.
-        least: i64,
-    },
+    TooFewBits { bits: i64, least: i64 },
     /// An RSA key would take very long to make.
-    #[error("an RSA key of {bits} bits would take hours to make: use {most} or less")]
-    TooManyBits {
-        /// The size.
-        bits: i64,
-        /// The largest size.
-        most: i64,
-    },
+    #[error("generating an RSA key of {bits} bits would take hours: use {most} or less")]
+    TooManyBits { bits: i64, most: i64 },
     /// An RSA key of this size cannot be made.
-    #[error("an RSA key of {bits} bits cannot be made: {source}")]
-    RsaNotGenerated {
-        /// The size.
-        bits: i64,
-        /// Why.
-        source: rsa::Error,
-    },
+    #[error("generating an RSA key of {bits} bits failed: {source}")]
+    RsaNotGenerated { bits: i64, source: rsa::Error },
     /// The text has no PEM block.
     #[error("failed to decode PEM block: there is none in the text")]
     NoPemBlock,
@@ -60,12 +45,7 @@ pub(crate) enum KeyError {
     SshPemLabel(String),
     /// The PEM block cannot be read.
     #[error("failed to parse private key given PEM preamble '{label}': {source}")]
-    PemBlock {
-        /// The block's label.
-        label: String,
-        /// Why.
-        source: Box<KeyError>,
-    },
+    PemBlock { label: String, source: Box<KeyError> },
     /// The PEM block is enciphered.
     #[error("it is protected with a passphrase; give it without one")]
     Encrypted,
@@ -99,7 +79,6 @@ pub(crate) enum KeyError {
     /// An Ed25519 key has another length than 32 bytes.
     #[error("the ED25519 key is malformed")]
     Ed25519,
-    /// The key cannot sign.
     #[error("the key cannot sign")]
     CannotSign,
     /// The RSA key cannot sign.

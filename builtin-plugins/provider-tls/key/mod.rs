@@ -29,18 +29,15 @@ const SEC1: &str = "EC PRIVATE KEY";
 const PKCS8: &str = "PRIVATE KEY";
 const OPENSSH: &str = "OPENSSH PRIVATE KEY";
 
-/// A private key.
 #[derive(Clone)]
 pub(crate) enum Key {
-    /// Of RSA.
     Rsa(Box<RsaPrivateKey>),
-    /// Of ECDSA.
     Ecdsa(EcKey),
     /// Of Ed25519: what it is made from, and the public key.
     Ed25519 {
-        /// 32 random bytes.
+        /// Private seed of 32 random bytes.
         seed: Vec<u8>,
-        /// 32 other bytes.
+        /// Public key of 32 bytes.
         public: Vec<u8>,
     },
 }
@@ -51,7 +48,6 @@ pub(crate) struct EcKey {
     curve: Curve,
     /// The secret number, at its full length.
     scalar: Vec<u8>,
-    /// The public point.
     point: Vec<u8>,
 }
 
@@ -102,7 +98,6 @@ fn supported_curve(oid: ObjectIdentifier) -> Result<Curve, KeyError> {
 }
 
 impl Key {
-    /// A new key.
     pub fn generate(algorithm: &str, rsa_bits: i64, curve: &str) -> Result<Key, KeyError> {
         match algorithm {
             "RSA" => Ok(Key::Rsa(Box::new(rsa::generate(rsa_bits)?))),
@@ -127,7 +122,7 @@ impl Key {
         })
     }
 
-    /// What configurations call its algorithm.
+    /// Name of the algorithm in configurations.
     pub fn algorithm(&self) -> &'static str {
         match self {
             Key::Rsa(_) => "RSA",
@@ -136,7 +131,6 @@ impl Key {
         }
     }
 
-    /// The public key.
     pub fn public(&self) -> Public {
         match self {
             Key::Rsa(key) => rsa::public(key),
@@ -216,7 +210,7 @@ impl Key {
         }
     }
 
-    /// The key in PKCS#8.
+    /// Encodes the key as PKCS#8 PEM.
     pub fn pkcs8_pem(&self) -> Result<String, KeyError> {
         let inner = match self {
             Key::Rsa(key) => rsa::write(key)?,

@@ -15,24 +15,13 @@ use crate::oid::{self, Oid};
 use crate::pem;
 use crate::problem::CertificateError;
 
-/// A public key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Public {
     /// Modulus and exponent, as bytes without leading zeros.
-    Rsa {
-        /// The modulus.
-        n: Vec<u8>,
-        /// The exponent.
-        e: Vec<u8>,
-    },
+    Rsa { n: Vec<u8>, e: Vec<u8> },
     /// A point on a curve, uncompressed.
-    Ecdsa {
-        /// The curve.
-        curve: Curve,
-        /// The point.
-        point: Vec<u8>,
-    },
-    /// 32 bytes.
+    Ecdsa { curve: Curve, point: Vec<u8> },
+    /// Ed25519 point of 32 bytes.
     Ed25519(Vec<u8>),
 }
 
@@ -89,12 +78,12 @@ impl Public {
         });
     }
 
-    /// The same on its own.
+    /// Encodes it as a DER document.
     pub fn der(&self) -> Vec<u8> {
         yasna::construct_der(|w| self.write(w))
     }
 
-    /// The same as text.
+    /// Encodes it as PEM.
     pub fn pem(&self) -> String {
         pem::encode("PUBLIC KEY", self.der())
     }
@@ -135,7 +124,7 @@ impl Public {
         Some(wire.0)
     }
 
-    /// What SSH calls keys of this sort.
+    /// Key type in SSH.
     pub fn ssh_type(&self) -> Option<String> {
         match self {
             Public::Rsa { .. } => Some("ssh-rsa".into()),
@@ -152,14 +141,14 @@ impl Public {
         }
     }
 
-    /// The fingerprint of old.
+    /// MD5 fingerprint, as older SSH clients show it.
     pub fn fingerprint_md5(&self) -> String {
         let Some(bytes) = self.ssh() else { return String::new() };
         let pairs: Vec<String> = Md5::digest(bytes).iter().map(|b| HEXLOWER.encode(&[*b])).collect();
         pairs.join(":")
     }
 
-    /// The fingerprint of today.
+    /// SHA-256 fingerprint, as SSH clients show it.
     pub fn fingerprint_sha256(&self) -> String {
         match self.ssh() {
             Some(bytes) => format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(bytes))),

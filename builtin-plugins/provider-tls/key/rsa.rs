@@ -15,7 +15,7 @@ use sha2::Sha256;
 use super::error::KeyError;
 use super::public::Public;
 
-/// Smaller keys are broken.
+/// Least size of an RSA key; smaller ones can be factored.
 const LEAST_BITS: i64 = 1024;
 /// Larger ones take hours to make.
 const MOST_BITS: i64 = 16384;
@@ -44,7 +44,6 @@ pub(super) fn generate(bits: i64) -> Result<RsaPrivateKey, KeyError> {
     Ok(RsaPrivateKey::from_pkcs8_der(der.as_ref())?)
 }
 
-/// The public key.
 pub(super) fn public(key: &RsaPrivateKey) -> Public {
     Public::Rsa {
         n: without_leading_zeros(&key.n_bytes()).to_vec(),
@@ -58,7 +57,6 @@ pub(super) fn sign(key: &RsaPrivateKey, message: &[u8]) -> Result<Vec<u8>, KeyEr
     Ok(signature.map_err(KeyError::RsaSignature)?.to_vec())
 }
 
-/// PKCS#1.
 pub(super) fn write(key: &RsaPrivateKey) -> Result<Vec<u8>, KeyError> {
     let [n, e, d, coefficient, p, q] = numbers(key)?;
     let exponents = [
@@ -79,7 +77,7 @@ pub(super) fn write(key: &RsaPrivateKey) -> Result<Vec<u8>, KeyError> {
     }))
 }
 
-/// Reads PKCS#1.
+/// Decodes PKCS#1.
 pub(super) fn read(der: &[u8]) -> Result<RsaPrivateKey, KeyError> {
     use pkcs1::DecodeRsaPrivateKey;
     Ok(RsaPrivateKey::from_pkcs1_der(der)?)

@@ -98,7 +98,7 @@ fn file_name(check: &Check<'_>) -> Option<Diagnostic> {
     let name = check.value.as_str()?;
     let bad = name.is_empty() || name.starts_with('.') || name.contains('/');
     let detail = format!("{name:?} is no name of a file that is to be found again.");
-    bad.then(|| Diagnostic::error("Invalid Name", detail).at(check.path.clone()))
+    bad.then(|| Diagnostic::error("Invalid name", detail).at(check.path.clone()))
 }
 
 /// The type `notes_note`.
@@ -163,7 +163,7 @@ impl Resource for NoteResource {
             name: id.into(),
             ..Note::default()
         };
-        let missing = || Diagnostic::error("No Such Note", format!("There is no note {id:?}.")).into();
+        let missing = || Diagnostic::error("No such note", format!("There is no note {id:?}.")).into();
         self.read(note, cx).await?.ok_or_else(missing)
     }
 
@@ -451,12 +451,12 @@ impl StateClient for Directory {
         let path = self.lock_file(workspace);
         if self.holder(workspace).is_none_or(|holder| holder.id != id) {
             let detail = format!("{} is not the lock {id}.", path.display());
-            return Err(Diagnostic::error("The State Is Not Locked", detail).into());
+            return Err(Diagnostic::error("State not locked", detail).into());
         }
         std::fs::remove_file(&path).map_err(|e| failed(&path, &e))
     }
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Diagnostics {
-    Diagnostic::error("The Note Cannot Be Used", format!("{}: {error}.", path.display())).into()
+    Diagnostic::error("Unusable note", format!("{}: {error}.", path.display())).into()
 }

@@ -220,9 +220,9 @@ pub(crate) fn with_defaults(schema: &Compiled, config: &Value) -> Value {
 
 pub(super) fn unknown_type(kind: &str, name: &str) -> Diagnostics {
     Diagnostic::error(
-        "Unknown Type",
+        "Unknown type",
         format!(
-            "This provider has no {kind} of type {name:?}. This is a bug of the program that called it, or it uses the \
+            "This provider has no {kind} of type {name:?}. This is a bug in the program that called it, or it uses the \
              schema of another version of this plugin."
         ),
     )

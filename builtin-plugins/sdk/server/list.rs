@@ -36,7 +36,7 @@ impl Core {
         match self.lists.get(name) {
             Some(list) => Ok(&**list),
             None => Err(Diagnostic::error(
-                "Unknown List Resource",
+                "Unknown list resource",
                 format!("This provider has no list resource \"{name}\"."),
             )
             .into()),

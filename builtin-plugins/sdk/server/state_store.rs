@@ -71,7 +71,7 @@ impl Core {
     fn store(&self, name: &str) -> Result<&ServedStore> {
         self.state_stores.get(name).ok_or_else(|| {
             Diagnostic::error(
-                "Unknown State Store",
+                "Unknown state store",
                 format!("This plugin has no state store called {name:?}."),
             )
             .into()
@@ -82,9 +82,9 @@ impl Core {
         let client = self.store(name)?.client.read().unwrap_or_else(PoisonError::into_inner);
         client.clone().ok_or_else(|| {
             Diagnostic::error(
-                "State Store Not Configured",
+                "State store not configured",
                 format!(
-                    "The state store {name:?} was used before it was configured. This is a bug of the program that did."
+                    "The state store {name:?} was used before it was configured. This is a bug in the program that did."
                 ),
             )
             .into()

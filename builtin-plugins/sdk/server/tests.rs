@@ -391,7 +391,7 @@ macro_rules! life {
             .await
             .unwrap()
             .into_inner();
-        assert_eq!(early.diagnostics[0].summary, "Provider Not Configured");
+        assert_eq!(early.diagnostics[0].summary, "Provider not configured");
         let empty = $pb::DynamicValue {
             msgpack: vec![0x80],
             json: vec![],
@@ -455,10 +455,10 @@ macro_rules! life {
             json: vec![],
         });
         let garbage = client.apply_resource_change(bad.clone()).await.unwrap().into_inner();
-        assert_eq!(garbage.diagnostics[0].summary, "Unreadable Value");
+        assert_eq!(garbage.diagnostics[0].summary, "Unreadable value");
         bad.type_name = "shop_none".into();
         let unknown = client.apply_resource_change(bad).await.unwrap().into_inner();
-        assert_eq!(unknown.diagnostics[0].summary, "Unknown Type");
+        assert_eq!(unknown.diagnostics[0].summary, "Unknown type");
 
         let upgraded = client
             .upgrade_resource_state($pb::upgrade_resource_state::Request {

@@ -41,7 +41,7 @@ pub fn plan_options(flags: &ModeFlags, program: Program) -> Result<PlanOptions, 
     if flags.destroy && flags.refresh_only {
         return Err(UsageError::new(
             "Incompatible plan mode options",
-            "The -destroy and -refresh-only options are mutually-exclusive.",
+            "Use either -destroy or -refresh-only: each is a mode of its own.",
         ));
     }
     if flags.refresh_only && !flags.refresh {

@@ -21,6 +21,7 @@ use crate::operation::{Applied, Operation};
 use crate::outcome::{Failure, Outcome, Status};
 use crate::remote_run;
 use crate::session::Session;
+use views::wrap::wrapped;
 
 pub const COMMAND: Command = Command {
     path: "apply",
@@ -221,22 +222,18 @@ fn question(plan: &Plan, workspace: &str, tool: &str) -> (String, String) {
         return (
             "Would you like to invoke the specified actions?".to_owned(),
             format!(
-                "  {tool} will invoke the actions described above, and any changes will be written to the\n  state without modifying \
-                 real infrastructure. There is no undo. Only 'yes' will be accepted to confirm."
+                "{tool} will invoke the actions listed above. What they do cannot be undone.\nOnly 'yes' will be accepted to confirm."
             ),
         );
     }
     match plan.mode {
         Mode::Normal => (
             format!("Do you want to perform these actions{place}?"),
-            format!("  {tool} will perform the actions described above.\n  Only 'yes' will be accepted to approve."),
+            format!("{tool} will perform the actions described above.\nOnly 'yes' will be accepted to approve."),
         ),
         Mode::Destroy => (
             format!("Do you really want to destroy all resources{place}?"),
-            format!(
-                "  {tool} will destroy all your managed infrastructure, as shown above.\n  There is no undo. Only 'yes' will \
-                 be accepted to confirm."
-            ),
+            "Every object listed above is deleted for good.\nOnly 'yes' will be accepted to confirm.".to_owned(),
         ),
         Mode::RefreshOnly => (
             if workspace == "default" {
@@ -246,10 +243,9 @@ fn question(plan: &Plan, workspace: &str, tool: &str) -> (String, String) {
                     "Would you like to update the Terraform state for \"{workspace}\" to reflect these detected changes?"
                 )
             },
-            format!(
-                "  {tool} will write these changes to the state without modifying any real infrastructure.\n  There is no \
-                 undo. Only 'yes' will be accepted to confirm."
-            ),
+            "The values found are written to the state, in place of those it has now. No object is changed.\nOnly 'yes' will be \
+             accepted to confirm."
+                .to_owned(),
         ),
     }
 }
@@ -294,8 +290,12 @@ fn perform(
             .filter(|_| session.stream.is_none() && !destroying)
         {
             session.ui.line(format!(
-                "\nThe state is in the file below. Keep it safe: without it, nothing that was made here can be\nchanged or \
-                 destroyed. The command \"show\" tells what is in it.\n\nState path: {path}"
+                "\n{}\n\nState path: {path}",
+                wrapped(
+                    "The state is in the file below. Keep it safe: without it, no object of this apply can be changed or destroyed. \
+                     The command \"show\" prints it.",
+                    session.ui.width()
+                )
             ));
         }
     }

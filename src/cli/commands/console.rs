@@ -316,7 +316,7 @@ impl Conversation<'_> {
                 // What was begun is dropped; where nothing was, this is the end.
                 Err(ReadlineError::Interrupted) if !input.is_empty() => {
                     input.clear();
-                    self.session.ui.line("(multi-line entry canceled)");
+                    self.session.ui.line("(multi-line entry cancelled)");
                 }
                 Err(ReadlineError::Interrupted) if editor.helper().is_some_and(|typed| typed.0.get()) => {}
                 Err(ReadlineError::Interrupted | ReadlineError::Eof) => return Ok(Outcome::success()),

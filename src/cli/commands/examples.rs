@@ -138,6 +138,10 @@ const EXAMPLES: Examples = &[
                 "Describe a resource of a built-in provider, with an example.",
             ),
             ("cidrsubnet", "Describe a function."),
+            (
+                "-html=documentation",
+                "Write pages about everything, to be read in a browser without a server.",
+            ),
         ],
     ),
     (

@@ -41,8 +41,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let place = StatePlace::selected(&session.stores(), Some(&project.config)).within(&project.sources)?;
     if !arguments.force {
         let explanation = format!(
-            "  {} will remove the lock on the remote state.\n  This will allow local commands to modify this state, even \
-             though it\n  may still be in use. Only 'yes' will be accepted to confirm.",
+            "{} will take the lock away from whoever holds it. If that command still runs, two of them change the state at the same \
+             time.\nOnly 'yes' will be accepted to confirm.",
             session.ui.program.tool
         );
         match confirmed(session, "Do you really want to force-unlock?", &explanation, "-force") {

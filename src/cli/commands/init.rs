@@ -27,6 +27,7 @@ use crate::session::Session;
 use crate::tested;
 use crate::workdir::{self, Project};
 use report::{suggest, tell, told};
+use views::wrap::wrapped;
 
 pub const COMMAND: Command = Command {
     path: "init",
@@ -206,7 +207,7 @@ fn check(session: &Session, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.reconfigure && arguments.migrate_state {
         return Err(Failure::usage(
             "Invalid init options",
-            "The -migrate-state and -reconfigure options are mutually-exclusive.",
+            "Use either -migrate-state or -reconfigure: the one copies states, the other leaves them where they are.",
         ));
     }
     if session.stream.is_some() && arguments.migrate_state {
@@ -398,12 +399,13 @@ fn say_success(session: &Session, in_cloud: bool) {
         return;
     }
     space(session);
-    let text = style.green(format!(
+    let text = format!(
         "Next, \"{command} plan\" shows what {tool} would create, change and destroy.\n\nRun init again when the configuration calls \
-         other modules, requires other providers, or has another\nbackend. A command that cannot go on without it says so.",
+         other modules, requires other providers, or has another backend. A command that cannot go on without it says so.",
         tool = session.ui.program.tool,
         command = session.ui.program.command
-    ));
+    );
+    let text = style.green(wrapped(&text, session.ui.width()));
     let code = match in_cloud {
         true => "output_init_success_cli_cloud_message",
         false => "output_init_success_cli_message",

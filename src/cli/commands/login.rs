@@ -219,13 +219,9 @@ impl Login<'_> {
             self.line(format!(
                 "{tool} must now open a web browser to the {page} for {host}.\n"
             ));
-            self.line(format!(
-                "If a browser does not open this automatically, open the following URL to proceed:\n    {url}\n"
-            ));
+            self.line(format!("If no browser opens, open this address yourself:\n    {url}\n"));
         } else {
-            self.line(format!(
-                "Open the following URL to access the {page} for {host}:\n    {url}\n"
-            ));
+            self.line(format!("The {page} for {host} is at this address:\n    {url}\n"));
         }
     }
 
@@ -247,12 +243,12 @@ impl Login<'_> {
         })?;
         self.open(&address, "login page");
         self.line(format!(
-            "{} will now wait for the host to signal that login was successful.\n",
+            "{} waits until the host confirms the login.\n",
             self.session.ui.program.tool
         ));
         self.session.ui.flush();
         attempt.finish(&self.net, client).await.map_err(|why| {
-            let detail = format!("The remote server did not assign an auth token: {why}.");
+            let detail = format!("The host gave no token: {why}.");
             error("Failed to obtain auth token", detail)
         })
     }
@@ -279,7 +275,7 @@ impl Login<'_> {
         page.set_query(Some("source=terraform-login"));
         self.open(&page, "tokens page");
         self.line(RULE);
-        self.line("Generate a token using your browser, and copy-paste it into this prompt.\n");
+        self.line("Create a token on that page, and paste it here.\n");
         self.line(format!(
             "{} will store the token {}\n",
             self.session.ui.program.tool,

@@ -83,7 +83,7 @@ pub fn page() -> String {
             "With -detailed-exitcode, a plan has changes; fmt could not read or write a file.",
         ),
         ("3", "With -check, fmt has found a file that is not formatted."),
-        ("11", "The program has a defect; it has told where the report is."),
+        ("11", "The program has a bug; it printed the path of the report."),
     ] {
         entry(&mut out, status, about);
     }

@@ -60,6 +60,7 @@ use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::session::{Session, Surroundings};
 use crate::{Invocation, logging, panics, process};
 use files::Environment;
+use views::wrap::indented;
 
 /// The placeholder for the name of the program in the details of a command.
 const PROGRAM: &str = "{program}";
@@ -489,8 +490,9 @@ fn no_positional(positional: &[String], what: &str) -> Result<(), UsageError> {
 fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -> Result<bool, Failure> {
     let style = session.ui.style();
     let prompt = format!(
-        "\n{}\n{explanation}\n\n  {} ",
+        "\n{}\n{}\n\n  {} ",
         style.bold(question),
+        indented(explanation, session.ui.width()),
         style.bold("Enter a value:")
     );
     approval(session, &prompt, skip)

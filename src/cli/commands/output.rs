@@ -57,10 +57,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         ));
     }
     if as_json && raw {
-        return Err(Failure::usage(
-            "Invalid output format",
-            "The -raw and -json options are mutually-exclusive.",
-        ));
+        return Err(Failure::usage("Invalid output format", "Use either -raw or -json."));
     }
     if raw && names.is_empty() {
         return Err(Failure::usage(

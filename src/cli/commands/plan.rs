@@ -17,6 +17,7 @@ use crate::operation::Operation;
 use crate::outcome::{Failure, Outcome};
 use crate::remote_run;
 use crate::session::Session;
+use views::wrap::wrapped;
 
 pub const COMMAND: Command = Command {
     path: "plan",
@@ -161,16 +162,14 @@ fn next_step(ui: &Ui, generated: Option<&str>, out: Option<&str>) -> String {
     let Program { tool, command } = ui.program;
     let mut text = views::plan::rule(ui.style(), ui.width());
     if let Some(path) = generated {
-        text.push_str(&format!(
-            "\n{tool} wrote blocks for the imported objects to {path}. Check them, and complete\nwhat a provider could not say, before \
-             they become part of the configuration.\n"
-        ));
+        let note = format!(
+            "{tool} wrote blocks for the imported objects to {path}. Check them, and complete what the provider left open, before they \
+             become part of the configuration."
+        );
+        text.push_str(&format!("\n{}\n", wrapped(&note, ui.width())));
     }
     text.push_str(&match out {
-        None => format!(
-            "\nNote: You didn't use the -out option to save this plan, so {tool} can't\nguarantee to take exactly these actions if you \
-             run \"{command} apply\" now.\n"
-        ),
+        None => views::plan::not_saved(ui.width(), command),
         Some(out) => views::plan::saved(out, ui.width(), command),
     });
     text

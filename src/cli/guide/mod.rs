@@ -114,6 +114,15 @@ const fn guide(name: &'static str, about: &'static str, text: &'static str) -> T
 }
 
 impl Topic {
+    /// The source of a guide; none for pages that are made of other data.
+    #[must_use]
+    pub fn markdown(&self) -> Option<&'static str> {
+        match self.text {
+            Text::Guide(markdown) => Some(markdown),
+            Text::Functions | Text::Documents | Text::Manual => None,
+        }
+    }
+
     /// The text for a terminal of this width.
     #[must_use]
     pub fn shown(&self, style: Style, width: usize, command: &str) -> String {

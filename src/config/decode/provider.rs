@@ -48,8 +48,8 @@ impl Decoder<'_> {
             self.diagnostics.push(
                 Diagnostic::warning(
                     "Version constraints inside provider configuration blocks are deprecated",
-                    "Which versions of a provider will do is said in the \"required_providers\" block. The \"version\" argument \
-                     here is still understood, and will not be forever.",
+                    "Move the version constraint to the \"required_providers\" block. The \"version\" argument in a provider \
+                     configuration will stop working in a later version.",
                 )
                 .at(a.expr.range()),
             );

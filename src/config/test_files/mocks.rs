@@ -81,8 +81,8 @@ impl TestDecoder<'_> {
             let at = version.expr.range().clone();
             self.error(
                 "Version constraints are not allowed in test files",
-                "Which versions of a provider will do is said in the \"required_providers\" block of the configuration. Remove \
-                 the \"version\" argument.",
+                "Version constraints belong into the \"required_providers\" block of the configuration. Remove the \
+                 \"version\" argument.",
                 &at,
             );
             block.body.attributes.retain(|a| &*a.name != "version");

@@ -154,7 +154,7 @@ fn names(files: &dyn FileSource, dir: &str, shown: &str, explicit: bool, diagnos
             if explicit {
                 diagnostics.push(Diagnostic::warning(
                     "Test directory does not exist",
-                    format!("There is no directory {shown}, in which test files were looked for."),
+                    format!("The test directory {shown} does not exist, so no test files were found there."),
                 ));
             }
             return Vec::new();

@@ -296,7 +296,7 @@ impl Applier<'_> {
                     "Configuration contains unknown value",
                     format!(
                         "The configuration of {} still contains values that are not known during apply. This is a \
-                         defect of Monoform; please report it.",
+                         bug in Monoform; please report it.",
                         s.address
                     ),
                 )

@@ -117,8 +117,8 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
 
 fn cancelled() -> Diagnostic {
     Diagnostic::error(
-        "Operation canceled",
-        "The apply was canceled by a second interrupt. Completed operations are in the state. Running operations were not waited for: \
+        "Operation cancelled",
+        "The apply was cancelled by a second interrupt. Completed operations are in the state. Running operations were not waited for: \
          each may have taken effect, in whole or in part. A new object may exist without being in the state. If only its provisioners or \
          actions were cut short, it is in the state as tainted, and the next apply replaces it.",
     )

@@ -124,8 +124,8 @@ impl Planner<'_> {
                 Diagnostic::warning(
                     "Orphaned action failed to plan",
                     format!(
-                        "{} is not configured any more, and what is left does not suffice to plan the actions that its destruction \
-                         triggers. They will not be invoked.",
+                        "{} was removed from the configuration, and its actions cannot be planned without it. Its destruction will \
+                         not invoke them.",
                         change.address
                     ),
                 )

@@ -252,7 +252,7 @@ impl Planner<'_> {
                         "Provider produced invalid plan",
                         format!(
                             "Provider \"{}\" planned an object for {address}, which is to be destroyed, where null is \
-                             required. This is a defect of the provider; please report it to its maintainers.",
+                             required. This is a bug in the provider; please report it to its maintainers.",
                             p.provider_address.provider
                         ),
                     )

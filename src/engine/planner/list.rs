@@ -186,7 +186,7 @@ impl Planner<'_> {
             None => {
                 let detail = format!(
                     "The provider {} lists objects of the type \"{ty}\", which are known by their identities, but it \
-                     has no identity schema for them. This is a defect of the provider; please report it to its maintainers.",
+                     has no identity schema for them. This is a bug in the provider; please report it to its maintainers.",
                     p.provider_address.provider.for_display()
                 );
                 let problem = Diagnostic::error("Invalid list resource", detail);

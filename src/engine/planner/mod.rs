@@ -389,7 +389,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     if !diagnostics.has_errors() && outcomes.contains(&Outcome::Failed) {
         diagnostics.push(Diagnostic::error(
             "Planning failed without a reason",
-            "Some part of the configuration could not be planned, and no problem was reported. This is a defect of \
+            "Some part of the configuration could not be planned, and no problem was reported. This is a bug in \
              Monoform; please report it.",
         ));
     }

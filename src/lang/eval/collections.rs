@@ -73,7 +73,7 @@ impl ExpressionEvaluator {
             return None;
         }
         if value.is_null() {
-            let problem = Diagnostic::error("Null value as key", "Can't use a null value as a key.");
+            let problem = Diagnostic::error("Null value as key", "This key is null; a key must be a string.");
             self.report(problem.at(item.value.range()), key, context);
             return None;
         }

@@ -200,7 +200,7 @@ pub enum FetchError {
     #[error("{0}")]
     Manifest(String),
     /// The installation ended before.
-    #[error("it was canceled")]
+    #[error("it was cancelled")]
     Canceled,
 }
 

@@ -49,7 +49,7 @@ impl Walk<'_> {
                     call,
                     "Module calls itself",
                     format!(
-                        "The module \"{}\" is called from itself, by way of {path}: there would be no end to it.",
+                        "The module \"{}\" calls itself, by way of {path}. Remove one of these calls.",
                         call.source
                     ),
                 );

@@ -114,7 +114,7 @@ impl GrpcProvider {
             }
             let detail = format!(
                 "The {} listed an object of the type \"{ty}\" without its identity, which every listed object must have. \
-                 This is a defect of the provider; please report it to its maintainers.",
+                 This is a bug in the provider; please report it to its maintainers.",
                 self.connection.title()
             );
             return Err(

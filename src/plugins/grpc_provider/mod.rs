@@ -302,7 +302,7 @@ impl GrpcProvider {
             Some(deferred) => {
                 let detail = format!(
                     "The {} put off its answer to the request {} to a later run, which was not allowed ({}). This is a \
-                     defect of the provider; please report it to its maintainers.",
+                     bug in the provider; please report it to its maintainers.",
                     self.connection.title(),
                     name(path),
                     deferred.reason().as_str_name()

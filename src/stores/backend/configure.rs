@@ -127,10 +127,9 @@ impl Change<'_> {
         context.console.note(
             Tone::Plain,
             &format!(
-                "{} has detected you're unconfiguring your previously set \"{}\" {}.",
-                context.program.tool,
+                "The configuration has no {noun} any more; the last one was \"{}\".",
                 previous.ty,
-                previous.noun()
+                noun = previous.noun()
             ),
         );
         migrate(&self.migration, &of_saved(context, previous)?, &Place::default())?;
@@ -224,8 +223,8 @@ impl Change<'_> {
         console.note(
             Tone::Titled,
             &format!(
-                "Backend configuration changed!\n\n{tool} has detected that the configuration specified for the backend\nhas changed. \
-                 {tool} will now check for existing state in the backends.\n"
+                "Backend configuration changed!\n\nIts settings are not those of the last init. {tool} looks for states in both \
+                 places.\n"
             ),
         );
         if let Some(saved) = self.previous.as_ref().filter(|saved| *saved.ty != *block.ty) {
@@ -271,8 +270,7 @@ impl Change<'_> {
         context.console.note(
             Tone::Success,
             &format!(
-                "\nSuccessfully configured the {noun} \"{ty}\"! {} will automatically\nuse this {noun} unless the {noun} \
-                 configuration changes.",
+                "\nSuccessfully configured the {noun} \"{ty}\"! {} uses it from now on, until its configuration changes.",
                 context.program.tool
             ),
         );

@@ -46,16 +46,13 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
         _ => return pair.one(DEFAULT, DEFAULT, how.force),
     };
     let (old, new) = (from.ty(), to.ty());
-    let tool = how.context.program.tool;
     if to.workspaces()?.is_none() {
         let selected = workspace::selected(how.context)?;
         if !how.force {
             let explanation = format!(
-                "  The existing \"{old}\" backend supports workspaces and you currently are\n  using more than one. The newly \
-                 configured \"{new}\" backend doesn't support\n  workspaces. If you continue, {tool} will copy your current \
-                 workspace \"{selected}\"\n  to the default workspace in the new backend. Your existing workspaces in the\n  \
-                 source backend won't be modified. If you want to switch workspaces, back them\n  up, or cancel altogether, \
-                 answer \"no\" and {tool} will abort."
+                "The backend \"{new}\" keeps one state only, and \"{old}\" has those of several workspaces. The state of the \
+                 selected one, \"{selected}\", can be copied. The others stay in \"{old}\" as they are.\n\nEnter \"yes\" to copy it, \
+                 or \"no\" to stop here, for example to select another workspace."
             );
             let question = format!(
                 "Destination state \"{new}\" doesn't support workspaces.\nDo you want to copy only your current workspace?"
@@ -70,10 +67,9 @@ pub fn migrate(how: &Migration<'_>, from: &Place, to: &Place) -> Result<bool, Di
     if !how.force {
         let question = format!("Do you want to migrate all workspaces to \"{new}\"?");
         let explanation = format!(
-            "  Both the existing \"{old}\" backend and the newly configured \"{new}\" backend\n  support workspaces. When migrating \
-             between backends, {tool} will copy\n  all workspaces (with the same names). THIS WILL OVERWRITE any conflicting\n  \
-             states in the destination.\n\n  To bring along only some of them, use \"{command} state pull\" and \"{command} state \
-             push\".\n\n  If you answer \"yes\", {tool} will migrate all states. If you answer\n  \"no\", {tool} will abort.",
+            "The state of each workspace of \"{old}\" is copied to the workspace of the same name in \"{new}\". A STATE THAT IS THERE \
+             ALREADY IS REPLACED.\n\nTo copy only some of them, enter \"no\", and use \"{command} state pull\" and \"{command} state \
+             push\".\n\nEnter \"yes\" to copy all, or \"no\" to stop here.",
             command = how.context.program.command
         );
         if !agreed(how, &question, &explanation)? {
@@ -152,7 +148,7 @@ impl Pair<'_> {
             "The \"{}\" backend configuration only allows named workspaces!",
             self.to.ty()
         );
-        let explanation = "  Enter the name of the workspace that the state of the workspace \"default\" is to be copied to. It is \
+        let explanation = "Enter the name of the workspace that the state of the workspace \"default\" is to be copied to. It is \
                            created if there is none.";
         let name = answered(self.how, &question, explanation)?;
         match name.trim() {
@@ -231,19 +227,15 @@ impl Pair<'_> {
         let copies;
         let explanation = match there.filter(|state| !state.is_empty()) {
             None => format!(
-                "  Pre-existing state was found while migrating the previous \"{old}\" backend to the\n  newly configured \"{new}\" \
-                 backend. No existing state was found in the newly\n  configured \"{new}\" backend. Do you want to copy this \
-                 state to the new \"{new}\"\n  backend? Enter \"yes\" to copy and \"no\" to start with an empty state."
+                "The previous backend, \"{old}\", has a state. The new one, \"{new}\", has none yet.\n\nEnter \"yes\" to copy the \
+                 state, or \"no\" to begin with an empty one."
             ),
             Some(there) => {
                 copies = to_compare([(old, existing), (new, there)])?;
                 format!(
-                    "  Pre-existing state was found while migrating the previous \"{old}\" backend to the\n  newly configured \
-                     \"{new}\" backend. An existing non-empty state already exists in\n  the new backend. The two states have \
-                     been saved to temporary files that will be\n  removed after responding to this query.\n\n  Previous (type \
-                     \"{old}\"): {}\n  New      (type \"{new}\"): {}\n\n  Do you want to overwrite the state in the new backend \
-                     with the previous state?\n  Enter \"yes\" to copy and \"no\" to start with the existing state in the \
-                     newly\n  configured \"{new}\" backend.",
+                    "Both backends have a state. To compare them, there are copies until you answer:\n\n  Previous (\"{old}\"): \
+                     {}\n  New (\"{new}\"): {}\n\nEnter \"yes\" to replace the state in the new backend with the previous one, or \
+                     \"no\" to keep the state that the new backend has.",
                     copies.path().join(format!("1-{old}.tfstate")).display(),
                     copies.path().join(format!("2-{new}.tfstate")).display()
                 )

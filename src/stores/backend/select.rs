@@ -12,8 +12,8 @@ fn first_of_cloud(context: &Context<'_>, place: &Place) -> Result<(), Diagnostic
         Place::Local(_) => String::new(),
     };
     let explanation = format!(
-        "  No workspace of the organization has the tags of the configuration ({tags}), and there must be one\n  to work with. Enter \
-         a name to create one with these tags."
+        "No workspace of the organization has the tags of the configuration ({tags}), and there must be one to work with. Enter a \
+         name to create one with these tags."
     );
     let answer = context.console.ask(&Question {
         warns: true,
@@ -65,7 +65,7 @@ pub fn existing(context: &Context<'_>, place: &Place, input: bool) -> Result<(),
     let list: String = names
         .iter()
         .enumerate()
-        .map(|(i, name)| format!("  {}. {name}\n", i + 1))
+        .map(|(i, name)| format!("{}. {name}\n", i + 1))
         .collect();
     if !input {
         return Err(Diagnostic::error(
@@ -78,8 +78,7 @@ pub fn existing(context: &Context<'_>, place: &Place, input: bool) -> Result<(),
     }
     let title = format!("The currently selected workspace ({selected}) does not exist.");
     let explanation = format!(
-        "  This is expected behavior when the selected workspace did not have an\n  existing non-empty state. Please enter a number \
-         to select a workspace:\n\n{}",
+        "It never had a state in this backend, or was deleted. Enter the number of another one:\n\n{}",
         list.trim_end()
     );
     let answer = context.console.ask(&Question {

@@ -252,13 +252,10 @@ pub fn asked(console: &dyn Console, schema: &Schema, config: Value, input: bool)
         if !attribute.required || config.get(name).is_some_and(|value| !value.is_null()) {
             continue;
         }
-        let explanation = match attribute.description.text.trim() {
-            "" => String::new(),
-            text => format!("  {}", text.replace('\n', "\n  ")),
-        };
+        let explanation = attribute.description.text.trim();
         let question = Question {
             secret: attribute.sensitive,
-            ..Question::new(name, &explanation)
+            ..Question::new(name, explanation)
         };
         loop {
             match console.ask(&question) {

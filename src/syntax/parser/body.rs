@@ -161,7 +161,7 @@ impl Parser<'_> {
                         self.error_in(
                             name,
                             "Missing newline after argument",
-                            "An argument definition must end with a newline.",
+                            "Begin a new line after the value.",
                         );
                         self.skip_body_item(name);
                     }
@@ -295,7 +295,7 @@ impl Parser<'_> {
                 self.error_in(
                     name,
                     "Missing newline after block definition",
-                    "A block definition must end with a newline.",
+                    "Begin a new line after the block.",
                 );
                 self.skip_body_item(self.last);
             }

@@ -95,8 +95,7 @@ impl Writer<'_> {
             if actions.is_empty() && invocations == 0 {
                 self.text.push("\n");
                 self.paragraph(&format!(
-                    "You can apply this plan to save these new output values to the {} state, without changing any real \
-                     infrastructure.",
+                    "Applying this plan saves the new output values in the {} state. It changes no object.",
                     self.names.tool
                 ));
             }
@@ -158,9 +157,8 @@ impl Writer<'_> {
                     .ink(Ink::Reset);
                 self.text.push("\n");
                 self.paragraph(&format!(
-                    "{} detected the following changes made outside of {} since the last \"{} apply\" which may have \
-                     affected this plan:",
-                    self.names.tool, self.names.tool, self.names.command
+                    "These objects are not as the last \"{} apply\" left them, which may affect this plan:",
+                    self.names.command
                 ));
             }
             self.text.push("\n");
@@ -170,14 +168,13 @@ impl Writer<'_> {
             self.text.push("\n\n");
             self.paragraph(&if refresh_only {
                 format!(
-                    "This is a refresh-only plan, so {} will not take any actions to undo these. If you were expecting \
-                     these changes then you can apply this plan to record the updated values in the {} state without \
-                     changing any remote objects.",
-                    self.names.tool, self.names.tool
+                    "This is a refresh-only plan. If these changes are intended, apply it: the {} state then has the new values, \
+                     and no object is changed.",
+                    self.names.tool
                 )
             } else {
-                "Unless you have made equivalent changes to your configuration, or ignored the relevant attributes using \
-                 ignore_changes, the following plan may include actions to undo or respond to these changes."
+                "The plan below may revert these changes or react to them. To accept them instead, write them into the \
+                 configuration, or name the attributes in ignore_changes."
                     .to_owned()
             });
         }
@@ -343,25 +340,20 @@ impl Writer<'_> {
         });
         self.text.ink(Ink::Reset).push("\n\n").ink(Ink::Reset);
         let words = match mode {
-            Mode::RefreshOnly => format!(
-                "{tool} has checked that the real remote objects still match the result of your most recent changes, and \
-                 found no differences."
-            ),
-            Mode::Destroy => format!(
-                "Either you have not created any objects yet or the existing objects were already deleted outside of {tool}."
-            ),
-            Mode::Normal if drift && self.plan.has_changes() => "Your configuration already applies the changes detected \
-                 above, so applying this plan will only update the state to include the changes detected above and won't \
-                 change any real infrastructure."
-                .to_owned(),
+            Mode::RefreshOnly => "Every object is as the last run left it.".to_owned(),
+            Mode::Destroy => {
+                "The state has no objects: nothing was created yet, or everything is deleted already.".to_owned()
+            }
+            Mode::Normal if drift && self.plan.has_changes() => {
+                "The configuration already has the values found above. Applying \
+                 this plan writes them to the state, and changes no object."
+                    .to_owned()
+            }
             Mode::Normal if drift => format!(
-                "Your configuration already applies the changes detected above. If you'd like to update the {tool} state \
-                 to match, create and apply a refresh-only plan:\n  {command} apply -refresh-only"
+                "The configuration already has the values found above. To write them to the {tool} state, run:\n  {command} apply \
+                 -refresh-only"
             ),
-            Mode::Normal => format!(
-                "{tool} has compared your real infrastructure against your configuration and found no differences, so no \
-                 changes are needed."
-            ),
+            Mode::Normal => format!("{tool} compared every object with its configuration, and found no differences."),
         };
         self.paragraph(&words);
     }

@@ -1,6 +1,7 @@
 //! `docs`: what there is to know of something that is part of this executable, without a network.
 
 mod page;
+mod site;
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use lang::functions::signature;
 use packages::builtin::BuiltinProvider;
 use plugins::Program;
 use provider::ProviderSchema;
+use schema::Schema;
 use syntax::Diagnostics;
 use syntax::content::{did_you_mean, suggest};
 
@@ -21,28 +23,44 @@ use page::Kind;
 pub const COMMAND: Command = Command {
     path: "docs",
     about: "Describe what is built in: functions, resources, providers",
-    positional: "NAME",
+    positional: "[NAME]",
     details: "Describes what is part of this executable by its own schemas, with an example that has what the schema requires: a function of the language, a \
       resource, data source or other type of a built-in provider, a function of one (provider::NAME::FUNCTION), the provider \
-      itself, or a provisioner. Nothing is downloaded.",
+      itself, or a provisioner. With -html it writes pages of all of these, of the commands and of the guides, for a browser: they need \
+      no server, and their search works from a file. Nothing is downloaded.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
 };
 
 struct Arguments {
+    html: Option<String>,
     positional: Vec<String>,
 }
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         Arguments {
+            html: flags.value(
+                "html",
+                "DIR",
+                "Write the documentation of everything as a static site into this directory, in place of one page.",
+            ),
             positional: flags.positional(),
         }
     }
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
+    if let Some(dir) = &arguments.html {
+        if !arguments.positional.is_empty() {
+            return Err(Failure::usage(
+                "Too many command line arguments",
+                "With -html, pages about everything are written. Leave the name out.",
+            ));
+        }
+        return site::write(session, dir);
+    }
     let [name] = arguments.positional.as_slice() else {
         return Err(Failure::usage(
             "Required argument missing",
@@ -98,20 +116,25 @@ fn find(session: &Session, name: &str) -> Result<(Vec<String>, Vec<String>), Dia
         }
     }
     if builtins.provisioners.iter().any(|provisioner| provisioner == name) {
-        let program = Program::Builtin {
-            name: name.to_owned(),
-            protocols: vec![5],
-        };
-        let host = session.plugin_host()?;
-        let asked = session.runtime()?.block_on(async {
-            let running = host.provisioner(name, program).await?;
-            let schema = running.schema().await;
-            running.close().await;
-            schema
-        })?;
-        pages.push(page::provisioner(name, &asked, width));
+        let schema = provisioner_schema(session, name)?;
+        pages.push(page::provisioner(name, &schema, width));
     }
     Ok((pages, known))
+}
+
+/// The schema of a built-in provisioner.
+fn provisioner_schema(session: &Session, name: &str) -> Result<Arc<Schema>, Diagnostics> {
+    let program = Program::Builtin {
+        name: name.to_owned(),
+        protocols: vec![5],
+    };
+    let host = session.plugin_host()?;
+    session.runtime()?.block_on(async {
+        let running = host.provisioner(name, program).await?;
+        let schema = running.schema().await;
+        running.close().await;
+        schema
+    })
 }
 
 /// What a built-in provider says about itself, whatever the configuration and the lock file say.

@@ -22,7 +22,7 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) const ALL: [Kind; 5] = [Kind::Resource, Kind::Data, Kind::Ephemeral, Kind::Action, Kind::List];
 
-    fn title(self) -> &'static str {
+    pub(super) fn title(self) -> &'static str {
         match self {
             Kind::Resource => "resource",
             Kind::Data => "data source",
@@ -100,6 +100,13 @@ pub(super) fn of_type(kind: Kind, name: &str, provider: &BuiltinProvider, schema
         provider.address
     );
     described(&mut out, &schema.block.description, width);
+    shown_example(&mut out, &type_example(kind, name, provider, schema));
+    arguments(&mut out, &schema.block, width);
+    out
+}
+
+/// A block of a type with all that it requires.
+pub(super) fn type_example(kind: Kind, name: &str, provider: &BuiltinProvider, schema: &Schema) -> String {
     let mut text = format!("{} \"{name}\" \"example\" {{\n", kind.keyword());
     match kind.inner() {
         None => example(&mut text, &schema.block),
@@ -113,9 +120,23 @@ pub(super) fn of_type(kind: Kind, name: &str, provider: &BuiltinProvider, schema
         }
     }
     text.push_str("}\n");
-    shown_example(&mut out, &text);
-    arguments(&mut out, &schema.block, width);
-    out
+    formatted(text)
+}
+
+/// A provider block with all that it requires.
+pub(super) fn provider_example(provider: &BuiltinProvider, schema: &ProviderSchema) -> String {
+    let mut text = format!("provider \"{}\" {{\n", provider.name);
+    example(&mut text, &schema.provider.block);
+    text.push_str("}\n");
+    formatted(text)
+}
+
+/// A provisioner block with all that it requires.
+pub(super) fn provisioner_example(name: &str, schema: &Schema) -> String {
+    let mut text = format!("provisioner \"{name}\" {{\n");
+    example(&mut text, &schema.block);
+    text.push_str("}\n");
+    formatted(text)
 }
 
 /// The page of a provider: its configuration, and what it has.
@@ -127,10 +148,7 @@ pub(super) fn provider(provider: &BuiltinProvider, schema: &ProviderSchema, widt
         .unwrap_or_default();
     let mut out = format!("{}: built-in provider {}{version}\n", provider.name, provider.address);
     described(&mut out, &schema.provider.block.description, width);
-    let mut text = format!("provider \"{}\" {{\n", provider.name);
-    example(&mut text, &schema.provider.block);
-    text.push_str("}\n");
-    shown_example(&mut out, &text);
+    shown_example(&mut out, &provider_example(provider, schema));
     arguments(&mut out, &schema.provider.block, width);
     for kind in Kind::ALL {
         let names = kind.names(schema);
@@ -152,10 +170,7 @@ pub(super) fn provider(provider: &BuiltinProvider, schema: &ProviderSchema, widt
 pub(super) fn provisioner(name: &str, schema: &Schema, width: usize) -> String {
     let mut out = format!("{name}: built-in provisioner\n");
     described(&mut out, &schema.block.description, width);
-    let mut text = format!("provisioner \"{name}\" {{\n");
-    example(&mut text, &schema.block);
-    text.push_str("}\n");
-    shown_example(&mut out, &text);
+    shown_example(&mut out, &provisioner_example(name, schema));
     arguments(&mut out, &schema.block, width);
     out
 }
@@ -208,7 +223,7 @@ pub(super) fn provider_function(name: &str, schema: &FunctionSchema, width: usiz
     out
 }
 
-fn word(ty: &Type) -> String {
+pub(super) fn word(ty: &Type) -> String {
     match ty {
         Type::Dynamic => "any type".to_owned(),
         ty => ty.friendly_name(),
@@ -216,11 +231,16 @@ fn word(ty: &Type) -> String {
 }
 
 /// An example as `fmt` would have it.
-fn shown_example(out: &mut String, text: &str) {
+fn formatted(text: String) -> String {
     let formatted = syntax::format::format_file("example.tf", text.as_bytes()).ok();
-    let formatted = formatted.and_then(|bytes| String::from_utf8(bytes).ok());
+    formatted
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .unwrap_or(text)
+}
+
+fn shown_example(out: &mut String, text: &str) {
     out.push_str("\nExample:\n\n");
-    for line in formatted.as_deref().unwrap_or(text).lines() {
+    for line in text.lines() {
         let _ = writeln!(out, "{}", format!("  {line}").trim_end());
     }
 }
@@ -273,19 +293,40 @@ fn sample(ty: &Type) -> String {
 
 /// The arguments of a block and of the blocks in it, then what the provider decides.
 fn arguments(out: &mut String, block: &BlockSchema, width: usize) {
-    let (mut set, mut decided) = (String::new(), String::new());
-    listed(&mut set, &mut decided, block, "", width);
-    if !set.is_empty() {
-        let _ = write!(out, "\nArguments:\n{set}");
-    }
-    if !decided.is_empty() {
-        let _ = write!(out, "\nDecided by the provider:\n{decided}");
+    let all = arguments_of(block);
+    for (given, title) in [(true, "Arguments"), (false, "Decided by the provider")] {
+        let some: Vec<&Argument> = all.iter().filter(|argument| argument.given == given).collect();
+        if !some.is_empty() {
+            let _ = write!(out, "\n{title}:\n");
+        }
+        for argument in some {
+            let _ = writeln!(out, "\n  {}: {}", argument.label, argument.facts);
+            paragraph(out, argument.about.trim(), 6, width);
+        }
     }
 }
 
-fn listed(set: &mut String, decided: &mut String, block: &BlockSchema, prefix: &str, width: usize) {
+/// An attribute or a nested block.
+pub(super) struct Argument {
+    /// Its name behind those of the blocks around it.
+    pub label: String,
+    /// Its type, and whether it is required, sensitive and the like.
+    pub facts: String,
+    /// The description of its schema.
+    pub about: String,
+    /// Returns true if a configuration can set it.
+    pub given: bool,
+}
+
+/// The attributes and nested blocks of a block, each followed by those in it.
+pub(super) fn arguments_of(block: &BlockSchema) -> Vec<Argument> {
+    let mut found = Vec::new();
+    listed(&mut found, block, "");
+    found
+}
+
+fn listed(found: &mut Vec<Argument>, block: &BlockSchema, prefix: &str) {
     for (name, attribute) in &block.attributes {
-        let given = attribute.required || attribute.optional;
         let mut facts = vec![match &attribute.ty {
             AttributeType::Plain(ty) => word(ty),
             AttributeType::Nested(nested) => match nested.nesting {
@@ -306,15 +347,18 @@ fn listed(set: &mut String, decided: &mut String, block: &BlockSchema, prefix: &
             (attribute.deprecated, "deprecated"),
         ];
         facts.extend(marks.iter().filter(|(is, _)| *is).map(|(_, mark)| (*mark).to_owned()));
-        let out: &mut String = if given { set } else { decided };
-        let _ = writeln!(out, "\n  {prefix}{name}: {}", facts.join(", "));
-        paragraph(out, attribute.description.text.trim(), 6, width);
+        found.push(Argument {
+            label: format!("{prefix}{name}"),
+            facts: facts.join(", "),
+            about: attribute.description.text.to_string(),
+            given: attribute.required || attribute.optional,
+        });
         if let AttributeType::Nested(nested) = &attribute.ty {
             let inner = BlockSchema {
                 attributes: nested.attributes.clone(),
                 ..BlockSchema::default()
             };
-            listed(set, decided, &inner, &format!("{prefix}{name}."), width);
+            listed(found, &inner, &format!("{prefix}{name}."));
         }
     }
     for (name, nested) in &block.blocks {
@@ -324,8 +368,12 @@ fn listed(set: &mut String, decided: &mut String, block: &BlockSchema, prefix: &
             (0, _) => "blocks",
             _ => "blocks, at least one",
         };
-        let _ = writeln!(set, "\n  {prefix}{name} {{ }}: {count}");
-        paragraph(set, nested.block.description.text.trim(), 6, width);
-        listed(set, decided, &nested.block, &format!("{prefix}{name}."), width);
+        found.push(Argument {
+            label: format!("{prefix}{name} {{ }}"),
+            facts: count.to_owned(),
+            about: nested.block.description.text.to_string(),
+            given: true,
+        });
+        listed(found, &nested.block, &format!("{prefix}{name}."));
     }
 }

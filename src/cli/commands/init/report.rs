@@ -12,6 +12,7 @@ use versions::Constraints;
 use super::{note, say, space};
 use crate::downloads;
 use crate::session::Session;
+use views::wrap::wrapped;
 
 /// Says what goes on with a provider.
 pub(super) fn tell(session: &Session, step: &Step<'_>) {
@@ -137,11 +138,11 @@ pub(super) fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints
     if !lines.is_empty() {
         space(session);
         let text = format!(
-            "No module says which versions of these providers it needs, so the newest were chosen. Suggested\nconstraints for \
+            "No module says which versions of these providers it needs, so the newest were chosen. Suggested constraints for \
              required_providers, which keep out new major versions with breaking changes:\n{}",
             lines.concat()
         );
-        note(session, text);
+        note(session, wrapped(&text, session.ui.width()));
     }
 }
 
@@ -152,24 +153,26 @@ pub(super) fn told(session: &Session, installation: &Installation) {
         _ => false,
     };
     if installation.providers.values().any(by_its_authors) {
-        let text = "The packages of partners and of the community are signed with keys of their authors. How much \
-                    each\nkind of signature says is described \
-                    here:\nhttps://www.terraform.io/docs/cli/plugins/signing.html";
-        note(session, text.to_owned());
+        let text = "The packages of partners and of the community are signed with keys of their authors. How much each kind of \
+                    signature says is described here:\nhttps://www.terraform.io/docs/cli/plugins/signing.html";
+        note(session, wrapped(text, session.ui.width()));
     }
     if installation.lock_created {
         space(session);
         let text = format!(
-            "The selected versions and the checksums of their packages are in the new lock \
-             file\n.terraform.lock.hcl. Commit it together with the configuration: with it, \"{command} init\" \
-             selects\nthe same versions everywhere.",
+            "The selected versions and the checksums of their packages are in the new lock file .terraform.lock.hcl. Commit it \
+             together with the configuration: with it, \"{command} init\" selects the same versions everywhere.",
             command = session.ui.program.command
         );
-        say(session, "lock_info", text);
+        say(session, "lock_info", wrapped(&text, session.ui.width()));
     } else if installation.lock_changed {
         space(session);
-        let text = "The lock file .terraform.lock.hcl has changed, because other versions or packages of providers \
-             were\nselected. Look at the difference before you commit it.";
-        say(session, "dependencies_lock_changes_info", text.to_owned());
+        let text = "The lock file .terraform.lock.hcl has changed, because other versions or packages of providers were selected. \
+             Look at the difference before you commit it.";
+        say(
+            session,
+            "dependencies_lock_changes_info",
+            wrapped(text, session.ui.width()),
+        );
     }
 }

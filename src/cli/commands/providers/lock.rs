@@ -18,6 +18,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::plugin_source::origins;
 use crate::session::Session;
 use crate::tested;
+use views::wrap::wrapped;
 
 pub const COMMAND: Command = Command {
     path: "providers lock",
@@ -157,10 +158,16 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let success = style.green(style.bold("Success!"));
     Ok(match locked {
         true => Outcome::line(format!(
-            "\n{success} {}\n\nLook at the difference in {}, and commit it with the configuration, so \
-                 that\nothers install only packages with these checksums.\n",
+            "\n{success} {}\n\n{}\n",
             style.bold(format!("{} has updated the lock file.", session.ui.program.tool)),
-            packages::lock_file::FILE_NAME
+            wrapped(
+                &format!(
+                    "Look at the difference in {}, and commit it with the configuration, so that others install only packages \
+                     with these checksums.",
+                    packages::lock_file::FILE_NAME
+                ),
+                session.ui.width()
+            )
         )),
         false => Outcome::line(format!(
             "\n{success} {}",
@@ -187,11 +194,9 @@ fn tell(session: &Session, step: &Step<'_>) {
         }
         Step::Compared(provider, platform, tracked) => {
             let what = match tracked {
-                Tracked::NewProvider => {
-                    "This was a new provider and the checksums for this platform are now tracked in the lock file"
-                }
-                Tracked::More => "Additional checksums for this platform are now tracked in the lock file",
-                Tracked::All => "All checksums for this platform were already tracked in the lock file",
+                Tracked::NewProvider => "the lock file has its first entry for this provider",
+                Tracked::More => "the lock file has them in addition to those it had",
+                Tracked::All => "the lock file had all of them",
             };
             format!("- Obtained {} checksums for {platform}; {what}", provider.for_display())
         }

@@ -22,13 +22,15 @@ pub use show::COMMAND as SHOW;
 
 use crate::outcome::Failure;
 use crate::session::Session;
+use views::wrap::wrapped;
 
 /// Says that there is no state to work on.
 fn no_state(session: &Session) -> Failure {
     let text = format!(
-        "No state file was found!\n\nThis command works on a state, and the working directory has none. Run it where \
-         {}\nhas been applied, or name a state file with -state.",
+        "No state file was found!\n\nThis command works on a state, and the working directory has none. Run it in a directory whose \
+         configuration {} has applied, or name a state file with -state.",
         session.ui.program.tool
     );
+    let text = wrapped(&text, session.ui.err_width());
     Failure::text(format!("{}\n", session.ui.err_style().red(text)))
 }

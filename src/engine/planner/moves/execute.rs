@@ -345,7 +345,7 @@ impl Execution<'_, '_> {
                 INVALID_MOVED,
                 format!(
                     "The provider returned no object, or one that is not wholly known, when asked to take over the \
-                     object of {from} as {to}. This is a defect of the provider; please report it to its maintainers."
+                     object of {from} as {to}. This is a bug in the provider; please report it to its maintainers."
                 ),
             )
             .at(&statement.range)

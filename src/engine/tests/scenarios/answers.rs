@@ -1,4 +1,4 @@
-//! Rules for responses of providers: each violation is reported as a defect of the provider, with the path and this text.
+//! Rules for responses of providers: each violation is reported as a bug in the provider, with the path and this text.
 
 use cty::{Path, Type, Value};
 use engine::plan::Mode;
@@ -13,7 +13,7 @@ const ONE: &str = r#"resource "fake_thing" "a" {
   rule { port = 1 }
 }"#;
 
-const BUG: &str = "This is a defect of the provider; please report it to its maintainers.";
+const BUG: &str = "This is a bug in the provider; please report it to its maintainers.";
 const FAKE: &str = "Provider \"registry.terraform.io/hashicorp/fake\"";
 
 fn unknown() -> Value {
@@ -56,7 +56,7 @@ fn planned_write_only() -> String {
 fn inconsistent(at: &str, what: &str) -> String {
     format!(
         "Error: Provider produced inconsistent result after apply [fake_thing.a]: The object that the provider \
-         returned from apply contradicts the plan for fake_thing.a{at}: {what}.\n\nThis is a defect of the provider \
+         returned from apply contradicts the plan for fake_thing.a{at}: {what}.\n\nThis is a bug in the provider \
          registry.terraform.io/hashicorp/fake; please report it to its maintainers."
     )
 }
@@ -170,7 +170,7 @@ fn invalid_apply_responses() {
         format!(
             "Error: Provider produced inconsistent result after apply [fake_thing.a]: Provider \
              \"registry.terraform.io/hashicorp/fake\" was to create or update fake_thing.a and returned no \
-             object.\n\nThis is a defect of the provider \
+             object.\n\nThis is a bug in the provider \
              registry.terraform.io/hashicorp/fake; please report it to its maintainers."
         )
     );

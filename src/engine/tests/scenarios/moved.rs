@@ -358,7 +358,7 @@ fn invalid_move_state_responses() {
     assert_eq!(
         case.plan_errors(),
         "Error: Provider returned invalid value: The provider returned no object, or one that is not wholly known, \
-         when asked to take over the object of other_thing.a as fake_thing.b. This is a defect of the provider; \
+         when asked to take over the object of other_thing.a as fake_thing.b. This is a bug in the provider; \
          please report it to its maintainers."
     );
     case.remote.mutate(&format!("upgrade {id}"), |v| {
@@ -369,6 +369,6 @@ fn invalid_move_state_responses() {
         "Error: Provider returned invalid value [fake_thing.b]: Provider \"registry.terraform.io/hashicorp/fake\" returned a \
          value for the write-only attribute \"fake_thing.b.password\" when asked to take over the object of other_thing.a. \
          What is given for a write-only attribute is never read back, so the provider must answer null there. This is a \
-         defect of the provider; please report it to its maintainers."
+         bug in the provider; please report it to its maintainers."
     );
 }

@@ -58,7 +58,7 @@ fn cancelled_apply_keeps_results_and_lists_unfinished_operations() {
     // The call never ends.
     case.remote.lock().turns.insert("create n3".into(), u64::MAX);
     let diagnostics = case.try_apply(&plan);
-    assert!(texts(diagnostics.iter()).contains("Operation canceled: "));
+    assert!(texts(diagnostics.iter()).contains("Operation cancelled: "));
     let done = case.addresses();
     let completion = &case.completion;
     assert_eq!((completion.total, completion.done), (22, done.len()));

@@ -17,6 +17,7 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, Schema};
 use recorded::PlanDocument;
 
 use super::*;
+use crate::wrap::wrap;
 
 const TERRAFORM: Names = Names {
     tool: "Terraform",
@@ -51,10 +52,66 @@ fn plans_look_as_terraform_shows_them() {
         let own = |line: &&str| line.contains(" = (sensitive value) # becomes ");
         let lines = crate::terminal::shown(&text);
         let shared: String = lines.split_inclusive('\n').filter(|line| !own(line)).collect();
-        assert_eq!(shared, read(&file), "{file}");
+        assert_eq!(shared, explained(&read(&file)), "{file}");
         compared += 1;
     }
     assert!(compared > 60, "only {compared} records found");
+}
+
+/// The explanations of Terraform in the records, by their first words, and our own in their place.
+const EXPLANATIONS: [(&str, &str); 7] = [
+    (
+        "Terraform detected the following",
+        "These objects are not as the last \"terraform apply\" left them, which may affect this plan:",
+    ),
+    (
+        "This is a refresh-only plan, so",
+        "This is a refresh-only plan. If these changes are intended, apply it: the Terraform state then has the new values, and no \
+         object is changed.",
+    ),
+    (
+        "Unless you have made",
+        "The plan below may revert these changes or react to them. To accept them instead, write them into the configuration, or \
+         name the attributes in ignore_changes.",
+    ),
+    (
+        "You can apply this plan",
+        "Applying this plan saves the new output values in the Terraform state. It changes no object.",
+    ),
+    ("Terraform has checked that", "Every object is as the last run left it."),
+    (
+        "Either you have not",
+        "The state has no objects: nothing was created yet, or everything is deleted already.",
+    ),
+    (
+        "Terraform has compared",
+        "Terraform compared every object with its configuration, and found no differences.",
+    ),
+];
+
+/// A record with our own explanations.
+fn explained(record: &str) -> String {
+    let mut out = String::new();
+    let mut lines = record.split_inclusive('\n');
+    while let Some(line) = lines.next() {
+        // In colours, the end of the paragraph before may come first.
+        let plain = line.trim_start_matches("\u{1b}[0m");
+        let begins = |(words, _): &&(&str, &str)| plain.starts_with(*words);
+        match EXPLANATIONS.iter().find(begins) {
+            Some((_, own)) => {
+                out.push_str(line.strip_suffix(plain).unwrap_or_default());
+                for line in wrap(own, PLAIN.width) {
+                    out.push_str(&line);
+                    out.push('\n');
+                }
+                // The rest of the paragraph, up to the empty line behind it, which may begin the colour of a rule.
+                let is_end = |line: &&str| matches!(line.trim_end(), "" | "\u{1b}[90m");
+                out.extend(lines.by_ref().find(is_end));
+            }
+            None => out.push_str(line),
+        }
+    }
+    out
 }
 
 /// One resource type, `test_thing`, with these attributes.

@@ -1,0 +1,93 @@
+//! `docs -html`: the pages of `help` and `docs` as a static site. It needs no server: pages, style and search are files beside each
+//! other, with relative links.
+
+mod html;
+mod pages;
+
+use std::path::Path;
+
+use files::{Policy, io_reason, replace};
+use serde_json::json;
+
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
+
+const STYLE: &str = include_str!("style.css");
+const SEARCH: &str = include_str!("search.js");
+
+/// Lost pages are written again by the same command, so nothing waits for the disk.
+const FILE: Policy = Policy {
+    durable: false,
+    ..Policy::SHARED
+};
+
+/// A page of the site.
+pub(super) struct Page {
+    /// Its file.
+    pub file: String,
+    pub title: String,
+    /// The section of the navigation that lists it.
+    pub section: &'static str,
+    /// One line about it.
+    pub about: String,
+    /// Its content, as HTML.
+    pub body: String,
+    /// What the search finds on it.
+    pub entries: Vec<Entry>,
+}
+
+/// What the search finds: a page, or a part of one.
+pub(super) struct Entry {
+    pub title: String,
+    pub kind: &'static str,
+    /// The file, and the part of it.
+    pub address: String,
+    pub about: String,
+    /// Other words that it is found by.
+    pub words: String,
+}
+
+/// Writes the site into a directory, which is made if it does not exist. Files of an earlier site are replaced; others stay.
+pub(super) fn write(session: &Session, dir: &str) -> Result<Outcome, Failure> {
+    let pages = pages::all(session)?;
+    let failed = |path: &Path, e: &std::io::Error| {
+        Failure::new(
+            "Failed to write the documentation",
+            format!("{} cannot be written: {}.", path.display(), io_reason(e)),
+        )
+    };
+    let dir = Path::new(dir);
+    std::fs::create_dir_all(dir).map_err(|e| failed(dir, &e))?;
+    let put = |name: &str, text: &str| {
+        let path = dir.join(name);
+        replace(&path, text.as_bytes(), FILE).map_err(|e| failed(&path, &e))
+    };
+    put("style.css", STYLE)?;
+    put("search.js", &format!("const ENTRIES = {};\n{SEARCH}", index(&pages)))?;
+    for page in &pages {
+        put(&page.file, &html::page(page, &pages))?;
+    }
+    Ok(Outcome::line(format!(
+        "{} pages were written. Open {} in a browser.",
+        pages.len(),
+        dir.join("index.html").display()
+    )))
+}
+
+/// What the search looks through. A script that is loaded by a tag works from a file; a document that a script requests does not.
+fn index(pages: &[Page]) -> String {
+    let entries = pages.iter().flat_map(|page| &page.entries);
+    let entries: Vec<_> = entries
+        .map(|entry| {
+            json!({
+                "t": entry.title,
+                "k": entry.kind,
+                "u": entry.address,
+                "a": entry.about,
+                "w": entry.words.to_lowercase(),
+            })
+        })
+        .collect();
+    // The end of a script may not be in it.
+    json!(entries).to_string().replace("</", "<\\/")
+}
