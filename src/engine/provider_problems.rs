@@ -9,7 +9,7 @@ use syntax::Diagnostics;
 use syntax::ast::Body;
 
 /// The end of error messages about defects of providers.
-pub const PROVIDER_BUG: &str = "This is a defect of the provider; please report it to its maintainers.";
+pub const PROVIDER_BUG: &str = "This is a bug in the provider; please report it to its maintainers.";
 
 /// The diagnostics of a plugin, with the position in the configuration and the address of the object.
 pub fn located(

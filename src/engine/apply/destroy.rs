@@ -236,7 +236,7 @@ fn object_remains(s: &ObjectOperation<'_>) -> Diagnostic {
     Diagnostic::error(
         "Provider returned invalid result object after apply",
         format!(
-            "The provider was asked to destroy {} and returned an object instead of null. This is a defect of the provider {}; \
+            "The provider was asked to destroy {} and returned an object instead of null. This is a bug in the provider {}; \
              please report it to its maintainers.",
             s.address, s.change.provider.provider
         ),

@@ -22,7 +22,7 @@ pub(super) fn bug(s: &ObjectOperation<'_>, summary: &str, what: &str) -> Diagnos
     Diagnostic::error(
         summary,
         format!(
-            "{what}\n\nThis is a defect of the provider {}; please report it to its maintainers.",
+            "{what}\n\nThis is a bug in the provider {}; please report it to its maintainers.",
             s.change.provider.provider
         ),
     )
