@@ -54,7 +54,7 @@ pub(crate) fn read(text: &str, password: Option<&str>) -> Result<PrivateKey, Key
     if is_old {
         return decrypted(block, password);
     }
-    let info = EncryptedPrivateKeyInfoRef::try_from(block.contents()).map_err(|e| KeyError::Encrypted(e.into()))?;
+    let info = EncryptedPrivateKeyInfoRef::try_from(block.contents()).map_err(KeyError::Encrypted)?;
     let document = info.decrypt(password.as_bytes()).map_err(KeyError::Encrypted)?;
     Ok(PrivateKey::from_pkcs8(document.as_bytes().to_vec()))
 }

@@ -36,7 +36,7 @@ pub enum StateError {
         /// The backup beside it, if there is one.
         backup: Option<PathBuf>,
         /// What is wrong with it.
-        source: FormatError,
+        source: Box<FormatError>,
     },
     /// Another process holds the lock.
     #[error("{0}")]

@@ -106,7 +106,7 @@ fn unreadable(path: &Path, source: FormatError) -> StateError {
     StateError::File {
         path: path.to_owned(),
         backup,
-        source,
+        source: Box::new(source),
     }
 }
 

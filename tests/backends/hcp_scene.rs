@@ -197,6 +197,16 @@ fn without_numbers(line: &str) -> String {
     out
 }
 
+/// How the lines of explanations begin that each program words for itself: that a plan is not saved, and what a destroy does.
+const EXPLANATIONS: &[&str] = &[
+    "Note: This plan is not saved.",
+    "differ. To apply exactly",
+    "Note: You didn't use the -out option",
+    "guarantee to take exactly",
+    "Every object listed above",
+    "Monoform will destroy all",
+];
+
 /// The lines of an output without empty ones, and without what each program says in its own words.
 fn normal(text: &str, host: &str) -> Vec<String> {
     let mut out = Vec::new();
@@ -211,8 +221,10 @@ fn normal(text: &str, host: &str) -> Vec<String> {
             own_words |= line.starts_with("Running ") || line.starts_with("Interrupt received");
             let ended = line.starts_with("Preparing the remote") || line.starts_with("Gracefully");
             let rule = line.trim_matches(['─', '-']).is_empty();
-            if !own_words && !rule {
-                out.push(without_numbers(line.trim()));
+            let line = line.trim().replace("There is no undo. Only", "Only");
+            let explains = EXPLANATIONS.iter().any(|begin| line.starts_with(begin));
+            if !own_words && !rule && !explains {
+                out.push(without_numbers(&line));
             }
             own_words &= !ended;
         }

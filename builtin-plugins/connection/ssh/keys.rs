@@ -110,17 +110,17 @@ pub enum HostKeyError {
     Key {
         host: String,
         shown_type: Algorithm,
-        shown: Fingerprint,
+        shown: Box<Fingerprint>,
         expected_type: Algorithm,
-        expected: Fingerprint,
+        expected: Box<Fingerprint>,
     },
     #[error("{0} shows a certificate of a user, not of a host")]
     UserCertificate(String),
     #[error("key mismatch: {host} has a host certificate by the authority {authority}, and host_key is {expected}")]
     Authority {
         host: String,
-        authority: Fingerprint,
-        expected: Fingerprint,
+        authority: Box<Fingerprint>,
+        expected: Box<Fingerprint>,
     },
     #[error("{host} has a host certificate for other names: {names}")]
     Names { host: String, names: String },
@@ -135,7 +135,7 @@ pub fn check_host(
     host: &str,
 ) -> std::result::Result<(), HostKeyError> {
     let named = || host.to_owned();
-    let fingerprint = expected.fingerprint(HashAlg::Sha256);
+    let fingerprint = Box::new(expected.fingerprint(HashAlg::Sha256));
     let certificate = match shown {
         PublicKeyOrCertificate::PublicKey { key, .. } => {
             return if key.key_data() == expected.key_data() {
@@ -144,7 +144,7 @@ pub fn check_host(
                 Err(HostKeyError::Key {
                     host: named(),
                     shown_type: key.algorithm(),
-                    shown: key.fingerprint(HashAlg::Sha256),
+                    shown: Box::new(key.fingerprint(HashAlg::Sha256)),
                     expected_type: expected.algorithm(),
                     expected: fingerprint,
                 })
@@ -162,7 +162,7 @@ pub fn check_host(
     if certificate.signature_key() != expected.key_data() {
         return Err(HostKeyError::Authority {
             host: named(),
-            authority: certificate.signature_key().fingerprint(HashAlg::Sha256),
+            authority: Box::new(certificate.signature_key().fingerprint(HashAlg::Sha256)),
             expected: fingerprint,
         });
     }
@@ -174,7 +174,7 @@ pub fn check_host(
         });
     }
     certificate
-        .validate([&fingerprint])
+        .validate([&*fingerprint])
         .map_err(|source| HostKeyError::Invalid { host: named(), source })
 }
 

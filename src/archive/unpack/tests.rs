@@ -67,7 +67,8 @@ fn tar_with_links_inside_is_unpacked() {
 fn tar_with_entry_outside_or_special_or_too_large_is_rejected() {
     let file = |name: &str| entry(T::Regular, name, "", b"x");
     let link = |name: &str, to: &str| entry(T::Symlink, name, to, b"");
-    let cases: Vec<(&str, fn(&Error) -> bool, Vec<Vec<u8>>)> = vec![
+    type Expected = fn(&Error) -> bool;
+    let cases: Vec<(&str, Expected, Vec<Vec<u8>>)> = vec![
         ("parent", |e| matches!(e, Error::Outside(_)), vec![file("../x")]),
         (
             "parent inside",

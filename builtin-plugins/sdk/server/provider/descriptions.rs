@@ -12,6 +12,8 @@ use crate::server::messages::v6::{function, schema, type_bytes};
 /// The descriptions in the messages of one version of the protocol.
 macro_rules! descriptions {
     ($version:ident) => {
+        use std::collections::BTreeMap;
+
         use crate::server::core::Core;
         use crate::server::messages::$version::{function, pb, schema};
 
@@ -29,11 +31,8 @@ macro_rules! descriptions {
                 ActionMetadata, DataSourceMetadata, EphemeralMetadata, FunctionMetadata, ListResourceMetadata,
                 ResourceMetadata, Response,
             };
-            fn names<'a, V, T>(
-                of: &'a std::collections::BTreeMap<&'static str, V>,
-                message: fn(String) -> T,
-            ) -> Vec<T> {
-                of.keys().map(|name| message((*name).to_owned())).collect()
+            fn names<V, T>(members: &BTreeMap<&'static str, V>, message: fn(String) -> T) -> Vec<T> {
+                members.keys().map(|name| message((*name).to_owned())).collect()
             }
             Response {
                 server_capabilities: Some(capabilities(core)),
