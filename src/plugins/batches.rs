@@ -12,6 +12,7 @@ use prost::bytes::Bytes;
 use proto::calls::provider_calls_client::ProviderCallsClient;
 pub(crate) use proto::calls::request::Method;
 use proto::calls::{Answer, Answers, Request, Requests};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::transport::Channel;
@@ -74,8 +75,8 @@ fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
 }
 
 impl Batches {
-    /// Opens the stream.
-    pub(crate) async fn open(channel: Channel) -> Result<Batches, Status> {
+    /// Opens the stream. Its answers are read on this runtime: that of the caller may end before the provider does.
+    pub(crate) async fn open(channel: Channel, runtime: &Handle) -> Result<Batches, Status> {
         let (requests, calls) = mpsc::unbounded_channel();
         let calls = UnboundedReceiverStream::new(calls).ready_chunks(TOGETHER);
         let mut client = ProviderCallsClient::new(channel)
@@ -83,7 +84,7 @@ impl Batches {
             .max_encoding_message_size(MESSAGE_LIMIT);
         let answers = client.exchange(calls.map(|requests| Requests { requests })).await?;
         let waiting = Arc::<Mutex<Waiting>>::default();
-        tokio::spawn(hand_out(answers.into_inner(), waiting.clone()));
+        runtime.spawn(hand_out(answers.into_inner(), Answering(waiting.clone())));
         Ok(Batches { requests, waiting })
     }
 
@@ -121,12 +122,31 @@ fn ended() -> Status {
     Status::unavailable("the provider ended the stream of calls")
 }
 
+/// Those who wait for answers of a stream, which are told when no more are read.
+struct Answering(Arc<Mutex<Waiting>>);
+
+impl Answering {
+    fn end(&self, status: &Status) {
+        let mut waiting = lock(&self.0);
+        waiting.ended.get_or_insert_with(|| status.clone());
+        for (_, caller) in waiting.calls.drain() {
+            drop(caller.send(Err(status.clone())));
+        }
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.end(&ended());
+    }
+}
+
 /// Gives each answer to the one who waits for it, and the end of the stream to all.
-async fn hand_out(mut answers: Streaming<Answers>, waiting: Arc<Mutex<Waiting>>) {
+async fn hand_out(mut answers: Streaming<Answers>, answering: Answering) {
     let status = loop {
         match answers.message().await {
             Ok(Some(batch)) => {
-                let mut waiting = lock(&waiting);
+                let mut waiting = lock(&answering.0);
                 for answer in batch.answers {
                     if let Some(caller) = waiting.calls.remove(&answer.number) {
                         // It is not taken where the caller is just going away.
@@ -138,11 +158,7 @@ async fn hand_out(mut answers: Streaming<Answers>, waiting: Arc<Mutex<Waiting>>)
             Err(status) => break status,
         }
     };
-    let mut waiting = lock(&waiting);
-    for (_, caller) in waiting.calls.drain() {
-        drop(caller.send(Err(status.clone())));
-    }
-    waiting.ended = Some(status);
+    answering.end(&status);
 }
 
 fn result(answer: Answer) -> Result<Bytes, Status> {

@@ -15,6 +15,7 @@ use prost::Message;
 use proto::{tfplugin5, tfplugin6 as pb};
 use schema::Schema;
 use syntax::{Diagnostic, DiagnosticParts, Diagnostics};
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -51,6 +52,8 @@ pub struct GrpcProvider {
     shared: SharedSchema,
     /// The stream of calls; none where the provider does not have it.
     batches: OnceCell<Option<Batches>>,
+    /// The runtime that the connection lives on.
+    runtime: Handle,
     terraform_version: Arc<str>,
     closed: AtomicBool,
 }
@@ -92,6 +95,7 @@ impl GrpcProvider {
             description: OnceCell::new(),
             shared,
             batches: OnceCell::new(),
+            runtime: Handle::current(),
             terraform_version,
             closed: AtomicBool::new(false),
         }
@@ -158,7 +162,7 @@ impl GrpcProvider {
         }
         let method = batches::method(name(path))?;
         let open = || async {
-            let opened = Batches::open(self.channel.clone()).await;
+            let opened = Batches::open(self.channel.clone(), &self.runtime).await;
             // The call then fails by itself, and is told with what the connection says.
             opened
                 .inspect_err(|error| tracing::debug!(%error, "no stream of calls"))
