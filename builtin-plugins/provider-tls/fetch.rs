@@ -51,9 +51,12 @@ pub(crate) enum FetchError {
     /// No address of the host accepts a connection; this is the last one.
     #[error("{address}: {source}")]
     Connect { address: SocketAddr, source: io::Error },
-    /// The TLS handshake failed.
+    /// The connection broke in the TLS handshake.
     #[error(transparent)]
     Handshake(io::Error),
+    /// Both sides do not agree on TLS.
+    #[error("{0}")]
+    Refused(String),
     /// The connection took too long.
     #[error("there was no connection within {} seconds", TIMEOUT.as_secs())]
     Timeout,
@@ -159,7 +162,8 @@ pub(crate) async fn by_tls(host: Option<Host<&str>>, port: u16, verify: bool) ->
     let connector = TlsConnector::from(Arc::new(observer.config()?));
     let connect = async {
         let socket = connect(&host, port).await?;
-        let stream = connector.connect(name, socket).await.map_err(FetchError::Handshake)?;
+        let stream = connector.connect(name, socket).await;
+        let stream = stream.map_err(|error| refused(&host, port, error))?;
         let (_, connection) = stream.get_ref();
         let chain = connection.peer_certificates().unwrap_or_default();
         Ok(chain.iter().map(|certificate| certificate.to_vec()).collect())
@@ -167,6 +171,15 @@ pub(crate) async fn by_tls(host: Option<Host<&str>>, port: u16, verify: bool) ->
     match tokio::time::timeout(TIMEOUT, connect).await {
         Ok(fetched) => fetched,
         Err(_) => Err(FetchError::Timeout),
+    }
+}
+
+/// The error of a handshake, in words where the certificate or the protocol is the reason.
+fn refused(host: &str, port: u16, error: io::Error) -> FetchError {
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match tls.map(|tls| http::tls_reason(host, port, tls)) {
+        Some(reason) => FetchError::Refused(reason),
+        None => FetchError::Handshake(error),
     }
 }
 

@@ -29,7 +29,7 @@ mod transport;
 pub use bytes::Bytes;
 pub use error::{Error, Phase, shown};
 pub use files::{io_reason, json_reason};
-pub use reason::TlsProblem;
+pub use reason::{TlsProblem, tls_reason};
 pub use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Method, StatusCode};
 pub use response::Response;

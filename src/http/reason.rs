@@ -25,7 +25,8 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
     let peer = proxy.map_or_else(|| host.to_owned(), |proxy| format!("the proxy {proxy}"));
     let texts: Vec<String> = layers(error).map(ToString::to_string).collect();
     if let Some(tls) = find::<rustls::Error>(error) {
-        return Broken::Refused(tls_reason(url, tls), tls_problem(tls));
+        let port = url.port_or_known_default().unwrap_or_default();
+        return Broken::Refused(tls_reason(host, port, tls), tls_problem(tls));
     }
     if texts
         .iter()
@@ -91,8 +92,9 @@ fn tls_problem(error: &rustls::Error) -> TlsProblem {
     }
 }
 
-fn tls_reason(url: &Url, error: &rustls::Error) -> String {
-    let host = url.host_str().unwrap_or("the host");
+/// Why there is no TLS connection to a host, as the end of a sentence.
+#[must_use]
+pub fn tls_reason(host: &str, port: u16, error: &rustls::Error) -> String {
     let why = match error {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
             "is not signed by anybody this machine trusts; the environment variable SSL_CERT_FILE can name a file with more \
@@ -125,7 +127,6 @@ fn tls_reason(url: &Url, error: &rustls::Error) -> String {
             );
         }
         rustls::Error::InvalidMessage(_) => {
-            let port = url.port_or_known_default().unwrap_or_default();
             return format!("what answers at port {port} of {host} does not speak TLS, as https addresses need it");
         }
         rustls::Error::AlertReceived(alert) => {

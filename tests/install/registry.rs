@@ -36,7 +36,7 @@ fn from_nothing_to_an_upgrade() {
         "Initializing provider plugins...\n- Finding {host}/acme/anvil versions matching \"~> 1.0\"...\n- Finding latest version \
          of {host}/acme/rocket...\n- Installing {host}/acme/anvil v1.2.0...\n- Installed {host}/acme/anvil v1.2.0 (self-signed, \
          key ID {id})\n- Installing {host}/acme/rocket v0.1.0...\n- Installed {host}/acme/rocket v0.1.0 (self-signed, key ID \
-         {id})\nThe packages of partners and of the community are signed with keys of their authors. How much each\n"
+         {id})\nThe packages of partners and of the community are signed with keys of their\nauthors."
     );
     assert!(init.stdout.contains(&lines), "{}", init.all());
     let dir = format!(".terraform/providers/{}", package(&server, "acme/anvil", "1.2.0"));
