@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use russh::keys::ssh_key::private::{EcdsaKeypair, KeypairData};
+use russh::keys::ssh_key::public::EcdsaPublicKey;
 use russh::keys::ssh_key::{self, Fingerprint, PublicKey};
 use russh::keys::{Algorithm, Certificate, EcdsaCurve, HashAlg, PrivateKey, PublicKeyOrCertificate};
 
@@ -42,7 +46,10 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
         Err(russh::keys::Error::KeyIsEncrypted | russh::keys::Error::SshKey(ssh_key::Error::Encrypted)) => {
             return Err(encrypted());
         }
-        Err(error) => return Err(Error::fatal(format!("Failed to parse ssh private key: {error}"))),
+        Err(error) => match short_p256_key(&text) {
+            Some(key) => key,
+            None => return Err(Error::fatal(format!("Failed to parse ssh private key: {error}"))),
+        },
     };
     let certificate = match certificate.trim() {
         "" => None,
@@ -61,6 +68,29 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
         key: Arc::new(key),
         certificate,
     }))
+}
+
+/// Reads a key of P-256 in OpenSSH's form whose secret number begins with a zero byte. OpenSSH leaves that byte out, as it is one of
+/// 256 keys, and the library wants all 32.
+fn short_p256_key(text: &str) -> Option<PrivateKey> {
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.contains("BEGIN OPENSSH PRIVATE KEY"));
+    let data: String = lines.skip(1).take_while(|line| !line.starts_with('-')).collect();
+    let openssh::PrivateKey::Ecdsa { point, scalar, .. } =
+        openssh::PrivateKey::read(&STANDARD.decode(data).ok()?).ok()?
+    else {
+        return None;
+    };
+    let EcdsaPublicKey::NistP256(public) = EcdsaPublicKey::from_sec1_bytes(&point).ok()? else {
+        return None;
+    };
+    let mut bytes = [0; 32];
+    bytes
+        .get_mut(32_usize.checked_sub(scalar.len())?..)?
+        .copy_from_slice(&scalar);
+    let private = bytes.into();
+    PrivateKey::new(KeypairData::from(EcdsaKeypair::NistP256 { public, private }), "").ok()
 }
 
 /// Reads the public key that a machine must have, or that must have signed its certificate: `TYPE DATA [COMMENT]`.
@@ -181,6 +211,26 @@ pub fn check_host(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn p256_key_whose_secret_begins_with_a_zero_byte_is_read() {
+        let mut point = vec![7; 65];
+        point[0] = 4;
+        let key = openssh::PrivateKey::Ecdsa {
+            curve: "nistp256".into(),
+            point,
+            scalar: vec![9; 31],
+        };
+        let text = format!(
+            "-----BEGIN OPENSSH PRIVATE KEY-----\n{}\n-----END OPENSSH PRIVATE KEY-----\n",
+            STANDARD.encode(key.write(1))
+        );
+        let read = user_key(&text, "").unwrap().unwrap().key;
+        let KeypairData::Ecdsa(EcdsaKeypair::NistP256 { private, .. }) = read.key_data() else {
+            panic!("{:?}", read.algorithm());
+        };
+        assert_eq!(private.as_slice()[..2], [0, 9]);
+    }
 
     #[test]
     fn keys_that_cannot_be_used_are_told_apart() {
