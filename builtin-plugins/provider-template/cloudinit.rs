@@ -182,7 +182,7 @@ mod tests {
             .unwrap_err();
         assert!(
             error.0[0]
-                .detail
+                .summary
                 .contains("base64_encode is mandatory when gzip is enabled")
         );
     }

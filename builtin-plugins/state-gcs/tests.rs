@@ -212,7 +212,10 @@ async fn what_is_wrong_is_said_with_what_to_do() {
     }
     let problems = connect(&server, &[("access_token", "".into()), ("credentials", "{".into())]).await;
     let problems = problems.err().unwrap();
-    assert!(problems.0[0].detail.contains("neither valid json"), "{problems:?}");
+    assert!(
+        problems.0[0].detail.contains("neither JSON nor the path"),
+        "{problems:?}"
+    );
     let both = [("encryption_key", "".into()), ("kms_encryption_key", "".into())];
     let problems = connect(&server, &both).await.err().unwrap();
     assert!(problems.0[0].detail.contains("can't set both"), "{problems:?}");

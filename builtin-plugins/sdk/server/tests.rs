@@ -683,7 +683,7 @@ async fn calls_in_one_message_are_answered_each_by_itself() {
         assert_eq!(valid.diagnostics, [], "{number}");
     }
     let unknown = tfplugin6::read_resource::Response::decode(all[&2].message.clone()).unwrap();
-    assert_eq!(unknown.diagnostics[0].summary, "Unknown Type");
+    assert_eq!(unknown.diagnostics[0].summary, "Unknown type");
     let failure = all[&3].failure.as_ref().unwrap();
     assert!(failure.text.contains("cannot be read"), "{}", failure.text);
     // The stream is open still.
