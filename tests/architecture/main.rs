@@ -96,7 +96,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-sdk-derive", &[]),
     ("monoform-process", &[]),
     ("monoform-sdk", &["sdk-derive", "proto", "cty", "locks", "process"]),
-    ("monoform-connection", &["sdk", "trust", "gotext"]),
+    ("monoform-connection", &["sdk", "trust", "gotext", "openssh"]),
     // One plugin uses another: user data for cloud-init is the same message in both. These two are about the language.
     (
         "monoform-provider-template",
