@@ -432,10 +432,7 @@ fn fetched(url: &str, verify: bool, roots: &str) -> Result<Vec<String>, ()> {
     let w = w.env("SSL_CERT_FILE", trusted);
     let ran = w.run_program(lean(), &["apply", "-no-color", "-auto-approve"]);
     if ran.status != 0 {
-        ran.fails_with(&[
-            "Failed to identify fetch peer certificates",
-            "the certificate of 127.0.0.1 is not signed",
-        ]);
+        ran.fails_with(&["Failed to identify fetch peer certificates", " is not signed "]);
         return Err(());
     }
     let shown = w.run_program(lean(), &["output", "-json", "pem"]).ok().json();
