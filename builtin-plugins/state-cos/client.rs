@@ -216,7 +216,7 @@ impl LockRecord for LockObject<'_> {
             }
             Err(problems) => Err(problems),
         };
-        // Whoever is next may look now.
+        // Removing the tag lets the next client try for the lock.
         if let Err(problems) = self.client.remove_tag(&self.object).await {
             tracing::warn!("{}", details(&problems));
         }

@@ -32,7 +32,7 @@ pub(crate) enum ExecError {
     Answer { program: String, problem: AnswerError },
 }
 
-/// What is wrong with what a program says.
+/// Error in the output of a credential plugin.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AnswerError {
     #[error("says something that is no JSON: {}", store_client::json_reason(.0))]

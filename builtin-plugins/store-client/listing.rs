@@ -18,8 +18,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// The answer of a service that lists the objects of a bucket as the first version of S3's interface does: what comes next is
-    /// after a marker, which is the last name if the answer does not say it.
+    /// Reads an answer in the form of S3's ListObjects, version 1. The next page begins after `NextMarker`, or after the last name where
+    /// the answer has none.
     ///
     /// # Errors
     /// The answer is not one whole document.

@@ -257,8 +257,8 @@ pub async fn holder(records: &Records<'_>, summary: &str, own: &str) -> Result<H
     Ok(holder)
 }
 
-/// Tries for a lock again as long as it is held and it is not said by whom: that is so for a moment while another program takes or
-/// releases it, in stores that write the lock and its holder one after the other. `-lock-timeout` waits only for a lock whose holder
+/// Retries to acquire a lock while it is held and its holder is unknown: stores that write the lock and its holder one after the other
+/// are in that state for a moment while another program acquires or releases it. `-lock-timeout` waits only for a lock whose holder
 /// is known.
 ///
 /// # Errors

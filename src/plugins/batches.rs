@@ -47,12 +47,12 @@ pub(crate) struct Batches {
     waiting: Arc<Mutex<Waiting>>,
 }
 
-/// Who waits for an answer.
+/// Calls that have no answer yet.
 #[derive(Default)]
 struct Waiting {
     last: u64,
     calls: HashMap<u64, oneshot::Sender<Result<Bytes, Status>>>,
-    /// Why no answer can come any more.
+    /// The error of all further calls, once the stream has ended.
     ended: Option<Status>,
 }
 

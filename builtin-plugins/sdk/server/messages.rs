@@ -1,4 +1,4 @@
-//! Conversions between the SDK's types and the messages of the protocol. What is in schemas differs between the versions, and
+//! Conversions between the SDK's types and the messages of the protocol. Schemas differ between the versions, and
 //! provisioners exist in version 5 only: those conversions are written by one macro for both. For all else version 6 stands for
 //! both: see [`super::provider`].
 

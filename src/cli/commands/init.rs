@@ -233,7 +233,7 @@ struct Init<'i> {
     mirror: Option<String>,
 }
 
-/// The place of the state, and what was installed to reach it, with warnings about both.
+/// The state's backend, and the provider that was installed for it.
 struct Stored {
     source: Source,
     installed: Installation,

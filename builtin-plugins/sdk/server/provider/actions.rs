@@ -15,7 +15,7 @@ impl Service {
         r: pb::validate_provider_config::Request,
     ) -> Result<pb::validate_provider_config::Response, Status> {
         let found = self.run_now(|core| core.validate_provider(&wire(r.config))).await?;
-        // Protocol 5 has a second field, which nobody reads.
+        // Protocol 5 also has prepared_config, which Terraform ignores.
         Ok(pb::validate_provider_config::Response {
             diagnostics: diagnostics(found),
         })

@@ -1,7 +1,7 @@
 //! Calls in batches: see `proto/calls.proto` for what travels, and why.
 //!
-//! One task has all calls of a stream, begins each when it arrives, and sends what has ended together. Calls of plugins that never
-//! block run on that task; others have threads of their own as always.
+//! One task serves a stream: it starts each call when it arrives, and sends the answers of finished calls together. Calls of plugins
+//! that never block run on that task, those of other plugins on threads of their own (see [`threads`](crate::server::threads)).
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -24,11 +24,11 @@ use crate::context::StopOnDrop;
 use crate::server::MESSAGE_LIMIT;
 use crate::server::auxiliary::Shutdown;
 
-/// How many messages with answers may wait to be sent. Each holds all that was ready.
+/// Limit of messages that wait to be sent. Each holds all answers that were ready.
 const WAITING: usize = 4;
-/// An answer that is at least this large travels alone.
+/// Size of the answers in a message from which on the next ones go into another message, in bytes.
 const LARGE: usize = 1 << 20;
-/// What an answer has around its message, at most.
+/// Limit of the bytes that an answer adds to its message: numbers and lengths.
 const AROUND: usize = 64;
 
 /// The name of a method in version 6 of the protocol.
@@ -50,11 +50,11 @@ fn name(called: Called) -> &'static str {
 
 type Running = BoxFuture<'static, Answer>;
 
-/// The calls of a stream.
+/// State of a stream: its calls in progress, and the answers that are not sent yet.
 struct Exchange {
     service: Service,
     running: FuturesUnordered<Running>,
-    /// What asks a call to stop, by its number.
+    /// Stop signals of the calls in progress, by number.
     callers: HashMap<u64, StopOnDrop>,
     ready: Vec<Answer>,
     /// An open stream would keep the server from ending.
@@ -62,7 +62,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Begins a call. It may have ended when this returns.
+    /// Starts a call. One that does not wait has ended when this returns, which saves a wake-up.
     fn begin(&mut self, call: Call, cx: &mut Context<'_>) {
         let number = call.number;
         let called = call.method();
@@ -92,7 +92,7 @@ impl Exchange {
         }
     }
 
-    /// The next answers: what has ended since the last ones.
+    /// Collects the answers of calls that have ended since the last poll.
     fn poll_ended(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(Some(answer)) = self.running.poll_next_unpin(cx) {
             self.callers.remove(&answer.number);
@@ -100,7 +100,7 @@ impl Exchange {
         }
     }
 
-    /// Runs until no call can come any more and all have ended.
+    /// Serves the stream until it is closed and all its calls have ended.
     async fn run(mut self, mut requests: Streaming<Requests>, answers: mpsc::Sender<Result<Answers, Status>>) {
         let mut open = true;
         loop {
@@ -133,14 +133,14 @@ impl Exchange {
                 return;
             }
             for batch in batches(std::mem::take(&mut self.ready)) {
-                // Nobody waits for it any more where this fails. The calls run to their ends.
+                // Sending fails when the client is gone. The calls still run to their ends: they may be changing something.
                 drop(answers.send(Ok(batch)).await);
             }
         }
     }
 }
 
-/// What a call has come to.
+/// Converts the result of a call to its answer. A message above the limit fails this call instead of the whole stream.
 fn answer(number: u64, result: Result<Bytes, Status>) -> Answer {
     let result = result.and_then(|message| match message.len() > MESSAGE_LIMIT - AROUND {
         // In the words of the library, for a message of its own.

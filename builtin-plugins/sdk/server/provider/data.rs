@@ -1,4 +1,4 @@
-//! The methods about what is read only: data sources, ephemeral resources, lists.
+//! The methods about data sources, ephemeral resources and list resources.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

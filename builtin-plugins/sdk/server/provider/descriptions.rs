@@ -1,4 +1,4 @@
-//! The methods that say what a provider has. Two of their answers differ between the protocols, and are written once for both.
+//! The methods that describe a provider. Two of their answers differ between the protocols; a macro writes them for both.
 
 use proto::{tfplugin5, tfplugin6 as pb};
 use tonic::metadata::{MetadataMap, MetadataValue};
@@ -99,7 +99,7 @@ mod v6 {
     descriptions! { v6 }
 }
 
-/// What is said beside the schemas.
+/// Metadata of the answer with the schemas.
 fn beside_schemas(core: &Core, metadata: &mut MetadataMap) {
     let state_only = core.resources.iter().filter(|(_, resource)| resource.state_only());
     let names: Vec<&str> = state_only.map(|(name, _)| *name).collect();
