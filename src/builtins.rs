@@ -89,236 +89,213 @@ fn environment() -> state_remote::Environment {
     state_remote::Environment::read(std::env::vars_os())
 }
 
-/// The state stores, for whoever needs them in a process of its own.
+/// The state stores, for the data source that reads the states of others in its own process.
 const STORES: provider_terraform::Stores = &[
+    #[cfg(feature = "cloud-stores")]
     (state_azurerm::NAME, || AnyStateStore::new(state_azurerm::store())),
     (state_remote::CLOUD, || {
         AnyStateStore::new(state_remote::cloud(provider_terraform::VERSION, environment()))
     }),
     (state_consul::NAME, || AnyStateStore::new(state_consul::store())),
+    #[cfg(feature = "cloud-stores")]
     (state_cos::NAME, || AnyStateStore::new(state_cos::store())),
+    #[cfg(feature = "cloud-stores")]
     (state_gcs::NAME, || AnyStateStore::new(state_gcs::store())),
     (state_http::NAME, || AnyStateStore::new(state_http::store())),
     (state_inmem::NAME, || AnyStateStore::new(state_inmem::store())),
+    #[cfg(feature = "cloud-stores")]
     (state_kubernetes::NAME, || AnyStateStore::new(state_kubernetes::store())),
+    #[cfg(feature = "cloud-stores")]
     (state_oci::NAME, || AnyStateStore::new(state_oci::store())),
+    #[cfg(feature = "cloud-stores")]
     (state_oss::NAME, || AnyStateStore::new(state_oss::store())),
     (state_pg::NAME, || AnyStateStore::new(state_pg::store())),
     (state_remote::REMOTE, || {
         AnyStateStore::new(state_remote::remote(provider_terraform::VERSION, environment()))
     }),
+    #[cfg(feature = "cloud-stores")]
     (state_s3::NAME, || AnyStateStore::new(state_s3::store())),
 ];
 
+/// Plugins that this build leaves out: the name, and the feature of the package that brings it.
+const LEFT_OUT: &[(&str, &str)] = &[
+    #[cfg(not(feature = "ssh"))]
+    ("file", "ssh"),
+    #[cfg(not(feature = "ssh"))]
+    ("remote-exec", "ssh"),
+    #[cfg(not(feature = "cloud-stores"))]
+    ("azurerm", "cloud-stores"),
+    #[cfg(not(feature = "cloud-stores"))]
+    ("cos", "cloud-stores"),
+    #[cfg(not(feature = "cloud-stores"))]
+    ("gcs", "cloud-stores"),
+    #[cfg(not(feature = "cloud-stores"))]
+    ("kubernetes", "cloud-stores"),
+    #[cfg(not(feature = "cloud-stores"))]
+    ("oci", "cloud-stores"),
+    #[cfg(not(feature = "cloud-stores"))]
+    ("oss", "cloud-stores"),
+    #[cfg(not(feature = "cloud-stores"))]
+    ("s3", "cloud-stores"),
+];
+
+/// A provider of the public registry's `hashicorp` namespace.
+const fn provider(
+    name: &'static str,
+    version: &'static str,
+    earlier: &'static [&'static str],
+    serve: fn() -> ExitCode,
+) -> Plugin {
+    Plugin {
+        name,
+        kind: Kind::Provider,
+        version: Some(version),
+        earlier,
+        serve,
+    }
+}
+
+/// A plugin that is a part of Terraform, so that it implements a version of Terraform itself.
+const fn part_of_terraform(kind: Kind, name: &'static str, serve: fn() -> ExitCode) -> Plugin {
+    Plugin {
+        name,
+        kind,
+        version: Some(provider_terraform::VERSION),
+        earlier: &[],
+        serve,
+    }
+}
+
 /// Every built-in plugin.
 pub const PLUGINS: &[Plugin] = &[
-    Plugin {
-        name: provider_archive::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_archive::VERSION),
-        earlier: provider_archive::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_archive::provider()),
-    },
-    Plugin {
-        name: provider_cloudinit::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_cloudinit::VERSION),
-        earlier: provider_cloudinit::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_cloudinit::provider()),
-    },
-    Plugin {
-        name: provider_dns::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_dns::VERSION),
-        earlier: provider_dns::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_dns::provider()),
-    },
-    Plugin {
-        name: provider_external::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_external::VERSION),
-        earlier: provider_external::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_external::provider()),
-    },
-    Plugin {
-        name: provider_http::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_http::VERSION),
-        earlier: provider_http::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_http::provider()),
-    },
-    Plugin {
-        name: provider_local::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_local::VERSION),
-        earlier: provider_local::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_local::provider()),
-    },
-    Plugin {
-        name: provider_null::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_null::VERSION),
-        earlier: provider_null::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_null::provider()),
-    },
-    Plugin {
-        name: provider_random::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_random::VERSION),
-        earlier: provider_random::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_random::provider()),
-    },
-    Plugin {
-        name: provider_template::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_template::VERSION),
-        earlier: provider_template::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_template::provider()),
-    },
-    Plugin {
-        name: provider_terraform::NAME,
-        kind: Kind::LanguageProvider,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_provider(provider_terraform::with_stores(STORES)),
-    },
-    Plugin {
-        name: provider_time::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_time::VERSION),
-        earlier: provider_time::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_time::provider()),
-    },
-    Plugin {
-        name: provider_tls::NAME,
-        kind: Kind::Provider,
-        version: Some(provider_tls::VERSION),
-        earlier: provider_tls::RELEASED,
-        serve: || monoform_sdk::serve_provider(provider_tls::provider()),
-    },
-    Plugin {
-        name: provisioner_file::NAME,
-        kind: Kind::Provisioner,
-        // Provisioners are part of Terraform, as that provider is.
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_provisioner(provisioner_file::provisioner()),
-    },
-    Plugin {
-        name: provisioner_local_exec::NAME,
-        kind: Kind::Provisioner,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_provisioner(provisioner_local_exec::provisioner()),
-    },
-    Plugin {
-        name: provisioner_remote_exec::NAME,
-        kind: Kind::Provisioner,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_provisioner(provisioner_remote_exec::provisioner()),
-    },
-    Plugin {
-        name: state_azurerm::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_azurerm::NAME, state_azurerm::store()),
-    },
-    Plugin {
-        name: state_remote::CLOUD,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || {
-            monoform_sdk::serve_state_store(
-                state_remote::CLOUD,
-                state_remote::cloud(provider_terraform::VERSION, environment()),
-            )
-        },
-    },
-    Plugin {
-        name: state_consul::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_consul::NAME, state_consul::store()),
-    },
-    Plugin {
-        name: state_cos::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_cos::NAME, state_cos::store()),
-    },
-    Plugin {
-        name: state_gcs::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_gcs::NAME, state_gcs::store()),
-    },
-    Plugin {
-        name: state_http::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_http::NAME, state_http::store()),
-    },
-    Plugin {
-        name: state_inmem::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_inmem::NAME, state_inmem::store()),
-    },
-    Plugin {
-        name: state_kubernetes::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_kubernetes::NAME, state_kubernetes::store()),
-    },
-    Plugin {
-        name: state_oci::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_oci::NAME, state_oci::store()),
-    },
-    Plugin {
-        name: state_oss::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_oss::NAME, state_oss::store()),
-    },
-    Plugin {
-        name: state_pg::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_pg::NAME, state_pg::store()),
-    },
-    Plugin {
-        name: state_remote::REMOTE,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || {
-            monoform_sdk::serve_state_store(
-                state_remote::REMOTE,
-                state_remote::remote(provider_terraform::VERSION, environment()),
-            )
-        },
-    },
-    Plugin {
-        name: state_s3::NAME,
-        kind: Kind::StateStore,
-        version: Some(provider_terraform::VERSION),
-        earlier: &[],
-        serve: || monoform_sdk::serve_state_store(state_s3::NAME, state_s3::store()),
-    },
+    provider(
+        provider_archive::NAME,
+        provider_archive::VERSION,
+        provider_archive::RELEASED,
+        || monoform_sdk::serve_provider(provider_archive::provider()),
+    ),
+    provider(
+        provider_cloudinit::NAME,
+        provider_cloudinit::VERSION,
+        provider_cloudinit::RELEASED,
+        || monoform_sdk::serve_provider(provider_cloudinit::provider()),
+    ),
+    provider(
+        provider_dns::NAME,
+        provider_dns::VERSION,
+        provider_dns::RELEASED,
+        || monoform_sdk::serve_provider(provider_dns::provider()),
+    ),
+    provider(
+        provider_external::NAME,
+        provider_external::VERSION,
+        provider_external::RELEASED,
+        || monoform_sdk::serve_provider(provider_external::provider()),
+    ),
+    provider(
+        provider_http::NAME,
+        provider_http::VERSION,
+        provider_http::RELEASED,
+        || monoform_sdk::serve_provider(provider_http::provider()),
+    ),
+    provider(
+        provider_local::NAME,
+        provider_local::VERSION,
+        provider_local::RELEASED,
+        || monoform_sdk::serve_provider(provider_local::provider()),
+    ),
+    provider(
+        provider_null::NAME,
+        provider_null::VERSION,
+        provider_null::RELEASED,
+        || monoform_sdk::serve_provider(provider_null::provider()),
+    ),
+    provider(
+        provider_random::NAME,
+        provider_random::VERSION,
+        provider_random::RELEASED,
+        || monoform_sdk::serve_provider(provider_random::provider()),
+    ),
+    provider(
+        provider_template::NAME,
+        provider_template::VERSION,
+        provider_template::RELEASED,
+        || monoform_sdk::serve_provider(provider_template::provider()),
+    ),
+    part_of_terraform(Kind::LanguageProvider, provider_terraform::NAME, || {
+        monoform_sdk::serve_provider(provider_terraform::with_stores(STORES))
+    }),
+    provider(
+        provider_time::NAME,
+        provider_time::VERSION,
+        provider_time::RELEASED,
+        || monoform_sdk::serve_provider(provider_time::provider()),
+    ),
+    provider(
+        provider_tls::NAME,
+        provider_tls::VERSION,
+        provider_tls::RELEASED,
+        || monoform_sdk::serve_provider(provider_tls::provider()),
+    ),
+    #[cfg(feature = "ssh")]
+    part_of_terraform(Kind::Provisioner, provisioner_file::NAME, || {
+        monoform_sdk::serve_provisioner(provisioner_file::provisioner())
+    }),
+    part_of_terraform(Kind::Provisioner, provisioner_local_exec::NAME, || {
+        monoform_sdk::serve_provisioner(provisioner_local_exec::provisioner())
+    }),
+    #[cfg(feature = "ssh")]
+    part_of_terraform(Kind::Provisioner, provisioner_remote_exec::NAME, || {
+        monoform_sdk::serve_provisioner(provisioner_remote_exec::provisioner())
+    }),
+    #[cfg(feature = "cloud-stores")]
+    part_of_terraform(Kind::StateStore, state_azurerm::NAME, || {
+        monoform_sdk::serve_state_store(state_azurerm::NAME, state_azurerm::store())
+    }),
+    part_of_terraform(Kind::StateStore, state_remote::CLOUD, || {
+        let store = state_remote::cloud(provider_terraform::VERSION, environment());
+        monoform_sdk::serve_state_store(state_remote::CLOUD, store)
+    }),
+    part_of_terraform(Kind::StateStore, state_consul::NAME, || {
+        monoform_sdk::serve_state_store(state_consul::NAME, state_consul::store())
+    }),
+    #[cfg(feature = "cloud-stores")]
+    part_of_terraform(Kind::StateStore, state_cos::NAME, || {
+        monoform_sdk::serve_state_store(state_cos::NAME, state_cos::store())
+    }),
+    #[cfg(feature = "cloud-stores")]
+    part_of_terraform(Kind::StateStore, state_gcs::NAME, || {
+        monoform_sdk::serve_state_store(state_gcs::NAME, state_gcs::store())
+    }),
+    part_of_terraform(Kind::StateStore, state_http::NAME, || {
+        monoform_sdk::serve_state_store(state_http::NAME, state_http::store())
+    }),
+    part_of_terraform(Kind::StateStore, state_inmem::NAME, || {
+        monoform_sdk::serve_state_store(state_inmem::NAME, state_inmem::store())
+    }),
+    #[cfg(feature = "cloud-stores")]
+    part_of_terraform(Kind::StateStore, state_kubernetes::NAME, || {
+        monoform_sdk::serve_state_store(state_kubernetes::NAME, state_kubernetes::store())
+    }),
+    #[cfg(feature = "cloud-stores")]
+    part_of_terraform(Kind::StateStore, state_oci::NAME, || {
+        monoform_sdk::serve_state_store(state_oci::NAME, state_oci::store())
+    }),
+    #[cfg(feature = "cloud-stores")]
+    part_of_terraform(Kind::StateStore, state_oss::NAME, || {
+        monoform_sdk::serve_state_store(state_oss::NAME, state_oss::store())
+    }),
+    part_of_terraform(Kind::StateStore, state_pg::NAME, || {
+        monoform_sdk::serve_state_store(state_pg::NAME, state_pg::store())
+    }),
+    part_of_terraform(Kind::StateStore, state_remote::REMOTE, || {
+        let store = state_remote::remote(provider_terraform::VERSION, environment());
+        monoform_sdk::serve_state_store(state_remote::REMOTE, store)
+    }),
+    #[cfg(feature = "cloud-stores")]
+    part_of_terraform(Kind::StateStore, state_s3::NAME, || {
+        monoform_sdk::serve_state_store(state_s3::NAME, state_s3::store())
+    }),
 ];
 
 /// The plugin of this name, if there is one of this sort.
@@ -389,6 +366,7 @@ pub fn table() -> Builtins {
         });
     let executable = own_executable();
     Builtins {
+        left_out: LEFT_OUT.to_vec(),
         // The command line looks for it when it knows its environment.
         carried: Carried::Nothing,
         executable,

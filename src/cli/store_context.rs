@@ -34,6 +34,7 @@ impl Session {
             data_dir: self.env.data_dir(),
             workspace: self.env.workspace(),
             builtin: &self.builtins.state_stores,
+            left_out: &self.builtins.left_out,
             program: self.ui.program,
             console: surroundings,
             plugins: surroundings,

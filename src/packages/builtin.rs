@@ -18,6 +18,8 @@ pub struct Builtins {
     pub provisioners: Vec<String>,
     /// The names of the state stores: the NAME of `internal-plugin state NAME`, and of the backend.
     pub state_stores: Vec<String>,
+    /// The plugins that this build leaves out: the name, and the feature of the package that brings it.
+    pub left_out: Vec<(&'static str, &'static str)>,
     /// What the executable carries beside them.
     pub carried: Carried,
 }

@@ -312,6 +312,12 @@ impl Catalog {
             true => "no plugin directory exists".to_owned(),
             false => format!("these directories were searched:{searched}"),
         };
+        let left_out = self.settings.builtins.left_out.iter().find(|(left, _)| *left == name);
+        let left_out = left_out.map_or_else(String::new, |(_, feature)| {
+            format!(
+                " This executable was built without the provisioner. Use a complete build, or one with the feature \"{feature}\"."
+            )
+        });
         let left_alone = self.external_provisioner(name, |_| true).map_or_else(String::new, |flat| {
             format!(
                 "\n\n{} lies in the directory of the configuration, and init has not recorded it, so that it is not run. \
@@ -322,7 +328,7 @@ impl Catalog {
         Diagnostic::error(
             "Missing required provisioner plugin",
             format!(
-                "There is no provisioner \"{name}\".{hint} {built_in} Others are executables named terraform-provisioner-{name} in a \
+                "There is no provisioner \"{name}\".{left_out}{hint} {built_in} Others are executables named terraform-provisioner-{name} in a \
                  plugin directory; {searched}{left_alone}"
             ),
         )

@@ -20,6 +20,8 @@ pub struct Context<'c> {
     pub workspace: Option<&'c str>,
     /// The names of the state stores of this executable.
     pub builtin: &'c [String],
+    /// The plugins that this build leaves out: the name, and the feature of the package that brings it.
+    pub left_out: &'c [(&'static str, &'static str)],
     /// The name of the program in messages.
     pub program: Program,
     pub console: &'c dyn Console,

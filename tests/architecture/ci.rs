@@ -23,6 +23,55 @@ fn the_test_command_of_the_readme_runs_with_everything_required() {
     assert_eq!(tests.count(), 2);
 }
 
+/// `doctest = false` and `test = false` in the manifest of a crate save a start of rustdoc and a link each. They would leave out
+/// tests without a word.
+#[test]
+fn crates_that_leave_out_a_kind_of_tests_have_none_of_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut wrong = Vec::new();
+    for folder in ["src", "builtin-plugins", "tests"] {
+        for entry in std::fs::read_dir(root.join(folder)).expect("a folder").flatten() {
+            let dir = entry.path();
+            let Ok(manifest) = std::fs::read_to_string(dir.join("Cargo.toml")) else {
+                continue;
+            };
+            let code = code_below(&dir);
+            if manifest.contains("\ndoctest = false\n") && has_doc_test(&code) {
+                wrong.push(format!("{} has examples in its documentation", dir.display()));
+            }
+            if manifest.contains("\ntest = false\n") && code.contains("#[test]") {
+                wrong.push(format!("{} has unit tests", dir.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+fn code_below(dir: &Path) -> String {
+    let mut code = String::new();
+    for entry in std::fs::read_dir(dir).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            code += &code_below(&path);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            code += &std::fs::read_to_string(&path).expect("a text");
+        }
+    }
+    code
+}
+
+/// Returns true if a code block in the documentation is in Rust and is to run.
+fn has_doc_test(code: &str) -> bool {
+    let mut inside = false;
+    let mut fences = code.lines().filter_map(|line| {
+        let text = line.trim().strip_prefix("///").or(line.trim().strip_prefix("//!"))?;
+        let language = text.trim().strip_prefix("```")?;
+        inside = !inside;
+        inside.then_some(language.trim())
+    });
+    fences.any(|language| matches!(language, "" | "rust" | "no_run" | "should_panic"))
+}
+
 #[test]
 fn a_test_without_its_program_is_left_out_by_name() {
     let trial = |programs: &[&str]| support::needing(libtest_mimic::Trial::test("a", || Ok(())), programs);

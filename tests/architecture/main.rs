@@ -11,6 +11,7 @@
 mod ci;
 mod circles;
 mod materials;
+mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

@@ -80,6 +80,7 @@ impl Machine {
         let builtins = Builtins {
             executable: self.path("bin/monoform"),
             state_stores: Vec::new(),
+            left_out: vec![("remote-exec", "ssh")],
             carried: packages::packed::Carried::Nothing,
             providers: vec![
                 BuiltinProvider {
@@ -672,6 +673,9 @@ fn provisioners() {
     let text = format!("{} overrides an internal plugin for file-provisioner.", file.display());
     assert!(found.0[0].detail.starts_with(&text) && !found.0[0].is_error());
     assert!(found.0[1].is_error() && found.0[1].detail.contains("\"chef\""));
+    assert!(!found.0[1].detail.contains("the feature"), "{found:?}");
+    let left_out = machine.catalog().check_provisioners(["remote-exec"]);
+    assert!(left_out.0[0].detail.contains("the feature \"ssh\""), "{left_out:?}");
 }
 
 #[test]

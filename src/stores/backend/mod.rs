@@ -152,11 +152,11 @@ pub fn check_type(context: &Context<'_>, config: &Config) -> Option<Diagnostic> 
     let ty = &*backend.ty;
     let mut stores = context.builtin.iter();
     let exists = ty == "local" || ty != CLOUD && stores.any(|name| name == ty);
-    (!exists).then(|| no_such_type(context, ty).at(&backend.type_range))
+    (!exists).then(|| no_such_type(context.builtin, context.left_out, ty).at(&backend.type_range))
 }
 
-fn no_such_type(context: &Context<'_>, ty: &str) -> Diagnostic {
-    let stores = context.builtin.iter().map(String::as_str);
+fn no_such_type(builtin: &[String], left_out: &[(&str, &str)], ty: &str) -> Diagnostic {
+    let stores = builtin.iter().map(String::as_str);
     let mut known: Vec<&str> = stores.filter(|name| *name != CLOUD).collect();
     known.push("local");
     known.sort_unstable();
@@ -170,6 +170,14 @@ fn no_such_type(context: &Context<'_>, ty: &str) -> Diagnostic {
         (
             "Backend not supported",
             format!("The backend \"{ty}\" is not supported any more since Terraform 1.3."),
+        )
+    } else if let Some((_, feature)) = left_out.iter().find(|(name, _)| *name == ty) {
+        (
+            "Backend left out of this build",
+            format!(
+                "This executable was built without the backend \"{ty}\". Use a complete build, or one with the feature \
+                 \"{feature}\"."
+            ),
         )
     } else {
         let hint = syntax::content::did_you_mean(syntax::content::suggest(ty, known.iter().copied()));
@@ -229,7 +237,7 @@ impl Kind {
         if context.builtin.iter().any(|name| name == ty) {
             return StorePlugin::start(context, ty).map(Kind::Store);
         }
-        let mut problem = no_such_type(context, ty);
+        let mut problem = no_such_type(context.builtin, context.left_out, ty);
         Err(match range {
             Some(range) => problem.at(range),
             None => {
@@ -428,4 +436,18 @@ fn needs_init(context: &Context<'_>, sign: char, reason: &str) -> Diagnostic {
              along, or with -reconfigure, which leaves it where it is.\n\nNothing was changed."
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backend_of_another_build_is_named_with_its_feature() {
+        let builtin = ["http".to_owned(), "s3".to_owned()];
+        let left_out = [("gcs", "cloud-stores")];
+        let detail = |ty| no_such_type(&builtin, &left_out, ty).detail;
+        assert!(detail("gcs").contains("\"cloud-stores\""), "{}", detail("gcs"));
+        assert!(detail("htp").contains("Did you mean \"http\"?"), "{}", detail("htp"));
+    }
 }
