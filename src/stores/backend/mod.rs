@@ -446,7 +446,7 @@ mod tests {
     fn backend_of_another_build_is_named_with_its_feature() {
         let builtin = ["http".to_owned(), "s3".to_owned()];
         let left_out = [("gcs", "cloud-stores")];
-        let detail = |ty| no_such_type(&builtin, &left_out, ty).detail;
+        let detail = |ty| no_such_type(&builtin, &left_out, ty).detail.clone();
         assert!(detail("gcs").contains("\"cloud-stores\""), "{}", detail("gcs"));
         assert!(detail("htp").contains("Did you mean \"http\"?"), "{}", detail("htp"));
     }
