@@ -1,11 +1,11 @@
-//! The results of checks, as documents of plans and states have them.
+//! Check results in the documents of plans and states.
 
 use serde_json::{Map, Value as Json, json};
 use state::{CheckResult, CheckedObject};
 
 use super::{Object, instance_key};
 
-/// The results, in the order of what was checked.
+/// Returns the results, sorted by the address of the checked object.
 #[must_use]
 pub fn checks(results: &[CheckResult]) -> Json {
     let mut sorted: Vec<&CheckResult> = results.iter().collect();
@@ -29,7 +29,7 @@ fn result(result: &CheckResult) -> Json {
         .into()
 }
 
-/// What stands before the last two steps of the address of a variable, an output or a check: its module.
+/// Returns the module of a variable, an output or a check: its address without the last two steps.
 fn module_of(address: &str) -> Option<&str> {
     let (rest, _name) = address.rsplit_once('.')?;
     rest.rsplit_once('.').map(|(module, _kind)| module)

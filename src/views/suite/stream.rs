@@ -1,4 +1,4 @@
-//! A suite as JSON objects, one a line.
+//! Test suite as JSON objects, one a line.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::stream::Stream;
 
 use super::totals;
 
-/// Writes a suite as JSON objects.
+/// View that writes a suite as JSON objects.
 pub struct Machine {
     stream: Arc<Stream>,
     sources: SourceMap,
@@ -39,7 +39,7 @@ fn millis(time: Duration) -> Json {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into()
 }
 
-/// Addresses of objects, as the messages list them.
+/// Returns the addresses of objects, as the messages list them.
 fn listed(state: &state::State) -> Vec<Json> {
     objects(state)
         .into_iter()
@@ -51,7 +51,7 @@ fn listed(state: &state::State) -> Vec<Json> {
 }
 
 impl Machine {
-    /// Writes there. `verbose` writes plans and states, too.
+    /// Returns the view. `verbose` writes plans and states, too.
     #[must_use]
     pub fn new(stream: Arc<Stream>, sources: SourceMap, verbose: bool) -> Machine {
         Machine {
@@ -159,7 +159,7 @@ impl Machine {
         self.send("info", &message, "test_abstract", Vec::new(), Some(listed.into()));
     }
 
-    /// Writes what of the module the runs have come upon.
+    /// Writes the coverage of the module by the runs.
     pub fn coverage(stream: &Stream, document: Json) {
         let payload = vec![("test_coverage", document)];
         stream.object("info", "Coverage of the module by its tests", "test_coverage", payload);
