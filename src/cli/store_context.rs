@@ -1,4 +1,4 @@
-//! The surroundings of a session as the crates `stores` and `hosted` take them.
+//! Session and surroundings as the contexts of the crates `stores` and `hosted`.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use crate::interrupt;
 use crate::plugin_source::program_of;
 use crate::session::{Session, Surroundings};
 
-/// The text for a lock that is waited for.
+/// Message while the lock of a state is waited for.
 const LOCKING: &str = "Acquiring state lock. This may take a few moments...";
 
 impl Session {
-    /// What states depend on.
+    /// Returns the context for states.
     #[must_use]
     pub fn stores(&self) -> Context<'_> {
         let surroundings: &Surroundings = self;
@@ -41,7 +41,7 @@ impl Session {
         }
     }
 
-    /// What runs on a server depend on.
+    /// Returns the context for operations on a server.
     #[must_use]
     pub fn hosted(&self) -> hosted::Context<'_> {
         let surroundings: &Surroundings = self;

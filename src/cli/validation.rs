@@ -1,4 +1,4 @@
-//! Validation of a configuration: by `validate`, and by the commands that plan where its files have errors.
+//! Validation of a configuration: for `validate`, and for commands that plan if its files have errors.
 
 use engine::events::NoEvents;
 use engine::inputs::{Inputs, Variables};
@@ -10,8 +10,7 @@ use crate::interrupt;
 use crate::session::Session;
 use crate::workdir::{self, Project};
 
-/// What validation finds in a configuration as far as its files could be read, without what is only a consequence of the
-/// problems they have.
+/// Validates a configuration as far as its files could be read. Problems that follow from those of loading are left out.
 pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostics) -> Diagnostics {
     if project.config.is_refused() {
         return Diagnostics::new();
@@ -23,7 +22,7 @@ pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostic
 /// Validates a configuration with the schemas of its providers.
 ///
 /// # Errors
-/// The plugins cannot be found, or nothing can be run.
+/// The plugins cannot be selected, or no runtime can be started.
 pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostics> {
     let nothing = State::new();
     let plugins = session.plugins()?;

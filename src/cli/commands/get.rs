@@ -1,4 +1,4 @@
-//! `get`: the modules of the configuration are installed, and nothing else is done.
+//! `get`: installs the modules of the configuration, and nothing else.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::success().and_problems(problems, &project.sources))
 }
 
-/// The flag that names a mirror.
+/// Reads the flag with a mirror.
 pub fn mirror_flag(flags: &mut Flags<'_>) -> Option<String> {
     flags.value(
         "mirror",
@@ -75,14 +75,13 @@ pub fn mirror_flag(flags: &mut Flags<'_>) -> Option<String> {
     )
 }
 
-/// The mirror to install from and from nowhere else, by the flag or the environment.
+/// Returns the only mirror to install from, set by the flag or the environment.
 pub fn mirror(session: &Session, flag: Option<&str>) -> Option<String> {
     let named = flag.or_else(|| session.env.get("MONOFORM_MIRROR"));
     named.filter(|dir| !dir.is_empty()).map(str::to_owned)
 }
 
-/// Installs modules, those that runs of these test files name too, and reports each. Returns the whole configuration with its
-/// warnings.
+/// Installs modules, including those of these test files, and reports each. Returns the whole configuration with its warnings.
 ///
 /// # Errors
 /// The configuration or a module of a run cannot be loaded.
@@ -129,7 +128,7 @@ pub fn install(
     session.ui.flush();
     let outcome = runtime.block_on(install.run(".", &mut tell));
     let (loaded, mut problems, mut sources) = (outcome.loaded, outcome.problems, outcome.sources);
-    // Where installing failed, that is what is wrong with a module that is not there.
+    // If the installation failed, its error explains a missing module better than the loader's.
     problems.extend(if problems.has_errors() {
         loaded.apart_from_missing()
     } else {

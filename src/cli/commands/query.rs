@@ -63,6 +63,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let operation_arguments = OperationArguments {
         lock: LockFlags {
+            // A query changes nothing, so it needs no lock.
             timeout: Some(Duration::ZERO),
         },
         input: true,

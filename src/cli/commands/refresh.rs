@@ -1,4 +1,4 @@
-//! `refresh`: brings the state up to date with the objects, without asking.
+//! `refresh`: updates the state from the objects, without asking.
 
 use engine::plan::Mode;
 use engine::planner::Planning;

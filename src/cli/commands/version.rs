@@ -31,7 +31,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
-        // More arguments have no effect.
+        // Other arguments are ignored, as in Terraform.
         flags.positional();
         Arguments {
             json: flags.switch("json", false, "Output the version information as a JSON object."),
@@ -39,7 +39,7 @@ impl FromFlags for Arguments {
     }
 }
 
-/// The versions. Drivers of Terraform read the first line, so under that name it is Terraform's.
+/// Returns the versions. Wrappers of Terraform parse the first line, so under that name it is Terraform's.
 pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
     let locked = LockFile::load(Path::new(".")).map(|(lock, _)| lock).unwrap_or_default();
     let platform = Platform::current();

@@ -1,4 +1,4 @@
-//! `state push`: puts a state file in the place of the state.
+//! `state push`: replaces the state by a state file.
 
 use std::io::Read as _;
 
@@ -74,7 +74,7 @@ fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome,
         );
         return opened.close(Err(failure));
     }
-    // As with Terraform, what takes the place of something else is a snapshot of its own.
+    // As in Terraform, a state that replaces another one is a new snapshot, so it gets a new serial.
     let changed = existing.is_some_and(|existing| !existing.same_content(&new));
     let result = opened.write_snapshot(State {
         serial: new.serial.saturating_add(u64::from(changed)),
@@ -113,7 +113,7 @@ fn source(path: &str) -> Result<State, Failure> {
     }
 }
 
-/// Why a state may not take the place of another.
+/// Returns the reason why a state must not replace another one, if there is one.
 fn refusal(new: &State, existing: &State) -> Option<String> {
     if new.lineage != existing.lineage {
         Some(format!(
