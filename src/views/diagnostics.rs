@@ -107,6 +107,7 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         }
         offset += line.len() + 1;
         let number = u64::from(found.start_line) + i as u64;
+        // A carriage return would move the cursor to the beginning of the line.
         out.push_str(&format!("{number:4}: {}\n", shown.trim_end_matches('\r')));
     }
     if let Some(context) = &diagnostic.expression
@@ -126,6 +127,7 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         if let Some(comparison) = &context.comparison {
             out.push_str(&compared(comparison, style));
         }
+        // The differences take the place of the values, except with -verbose.
         let shows_values = context.comparison.as_ref().is_none_or(|c| c.in_full);
         let mut values: Vec<_> = context.values.iter().filter(|_| shows_values).collect();
         values.sort();

@@ -101,6 +101,7 @@ impl Live {
                 shared,
                 thread: Mutex::new(Some(thread)),
             })),
+            // The area is an extra: without a thread the operation goes on, with lines of text.
             Err(error) => {
                 tracing::warn!("no thread can be started for the live area: {error}");
                 None
@@ -153,6 +154,7 @@ fn draw(shared: &Shared, ui: &Ui) {
         drop(record);
         ui.area(&lines);
         record = shared.wait(shared.record(), PAUSE, |record| !record.ended);
+        // Clocks show whole seconds. An event, other output in place of the area, or another size of the terminal ends the wait.
         let next = Instant::now() + (SECOND - PAUSE);
         while !record.ended && !record.changed && ui.is_drawn() && ui.size() == size && Instant::now() < next {
             record = shared.wait(record, GLANCE, |record| !record.ended && !record.changed);
@@ -261,6 +263,7 @@ impl Record {
     }
 
     fn start(&mut self, subject: Subject, begins: &'static str, now: Instant) {
+        // A subject that starts again replaces its entry, which nothing could end any more.
         self.finish(&subject);
         self.started += 1;
         self.places.insert(subject.clone(), self.started);
@@ -326,6 +329,7 @@ impl Record {
 
     /// Estimates the remaining time from the rate so far, rounded to a step that the estimate can justify.
     fn left(&self, elapsed: Duration) -> Option<Duration> {
+        // While the total still grows, an estimate would be too short.
         let known = self.work.counted || self.work.expected.is_some();
         let rest = self.all().checked_sub(self.done).filter(|rest| *rest > 0)?;
         if !known || self.stopping || self.done < GROUND.0 || elapsed < GROUND.1 {

@@ -79,6 +79,7 @@ impl Progress {
             } => {
                 let head = style.bold(format!("Action {}:", invocation(address, trigger)));
                 self.ui.line(format!("{head} {message}"));
+                // Standard output is buffered, and the action may run for long.
                 self.ui.flush();
             }
             Event::ActionComplete { address, trigger } if !self.concise => {
@@ -101,6 +102,7 @@ impl Progress {
         for line in lines_of_output(output) {
             self.ui.line(format!("{head} {line}"));
         }
+        // Standard output is buffered, and the provisioner may run for long.
         self.ui.flush();
     }
 }
@@ -173,6 +175,7 @@ impl OperationView for Progress {
             | Event::ActionProgress { .. }
             | Event::ActionComplete { .. }
             | Event::ActionFailed { .. } => self.action(event),
+            // Failures become diagnostics, which have more to say than an event.
             Event::OperationFailed { .. }
             | Event::EphemeralFailed { .. }
             | Event::ListStart { .. }
@@ -197,6 +200,7 @@ impl OperationView for Progress {
                 ObjectOperation::Ephemeral(action) => ephemeral_words(action).begins,
             };
             let id = one.id.as_ref().map(|(name, value)| format!("{name}={value}, "));
+            // The form of Terraform since 1.12: 00m10s.
             let so_far = one.elapsed.as_secs();
             self.about(&format!(
                 "{}: Still {}... [{}{:02}m{:02}s elapsed]",

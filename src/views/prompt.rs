@@ -95,6 +95,7 @@ pub fn ask(show: &dyn Fn(&str), prompt: &str, echo: Echo) -> Answer {
 
 fn read_line(signals: &Signals) -> Answer {
     loop {
+        // One read may have returned several lines, such as those of a pasted text.
         if let Some(line) = take_line(false) {
             return Answer::Line(line);
         }
@@ -106,6 +107,7 @@ fn read_line(signals: &Signals) -> Answer {
         }
         match read() {
             Ok(true) => {}
+            // The last line may lack its line break.
             Ok(false) => return take_line(true).map_or(Answer::End, Answer::Line),
             Err(error) => {
                 tracing::error!("standard input cannot be read: {error}");

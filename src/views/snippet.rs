@@ -54,6 +54,7 @@ pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> 
     let line_end = line_end.max(line_start);
     let code = &text[line_start..line_end];
     let code = code.strip_suffix('\n').unwrap_or(code).to_owned();
+    // Counted back from the subject, whose line is known, and not from the beginning of the file.
     let lines_before = text[line_start..floor(text, subject.start.byte as usize).max(line_start)]
         .matches('\n')
         .count();
@@ -123,6 +124,7 @@ impl Structure {
 
     fn around(&self, start: u32) -> Option<String> {
         match self {
+            // A range at the very beginning of a block is about the block itself.
             Structure::Native(headers) => headers.around(start.checked_sub(1)?).map(str::to_owned),
             Structure::Json(root) => {
                 let path = root.as_ref()?.path_at(start);
@@ -150,6 +152,7 @@ impl Headers {
             (block.range.start.byte, block.range.end.byte, out)
         };
         let mut blocks: Vec<_> = body.blocks.iter().map(header).collect();
+        // For the binary search in `around`.
         blocks.sort_by_key(|block| block.0);
         Headers { blocks }
     }

@@ -33,6 +33,7 @@ impl Stream {
     #[must_use]
     pub fn begin(ui: Arc<Ui>) -> Stream {
         let stream = Stream { ui };
+        // Readers compare this version with those that they support, so it is the implemented version of Terraform.
         stream.info(
             &format!("Terraform {TERRAFORM_VERSION}"),
             "version",
@@ -66,6 +67,7 @@ impl Stream {
         object.insert("@level".into(), level.into());
         object.insert("@message".into(), message.into());
         object.insert("@module".into(), "terraform.ui".into());
+        // All keys with an at sign come first, sorted, as in Terraform.
         let (about, rest): (Vec<_>, Vec<_>) = payload.into_iter().partition(|(key, _)| key.starts_with('@'));
         object.extend(about.into_iter().map(|(key, value)| (key.to_owned(), value)));
         object.insert("@timestamp".into(), now().into());
@@ -401,6 +403,7 @@ impl OperationView for Stream {
 fn now() -> String {
     let now = crate::process::now();
     let (seconds, micros) = (now.as_second(), now.subsec_microsecond());
+    // Always six digits, as in Terraform; jiff leaves out trailing zeros.
     let whole = jiff::Timestamp::from_second(seconds).unwrap_or(now).to_string();
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
 }
@@ -491,6 +494,7 @@ fn ephemeral(address: &AbsResourceInstance, action: EphemeralAction) -> Object {
 }
 
 fn timed(hook: Object, elapsed: Duration) -> Object {
+    // Rounded, as in Terraform, and not cut off.
     let whole = (elapsed + Duration::from_millis(500)).as_secs();
     hook.with("elapsed_seconds", whole)
 }

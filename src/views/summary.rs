@@ -63,6 +63,7 @@ pub fn text(plan: PlanView<'_>) -> String {
     if plan.errored {
         out.push_str("\nPlanning ended with errors: this is not all of it.\n");
     }
+    // Only changes that take an object away are named. Thousands of others would hide them.
     for (kind, title) in [
         (Kind::Replace, "Replaced:"),
         (Kind::Destroy, "Destroyed:"),

@@ -83,6 +83,7 @@ impl Ui {
                 width: width(terminal_size::terminal_size_of(&out)),
                 terminal: out_terminal,
                 error: Mutex::default(),
+                // A plan can have thousands of lines, and each would be a system call.
                 writer: Mutex::new(Box::new(BufWriter::with_capacity(1 << 16, out))),
             },
             err: Stream {
@@ -232,6 +233,7 @@ impl Ui {
     /// Erases the live area before other output.
     fn take_away(&self, out: &mut dyn Write) {
         if self.drawn.swap(false, Ordering::SeqCst) {
+            // If this fails, so does the output that follows, and that failure is kept.
             let _ = out.write_all(area::ERASE.as_bytes());
         }
     }
@@ -244,8 +246,10 @@ impl Ui {
         self.flush_locked(&mut **out);
         let text = shown(text.as_ref());
         let mut err = self.err.lock();
+        // A failure to report something cannot be reported.
         let _ = err.write_all(text.as_bytes());
         let _ = err.flush();
+        // The streams share a cursor if both are the same terminal.
         if let Some(last) = text.as_bytes().last().filter(|_| self.err.terminal) {
             self.line_begins.store(*last == b'\n', Ordering::SeqCst);
         }
@@ -259,6 +263,7 @@ impl Ui {
     fn flush_locked(&self, out: &mut dyn Write) {
         let result = out.flush();
         self.out.note(result);
+        // Only flushed output is on the screen, and can have to be erased.
         if self.live {
             area::on_screen(self.is_drawn());
         }

@@ -61,6 +61,7 @@ fn sensitive<'v>(pair: &Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Optio
     let (before, after) = (pair.was_sensitive, pair.is_sensitive);
     let inner = inner(pair.clone().plain());
     let absent = pair.before.is_none() && pair.after.is_none();
+    // A mark that comes or goes is a change, even if the value stays.
     let act = if inner.act == Act::Keep && before != after && !absent {
         Act::Update
     } else {
@@ -224,6 +225,7 @@ fn map_items<'v>(pair: &Pair<'v>, compare: &dyn Fn(Pair<'v>) -> Node<'v>) -> (Ac
 
 /// Compares values of a known type.
 pub(super) fn typed<'v>(pair: Pair<'v>, ty: &'v Type) -> Node<'v> {
+    // An empty string that becomes unknown stays with the typed comparison, which can treat it as null.
     if matches!(ty, Type::Dynamic) && !(pair.before.is_some_and(is_empty) && pair.after.is_some_and(|v| !v.is_known()))
     {
         return dynamic(pair);
@@ -278,6 +280,7 @@ fn typed_known<'v>(pair: &Pair<'v>, ty: &'v Type) -> Node<'v> {
             let steps = sequence::elements(before, after, |_| objects);
             list(pair, before, after, steps, true, &|p| typed(p, element))
         }
+        // Elements of a tuple have types of their own, so only equal positions can be compared.
         Type::Tuple(types) => {
             let (before, after) = pair.sequences();
             let mut act = pair.initial();
@@ -374,6 +377,7 @@ fn nested_object<'v>(pair: Pair<'v>, attributes: &'v BTreeMap<Arc<str>, Attribut
         let mut items = Vec::new();
         for (name, schema) in attributes {
             let part = pair.part(name).if_relevant().implicit();
+            // A write-only value is never stored. It is null on both sides, and would not be shown.
             let nothing = part.is_nothing() && !schema.write_only;
             let child = if schema.write_only {
                 write_only(&pair)
@@ -475,6 +479,7 @@ fn nested_blocks<'v>(pair: &Pair<'v>, nested: &'v NestedBlock) -> (Act, Blocks<'
             let node = whole();
             (node.act, vec![(None, node)])
         }
+        // If the number of blocks is not known, old ones have no counterpart: one unknown block stands for all new ones.
         _ if unknown_whole => {
             let act = if pair.has_before() { Act::Update } else { Act::Create };
             let node = |act| Node {
@@ -519,6 +524,7 @@ fn nested_blocks<'v>(pair: &Pair<'v>, nested: &'v NestedBlock) -> (Act, Blocks<'
             let (before, after) = pair.sequences();
             let mut act = pair.initial();
             let mut items = Vec::new();
+            // Blocks of a list have no keys. If one in the middle is removed, all that follow change.
             for step in sequence::by_position(before.len(), after.len()) {
                 let child = compare(pair.element(before, after, step));
                 act = act.with(child.act);

@@ -41,6 +41,7 @@ pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Opt
             text.push("(known after apply)").forces(node.replace, options);
         }
         Body::Unknown(Some(before)) => {
+            // "-> null" behind the old value would contradict the arrow that follows.
             self::node(
                 text,
                 before,
@@ -95,6 +96,7 @@ fn warnings(text: &mut Text, node: &Node<'_>, indent: usize) {
         _ => return,
     };
     let Secret { inner, before, after } = *secret;
+    // A value that is created or deleted has only one side, whose mark cannot change.
     if matches!(node.act, Act::Create | Act::Delete) || before == after {
         return;
     }

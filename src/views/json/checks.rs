@@ -15,6 +15,7 @@ pub fn checks(results: &[CheckResult]) -> Json {
 
 fn result(result: &CheckResult) -> Json {
     let mut objects: Vec<&CheckedObject> = result.objects.iter().collect();
+    // Parsed addresses sort by number: [2] comes before [10].
     objects.sort_by_cached_key(|o| {
         (
             addrs::parse::resource_instance(&o.object_addr).ok(),

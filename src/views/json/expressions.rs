@@ -19,6 +19,7 @@ use super::values::known_part;
 /// Returns the expressions of a body: one for each attribute, and an object or a list of objects for each type of nested block.
 pub(super) fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
     let mut out = Map::new();
+    // Problems are dropped: planning has reported them.
     let body = &*lang::body::resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         if schema.attributes.contains_key(&attribute.name) {
@@ -82,11 +83,13 @@ fn attribute_of_blocks(body: &Body, name: &Arc<str>, attribute: &AttributeSchema
         attributes: BTreeMap::from([(name.clone(), attribute.clone())]),
         ..BlockSchema::default()
     };
+    // Blocks without references are constant, and the document has the values of constants.
     let (value, problems) = decode_body(&alone, &schema, Context::new(&Constant));
     match value.get(name) {
         Some(value) if problems.is_empty() && value.is_wholly_known() => {
             Some(Object::default().with_some("constant_value", known_part(value)).into())
         }
+        // The document has an empty object for an expression that is neither a constant nor a reference.
         _ => Some(Json::Object(Map::new())),
     }
 }
@@ -125,6 +128,7 @@ fn prefixes(reference: &Reference) -> Vec<String> {
             TraversalStep::Index { key, .. } => match (key.as_str(), key.as_number()) {
                 (Some(s), _) => text.push_str(&format!("[{}]", addrs::text::quoted(s))),
                 (_, Some(n)) => text.push_str(&format!("[{n}]")),
+                // Only the steps before the first dynamic key can be named.
                 _ => break,
             },
             TraversalStep::Splat { .. } => break,

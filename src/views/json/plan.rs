@@ -119,6 +119,7 @@ pub fn change(change: &ResourceChange) -> Json {
     let importing = change.importing.as_ref().map(|target| match target {
         ImportedBy::Id(id) => json!({"id": &**id}),
         ImportedBy::Identity(identity) => json!({"identity": known_part(identity)}),
+        // The ID may be a secret, so the object says only that there is an import.
         ImportedBy::Sensitive => json!({}),
     });
     let (before_identity, after_identity) = match &change.identity {

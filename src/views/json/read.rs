@@ -241,6 +241,7 @@ fn change(json: &Json, schemas: &Schemas) -> Result<ResourceChange> {
         deposed: json["deposed"].as_str().map(Into::into),
         provider: AbsProviderConfig::root(provider),
         action: action(change),
+        // A reason of a later version is shown as no reason.
         reason: REASONS
             .into_iter()
             .find(|r| r.as_json() == json["action_reason"].as_str())
@@ -248,6 +249,7 @@ fn change(json: &Json, schemas: &Schemas) -> Result<ResourceChange> {
         before: side("before", &Json::Null)?,
         after: side("after", &change["after_unknown"])?,
         replace_paths: paths.map(path).collect::<Result<_>>()?,
+        // Only applying needs these, and a plan from a document is only shown.
         private: Vec::new(),
         config_known: true,
         importing: change["importing"]["id"]

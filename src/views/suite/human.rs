@@ -73,6 +73,7 @@ impl Human {
             beside_results: false,
         };
         diagnostics::show(&self.ui, problems, &self.sources, form);
+        // An empty line follows warnings, as in Terraform.
         if problems.iter().any(|d| !d.is_error()) {
             self.ui.line("");
         }

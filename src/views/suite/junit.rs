@@ -101,6 +101,7 @@ impl<'v> Report<'v> {
         };
         for problem in &done.diagnostics {
             let shown = text(problem, &self.sources);
+            // In a run with status "error" every error is the result, in any other run only failed assertions are.
             if case.status == Status::Error && problem.is_error() {
                 case.errors.push_str(&shown);
             } else if is_assertion(problem) {
@@ -199,6 +200,7 @@ fn write_case(out: &mut String, file: &str, case: &Case, failed: Option<&Case>, 
         }
         Status::Fail => {
             inner.push_str("      <failure");
+            // A run that only lacks an expected failure has no failed assertion, and no message.
             if case.failed > 0 {
                 let including = if case.failed == 1 { ": " } else { ", including: " };
                 let message = format!(

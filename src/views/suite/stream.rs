@@ -30,6 +30,7 @@ fn plural(count: usize, one: &str) -> String {
 
 fn printed(status: Status) -> &'static str {
     match status {
+        // The text does not distinguish errors from failures; the member `status` does.
         Status::Error => "fail",
         other => other.word(),
     }
@@ -148,6 +149,7 @@ impl Machine {
         for file in files {
             runs += file.file.runs.len();
             let names: Vec<Json> = file.file.runs.iter().map(|run| (&*run.name).into()).collect();
+            // Terraform writes null for a file without runs.
             let names = if names.is_empty() { Json::Null } else { names.into() };
             listed.insert(file.file.name.to_string(), names);
         }
@@ -248,6 +250,7 @@ impl View for Machine {
                     let planned: Vec<Json> = planned.iter().map(|a| a.to_string().into()).collect();
                     body.insert("planned".into(), planned.into());
                 }
+                // The message is absent if nothing is left, as in Terraform.
                 if !body.is_empty() {
                     let message = format!(
                         "The tests in {} were interrupted; objects may have been left.",
