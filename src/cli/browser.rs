@@ -31,6 +31,7 @@ fn opened_by(opener: &str, url: &str) -> bool {
         return false;
     };
     let began = Instant::now();
+    // Polled, since the standard library cannot wait for a process with a limit.
     while began.elapsed() < PATIENCE {
         match child.try_wait() {
             Ok(Some(status)) => return status.success(),

@@ -142,6 +142,7 @@ pub fn received() -> impl Future<Output = ()> {
     views::prompt::listened();
     let signals =
         signal(SignalKind::interrupt()).and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+    // Under nohup, a command goes on after its terminal is gone.
     let mut hangup = if hangup_is_ignored() {
         None
     } else {

@@ -264,6 +264,7 @@ fn text_line(time: &str, level: Level, module: &str, fields: &Fields) -> String 
             Json::String(text) => text.clone(),
             other => other.to_string(),
         };
+        // Other values are quoted, so that a line can be split into its pairs again.
         let plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '=' | '\\');
         if !text.is_empty() && text.chars().all(plain) {
             let _ = write!(out, "{name}={text}");

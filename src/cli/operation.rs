@@ -264,6 +264,7 @@ impl<'s> Operation<'s> {
                 ),
             ));
         }
+        // Other packages than the planned ones could do something else.
         lock_file::check_planned(saved.lock_file.as_deref(), Path::new("."))?;
         // A plan is applied to the backend that it was made for, even if the working directory has another one by now.
         let place = match &saved.backend {
@@ -556,6 +557,7 @@ fn values(
     input: bool,
 ) -> Result<(Variables, Diagnostics), Failure> {
     let stored = match verb {
+        // An import runs here even if the workspace's operations run on the server, which has the variables then.
         Verb::Import => hosted::variables::stored(&session.hosted(), &project.config)?,
         _ => BTreeMap::new(),
     };

@@ -90,6 +90,7 @@ fn changed(variable: &Variable, now: &VariableValue, planned: &Value, flags: &[V
         ValueSource::Environment => ("in the environment", None),
         _ => return None,
     };
+    // A diagnostic may end up in a log.
     let values = if variable.sensitive {
         "The values are sensitive.".to_owned()
     } else {

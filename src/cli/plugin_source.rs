@@ -221,6 +221,7 @@ impl Plugins {
     /// Fetches the schemas of these providers. Providers that fail are left out, and their diagnostics returned.
     pub async fn ask(&self, providers: impl IntoIterator<Item = addrs::Provider>) -> Diagnostics {
         let mut problems = Diagnostics::new();
+        // One after the other: only the schemas are needed, so no two plugins have to run at the same time.
         for provider in providers {
             match self.start(&provider).await {
                 Ok(running) => running.close().await,
@@ -257,6 +258,7 @@ impl ProviderSource for Plugins {
             ProvisionerSelection::External(executable) => Program::Executable(executable),
             ProvisionerSelection::Builtin => Program::Builtin {
                 name: name.to_owned(),
+                // Provisioners exist only in protocol 5.
                 protocols: vec![5],
             },
         };

@@ -31,6 +31,7 @@ fn try_threads(count: usize) -> std::io::Result<()> {
     let mut started = Vec::with_capacity(count);
     for _ in 0..count {
         let (release, released) = std::sync::mpsc::channel::<()>();
+        // The stacks are hardly used, so they can be small.
         let thread = std::thread::Builder::new().stack_size(1 << 16).spawn(move || {
             let _ = released.recv();
         })?;
@@ -255,6 +256,7 @@ impl Surroundings {
                 }
                 net::Notice::Waiting(host) => format!("Waiting for {host} to answer..."),
             };
+            // Output for programs must stay readable for them, so notices go into the stream or to standard error.
             match &stream {
                 Some(stream) => stream.log(&text),
                 None if beside => ui.err(format!("- {text}\n")),
@@ -292,6 +294,7 @@ impl Surroundings {
         // The runtime itself would panic if a thread cannot be started.
         let workers = match try_threads(wanted + SPARE_THREADS) {
             Ok(()) => wanted,
+            // One worker does all of it, only not at the same time.
             Err(_) => try_threads(1 + SPARE_THREADS).map(|()| 1).map_err(refused)?,
         };
         tokio::runtime::Builder::new_multi_thread()

@@ -87,6 +87,7 @@ impl stores::Console for Surroundings {
 
     fn note(&self, tone: Tone, text: &str) {
         let style = self.ui.style();
+        // Text in a stream is not for a terminal of some width.
         let text = match self.stream {
             Some(_) => text.to_owned(),
             None => wrapped(text, self.ui.width()),
@@ -159,6 +160,7 @@ impl stores::Plugins for Surroundings {
                 SupplyMode::ManagedByTerraform
             }
         };
+        // Overrides and reattached plugins run whatever is there, so a version would mean nothing.
         let managed = supply_mode == SupplyMode::ManagedByTerraform;
         Ok(SelectedProvider {
             version: selection.version().filter(|_| managed).cloned(),

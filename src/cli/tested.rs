@@ -106,6 +106,7 @@ impl Purpose {
 pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile>>, purpose: Purpose) -> Tested {
     let mut manifest = Manifest::read(&Disk, session.env.data_dir()).unwrap_or_default();
     let (mut sources, mut problems) = (SourceMap::default(), Diagnostics::new());
+    // Modules that this executable carries need no `init`.
     if purpose.is_complete()
         && lacks_any(&manifest, &tests)
         && let Some(installed) = carried_modules::install(session, &tests)
@@ -201,6 +202,7 @@ impl Modules<'_> {
                 )
                 .at(&module.range),
             );
+            // Reported once, and not for each run of the module.
             self.known.insert(key, None);
             return None;
         }

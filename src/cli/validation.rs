@@ -24,6 +24,7 @@ pub fn beyond_loading(session: &Session, project: &Project, loading: &Diagnostic
 /// # Errors
 /// The plugins cannot be selected, or no runtime can be started.
 pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagnostics> {
+    // Validation is about the configuration only, whatever the state has.
     let nothing = State::new();
     let plugins = session.plugins()?;
     let mut problems = plugins.resolve_available(&project.config, &nothing);
@@ -33,6 +34,7 @@ pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagno
         session,
         &stores::workspace::selected(&session.stores()).unwrap_or_default(),
     );
+    // Without values: the configuration must be valid for all of them.
     let variables = Variables::default();
     problems.extend(runtime.block_on(async {
         interrupt::listen(session.ui.clone(), stop.clone());

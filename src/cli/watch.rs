@@ -62,6 +62,7 @@ fn look(beside: &BTreeSet<PathBuf>) -> Snapshot {
             let Ok(about) = entry.metadata() else { continue };
             if about.is_dir() && deep {
                 open.push((entry.path(), true));
+            // States are written by the runs themselves.
             } else if about.is_file() && !is_state(&entry.path()) {
                 out.insert(entry.path(), (about.modified().ok(), about.len()));
             }

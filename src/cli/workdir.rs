@@ -113,6 +113,7 @@ type Load = fn(&dyn FileSource, &str, &LoadOptions<'_>) -> Loaded;
 /// Loads a configuration by a function. Missing modules that are in the pack are installed, perhaps in memory.
 fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> (Loaded, Diagnostics) {
     let (loaded, problems) = load_installed(session, files, dir, load);
+    // Modules are installed for the working directory only.
     if loaded.missing.is_empty() || dir != "." || problems.has_errors() {
         return (loaded, problems);
     }

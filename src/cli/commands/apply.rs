@@ -86,6 +86,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return saved(session, &work, path);
     }
     let options = plan_options(&arguments.modes, session.ui.program)?;
+    // Before the plan is made, since a stream leaves nobody to approve it.
     approval_possible(session, arguments.auto_approve)?;
     direct(session, &work, &options)
 }

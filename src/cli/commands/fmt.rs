@@ -124,6 +124,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         None => Outcome::success().and_problems(formatter.problems.clone(), &formatter.sources),
     };
     Ok(
+        // Errors have precedence over differences, as in Terraform.
         outcome.with_status(match (formatter.problems.has_errors(), check && formatter.differs) {
             (true, _) => FAILED,
             (false, true) => DIFFERS,

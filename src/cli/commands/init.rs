@@ -395,6 +395,7 @@ fn say_success(session: &Session, in_cloud: bool) {
         code,
         style.good(format!("{what} has been successfully initialized!")),
     );
+    // In automation nobody reads advice.
     if session.env.in_automation() {
         return;
     }

@@ -105,6 +105,7 @@ impl Login<'_> {
             error(&summary, format!("It is not known how to log in: {e}."))
         })?;
         let (way, warnings) = self.way(&services)?;
+        // Checked first, so that nobody logs in for a token that cannot be stored.
         if let Location::OtherFile = self.stored.location() {
             let mut problems = warnings;
             problems.push(self.stored.elsewhere("log in", self.session.ui.program.command));
@@ -226,6 +227,7 @@ impl Login<'_> {
     }
 
     async fn by_code(&self, client: &OauthClient) -> Result<Token, Diagnostics> {
+        // The port is a part of the login page's address, so it must be open first.
         let Some(attempt) = Attempt::begin(client).await else {
             let (low, high) = (client.ports.start(), client.ports.end());
             return Err(error(
@@ -246,6 +248,7 @@ impl Login<'_> {
             "{} waits until the host confirms the login.\n",
             self.session.ui.program.tool
         ));
+        // The command may wait for minutes now.
         self.session.ui.flush();
         attempt.finish(&self.net, client).await.map_err(|why| {
             let detail = format!("The host gave no token: {why}.");

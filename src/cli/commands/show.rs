@@ -59,6 +59,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         ));
     }
     let as_json = arguments.json;
+    // By content, not by name: plans and bookmarks can have any name.
     let of_plan = |path: &Path| Bookmark::is(path) || planfile::looks_like_plan(path);
     if session.invocation.shown.form == Form::Summary && !paths.first().is_some_and(|path| of_plan(Path::new(path))) {
         return Err(Failure::usage(

@@ -53,6 +53,7 @@ pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
             .iter()
             .map(|(p, l)| (p.to_string(), l.version.to_string().into()))
             .collect();
+        // Nobody is asked for newer versions, so this one is never outdated.
         let mut document = json!({
             "terraform_version": TERRAFORM_VERSION,
             "platform": platform.to_string(),

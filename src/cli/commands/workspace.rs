@@ -464,6 +464,7 @@ fn select(session: &Session, arguments: &SelectArguments) -> Result<Outcome, Fai
     not_overridden(session, "select")?;
     let run = || -> Result<Outcome, Failure> {
         let places = Places::to_select(session)?;
+        // Before the names are requested: selecting the current workspace needs no access to the backend.
         if places.selected == name {
             return Ok(Outcome::success());
         }

@@ -84,6 +84,7 @@ fn find(session: &Session, name: &str) -> Result<(Vec<String>, Vec<String>), Dia
     let mut pages = Vec::new();
     let functions = signature::all();
     let mut known: Vec<String> = functions.keys().map(|name| (*name).to_owned()).collect();
+    // `core::` is the namespace of the language's own functions.
     let plain = name.strip_prefix("core::").unwrap_or(name);
     if let Some((name, function)) = functions.get_key_value(plain) {
         pages.push(page::function(name, function, width));
@@ -92,6 +93,7 @@ fn find(session: &Session, name: &str) -> Result<(Vec<String>, Vec<String>), Dia
     known.extend(builtins.providers.iter().map(|provider| provider.name.clone()));
     known.extend(builtins.provisioners.iter().cloned());
     let own = name.strip_prefix("provider::").and_then(|rest| rest.split_once("::"));
+    // The prefix of a type names its provider, as in a resource block without `provider`.
     let wanted = match own {
         Some((provider, _)) => provider,
         None => name.split('_').next().unwrap_or(name),

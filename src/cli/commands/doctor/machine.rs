@@ -60,6 +60,7 @@ fn executable(session: &Session, found: &mut Findings) {
 
 fn configuration(session: &Session, found: &mut Findings) {
     const SUBJECT: &str = "CLI configuration";
+    // TERRAFORM_CONFIG is the older name, which still has an effect.
     let named = ["TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"]
         .into_iter()
         .find_map(|name| Some((name, session.env.get(name)?)));
@@ -110,6 +111,7 @@ fn directories(session: &Session, found: &mut Findings) {
             "Create it, or take plugin_cache_dir out of the CLI configuration.",
         );
         if let Ok(facts) = fs::metadata(dir)
+            // By its mode: doctor changes nothing, and does not try to write.
             && facts.permissions().mode() & 0o222 == 0
         {
             found.problem(

@@ -64,6 +64,7 @@ fn resolve(client: &net::Client, runtime: &tokio::runtime::Runtime, name: &str, 
     };
     let way = client.way(&url);
     way_to(name, &way, found);
+    // The lookup needs a port, which plays no part in the result.
     let with_port = if name.contains(':') {
         name.to_owned()
     } else {

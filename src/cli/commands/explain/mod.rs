@@ -177,6 +177,7 @@ fn explain(subject: &Subject, graph: &ResourceGraph, target: &Target) -> Option<
         .resources
         .iter()
         .find(|(address, _)| address.config() == wanted);
+    // A resource that is only in the state keeps the provider that made its objects.
     let provider = match (block, stored) {
         (None, Some((_, stored))) => stored.provider.provider.clone(),
         _ => config.provider_for(&wanted).provider,
@@ -240,6 +241,7 @@ fn objects(subject: &Subject, target: &Target) -> Vec<Object> {
         object.deposed = instance.deposed.keys().map(|key| key.0.to_string()).collect();
     }
     let changes = subject.plan.iter().flat_map(|plan| &plan.changes);
+    // A deposed object has the address of the current one, whose change must not be replaced.
     for change in changes.filter(|change| change.deposed.is_none() && target.selects(&change.address)) {
         let object = found
             .entry(change.address.clone())
@@ -289,6 +291,7 @@ fn neighbours(graph: &ResourceGraph, at: usize, backwards: bool) -> Vec<Neighbou
         next[*from].push(*to);
     }
     let mut seen = vec![false; next.len()];
+    // Breadth first, so that direct neighbours count as direct even if there is a longer path.
     seen[at] = true;
     let mut out = Vec::new();
     let mut ring = next[at].clone();

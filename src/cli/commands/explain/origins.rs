@@ -104,6 +104,7 @@ impl<'t> Tracer<'t> {
         out: &mut Vec<Origin>,
     ) {
         let nothing = BlockSchema::default();
+        // Problems of the body are dropped: validation reports them.
         let body = &*lang::body::resolve(body, schema, &mut Diagnostics::new());
         for attribute in &body.attributes {
             let secret = schema
@@ -119,6 +120,7 @@ impl<'t> Tracer<'t> {
             ));
         }
         for block in &body.blocks {
+            // A provider may have a block type named "dynamic", which is no loop then.
             if &*block.ty != "dynamic" || schema.blocks.contains_key("dynamic") {
                 let inner = schema.blocks.get(&block.ty).map_or(&nothing, |nested| &nested.block);
                 self.body(
@@ -134,6 +136,7 @@ impl<'t> Tracer<'t> {
             let ty = block.labels.first().map_or("", |label| &*label.text);
             let inner = schema.blocks.get(ty).map_or(&nothing, |nested| &nested.block);
             let named = block.body.attribute("iterator").and_then(|a| a.expr.as_keyword());
+            // Without `iterator`, the symbol has the name of the block type.
             let inside: Vec<Arc<str>> = iterators.iter().cloned().chain([named.unwrap_or(ty).into()]).collect();
             if let Some(each) = block.body.attribute("for_each") {
                 out.push(self.expression(node, format!("{prefix}{ty} (for_each)"), &each.expr, false, iterators));
@@ -248,6 +251,7 @@ impl<'t> Tracer<'t> {
             let about = format!("argument of {}", node.path);
             return source(about, Some(given.expr.range()), sources);
         }
+        // A plan has values, but not their origins.
         if self.planned {
             return source("value in the saved plan".to_owned(), declared, Vec::new());
         }
@@ -312,6 +316,7 @@ pub(super) fn uses(
         let exprs: Vec<&Expr> = call.count.iter().chain(&call.for_each).collect();
         add(format!("module.{}", call.name), &exprs, Some((&call.inputs, &nothing)));
     }
+    // References of the resource to itself tell nothing new.
     for resource in module.resources.values().filter(|resource| resource.address != *wanted) {
         let triggers = &resource.lifecycle.replace_triggered_by;
         let exprs: Vec<&Expr> = resource

@@ -189,6 +189,7 @@ fn gathered(
         let dir = modules::calling(&arguments.named_modules, staging)?;
         in_directory(session, &dir, |session| modules::named(session, &gathering, &mut out))?;
     }
+    // Providers named on the command line belong to no configuration, so no lock file selects them.
     let (no_lock, no_origins) = (LockFile::default(), Origins::new());
     for requirements in &named {
         out.providers.extend(gather(
@@ -334,6 +335,7 @@ fn contents<'p>(from: &'p [Pack], gathered: Gathered, cli_config: Option<PathBuf
         contents.configurations.extend(more.configurations);
         contents.cli_config = more.cli_config.or(contents.cli_config);
     }
+    // The last entry of a kind counts, so everything collected now comes after the packs.
     contents.modules.extend(gathered.modules);
     contents.configurations.extend(gathered.configurations);
     contents.cli_config = cli_config.map(Source::File).or(contents.cli_config);

@@ -102,6 +102,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             ));
         }
     };
+    // Packages that cannot be served are reported now, not when a client misses them.
     let survey = shelf.survey();
     if !survey.left_out.is_empty() {
         session.warn_now(left_out(&survey.left_out));

@@ -169,6 +169,7 @@ fn once(session: &Session, arguments: &Arguments, only: Option<&BTreeSet<String>
         Ok(dir) => dir,
         Err(problem) => return Ran::failed(problem.into()),
     };
+    // First of all, so that objects of a killed run are reported even if loading fails.
     leftovers::recover(session);
     let (mut loaded, mut problems) = load(session, arguments, dir);
     if problems.has_errors() {
@@ -205,6 +206,7 @@ fn load(session: &Session, arguments: &Arguments, dir: &str) -> (Loaded, Diagnos
     let wanted =
         |file: &SuiteFile| arguments.filter.is_empty() || arguments.filter.iter().any(|name| **name == *file.file.name);
     let files = tested.files.into_iter().filter(wanted).collect();
+    // Warnings are shown before the runs. With errors there are no runs, and both are shown together.
     let (errors, warnings): (Vec<_>, Vec<_>) = problems.into_iter().partition(Diagnostic::is_error);
     let failed = !errors.is_empty();
     let loaded = Loaded {

@@ -331,6 +331,7 @@ pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Outcome, F
     if !original.problems.has_errors() {
         return Ok(shown(session, arguments, &original));
     }
+    // Syntax first: other mistakes can only be found in files that can be parsed.
     let mended = fixer.mend_syntax(&original);
     let begun = Attempt {
         checked: Arc::new(fixer.check(&mended)?),

@@ -205,6 +205,7 @@ fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile
     let tested = modules_of(session, &root, tests, Purpose::Checks);
     project.sources.extend(tested.sources);
     let mut problems = tested.problems;
+    // Runs share modules, so the addresses in memory tell which ones are checked already.
     let mut seen = BTreeSet::from([Arc::as_ptr(&root) as usize]);
     for suite in &tested.files {
         problems.extend(check_overrides_of_file(&suite.file, &suite.modules));
@@ -213,6 +214,7 @@ fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile
             problems.extend(check_providers(&suite.file, run));
             problems.extend(check_overrides_of_run(run, module));
             if seen.insert(Arc::as_ptr(module) as usize) {
+                // The texts are among the project's sources already.
                 let module = Project {
                     config: Config::clone(module),
                     sources: SourceMap::default(),

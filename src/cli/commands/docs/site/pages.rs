@@ -40,6 +40,7 @@ pub(super) fn all(session: &Session) -> Result<Vec<Page>, Diagnostics> {
     pages.push(provisioners(session)?);
     pages.push(functions());
     pages.push(documents());
+    // Made last, since it lists the others.
     pages.insert(0, first(&pages));
     Ok(pages)
 }
@@ -215,6 +216,7 @@ fn part(page: &mut Page, part: &Part<'_>) {
         }
         page.body.push_str("</dl>\n");
     }
+    // The first sentence is enough for a search result.
     let first = description.split(". ").next().unwrap_or_default();
     page.entries.push(Entry {
         title: part.heading.clone(),
