@@ -273,6 +273,7 @@ impl Formatter<'_> {
                 .ui
                 .out_bytes(&unified_diff::of_file(path, text, &formatted));
         }
+        // With nothing else to do, the formatted text itself is the output, as in Terraform.
         if !(self.list || self.write || self.diff || self.check) {
             let line_break: &[u8] = if formatted.ends_with(b"\n") { b"" } else { b"\n" };
             self.session.ui.out_bytes(&[&formatted, line_break].concat());

@@ -93,6 +93,7 @@ pub fn install(
 ) -> Result<(Project, Diagnostics), Failure> {
     let mirror = mirror.map(|dir| Mirror::open(Path::new(dir))).transpose();
     let mirror = mirror.map_err(|why| Failure::new("Cannot install from the mirror", why.to_string()))?;
+    // A mirror is the only source, even for modules that the executable carries.
     let carried = carried_modules::of(session).filter(|_| mirror.is_none());
     let (nothing, set) = (Manifest::default(), session.set_variables());
     let install = Install {
@@ -104,6 +105,7 @@ pub fn install(
         in_memory: None,
         carried,
         tests,
+        // The test files are known here, so modules that neither they nor the configuration call can be dropped.
         forget: true,
         program: session.ui.program,
     };
@@ -125,6 +127,7 @@ pub fn install(
         }
         Event::Installed { key, dir } => say(format!("- {key} in {dir}")),
     };
+    // Earlier lines must be visible while packages are downloaded.
     session.ui.flush();
     let outcome = runtime.block_on(install.run(".", &mut tell));
     let (loaded, mut problems, mut sources) = (outcome.loaded, outcome.problems, outcome.sources);

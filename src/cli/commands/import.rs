@@ -103,6 +103,7 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         );
         return operation.finish(Err(failure));
     }
+    // Only this object is read. Others could take long, and fail.
     let options = PlanOptions {
         refresh: false,
         targets: vec![Target::ResourceInstance(address.clone())],

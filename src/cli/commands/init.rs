@@ -417,6 +417,7 @@ fn say_success(session: &Session, in_cloud: bool) {
 /// Returns the catalog, limited to these directories or this mirror if they are set.
 fn catalog(session: &Session, plugin_dirs: &[String], mirror: Option<&str>) -> Result<Catalog, Diagnostics> {
     session.catalog_with(|settings| {
+        // Catalogs of other commands have no client, and download nothing.
         settings.client = Some(session.net());
         if !plugin_dirs.is_empty() {
             settings.plugin_dirs = plugin_dirs.iter().map(Into::into).collect();

@@ -77,6 +77,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         generate_config: generate.is_some(),
         ..plan_options(&arguments.modes, session.ui.program)?
     };
+    // Checked before planning, which may take long.
     if let Some(path) = generate {
         can_generate(path, options.mode)?;
     }

@@ -129,6 +129,7 @@ pub fn all_schemas(session: &Session, config: &Config, state: &State) -> Result<
 
 /// Fetches the schemas of the providers of a state's objects.
 pub fn state_schemas(session: &Session, state: &State) -> Result<Schemas, Diagnostics> {
+    // A state can be shown even if the configuration has errors.
     let (project, _) = workdir::read(session);
     let plugins = session.plugins()?;
     let needed: std::collections::BTreeSet<_> = state.resources.values().map(|r| r.provider.provider.clone()).collect();

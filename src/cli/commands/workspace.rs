@@ -319,6 +319,7 @@ fn noted(session: &Session, names: &[String]) -> Diagnostics {
 /// Returns the JSON document of all workspaces, including diagnostics.
 fn list_json(session: &Session) -> Outcome {
     let (project, found) = workdir::read(session);
+    // Other errors of the configuration do not concern the workspaces.
     let mut problems: Diagnostics = found.into_iter().filter(state_session::is_refusal).collect();
     let mut listed = || -> Result<(Vec<String>, String), Diagnostics> {
         if problems.has_errors() {

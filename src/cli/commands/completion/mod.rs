@@ -120,6 +120,7 @@ fn shown(found: &candidates::Candidate, line: &line::Line, shell: Shell) -> Stri
             false => format!("{}\t{}\n", found.text, found.about),
         };
     }
+    // bash replaces only a part of the word.
     let part = found.text.get(line.part..).unwrap_or_default();
     format!("{}\n", line::quoted(part, line.quote))
 }

@@ -49,11 +49,13 @@ pub(super) fn install(
         upgrade: arguments.upgrade && arguments.reconfigure,
         read_only_lock,
         origins: Some(&origins),
+        // The lock file keeps the entries of other providers.
         partial: true,
         keep: None,
     };
     let catalog = catalog()?;
     let may_be_remote = catalog.may_download(provider);
+    // The question is asked before the lock file is written: a refused provider must not be locked.
     let mut agree = |chosen: &BTreeMap<Provider, Outcome>| match chosen.get(provider) {
         Some(outcome) if may_be_remote && is_new(outcome) => approve(session, arguments, provider, outcome),
         _ => Ok(()),

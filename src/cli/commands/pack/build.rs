@@ -80,6 +80,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments, out: &Path) -> Resul
             format!("The CLI configuration {} cannot be carried: {why}.", file.display()),
         ));
     }
+    // The executable may be for another platform than this one.
     let platforms = match arguments.platforms.is_empty() {
         true => vec![executable.platform.clone()],
         false => requested_platforms(&arguments.platforms)?,

@@ -29,6 +29,7 @@ pub(super) fn add(session: &Session, outer: &Path, project: &Project, out: &mut 
         let reason = files::io_reason(error);
         Failure::new(SUMMARY, format!("{} cannot be read: {reason}.", path.display()))
     };
+    // Links are resolved, so that each directory has one path.
     let here = session.working_dir.canonicalize();
     let here = here.map_err(|error| not_readable(&session.working_dir, &error))?;
     let outer = outer.canonicalize().unwrap_or_else(|_| outer.to_owned());
@@ -107,6 +108,7 @@ impl Packed<'_> {
         let mut whole = Tree::default();
         let left = RefCell::new(Vec::new());
         for dir in dirs {
+            // The rules and the data directory are those of the root module.
             let is_root = dir == self.root;
             let leave = |path: &str, is_dir: bool| {
                 if is_root && is_dir && path == self.data_dir {
@@ -229,6 +231,7 @@ fn left_out(path: &Path, is_dir: bool) -> Leave {
     };
     let text = String::from_utf8_lossy(&head);
     let has = |part: &str| text.contains(part);
+    // By content, since copies of states have any name.
     if has("\"lineage\"") && has("\"serial\"") && has("\"terraform_version\"") {
         return Leave::Because("a state");
     }

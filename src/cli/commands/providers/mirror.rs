@@ -107,6 +107,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         request(&asked.wanted, &platforms[..])
             .mirror(dir, &lock, &mut tell)
             .await?;
+        // On their own, since the lock file need not have them, and failures get another explanation.
         if !built_in.is_empty() {
             let nothing = LockFile::default();
             let mirrored = request(&built_in, &platforms[..])

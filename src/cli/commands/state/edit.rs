@@ -53,6 +53,7 @@ pub fn open<'s>(
         state: flags.state.clone(),
         ..StateFlags::default()
     };
+    // A change by hand always has a backup.
     let backup = Backup::required(flags.backup.as_deref());
     let mut opened = state_session::open_for_edit(session, &files, flags.lock, operation, backup)?;
     match opened.state.take() {

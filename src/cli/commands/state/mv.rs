@@ -157,6 +157,7 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
     let dry = arguments.dry_run;
     let (mut opened, state) = edit::open(session, &arguments.edit, "state-mv")?;
     let mut other = match arguments.state_out.as_deref() {
+        // The same file could not be locked twice.
         Some(path) if Some(path) != arguments.edit.state.as_deref() => {
             let files = StateFlags {
                 state: Some(path.to_owned()),

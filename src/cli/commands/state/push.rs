@@ -61,9 +61,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome, Failure> {
+    // Read before the state is locked: standard input may take long.
     let new = source(path)?;
     let mut opened = state_session::open_for_push(session, arguments.lock, &new)?;
     let existing = opened.state.take();
+    // Replacing an empty state loses nothing.
     if !arguments.force
         && let Some(existing) = existing.as_ref().filter(|s| !s.is_empty())
         && let Some(refusal) = refusal(&new, existing)
