@@ -377,7 +377,7 @@ impl Request<'_> {
 /// Returns the locked version of a provider.
 ///
 /// # Errors
-/// It does not meet the constraints.
+/// The locked version does not meet the constraints.
 pub(crate) fn locked_version(
     provider: &Provider,
     constraints: &Constraints,

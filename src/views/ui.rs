@@ -263,7 +263,7 @@ impl Ui {
     fn flush_locked(&self, out: &mut dyn Write) {
         let result = out.flush();
         self.out.note(result);
-        // Only flushed output is on the screen, and can have to be erased.
+        // Only flushed output is on the screen, where it may have to be erased.
         if self.live {
             area::on_screen(self.is_drawn());
         }
