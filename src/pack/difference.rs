@@ -103,7 +103,7 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
         .iter()
         .map(|blob| (blob.stored.as_str(), blob))
         .collect();
-    // Frames are compared as they are stored. The same content at another level has another frame, and [`apply`] compresses
+    // Frames are compared as they are stored. The same content at another level has another frame, and `apply` compresses
     // nothing.
     for blob in &new_index.blobs {
         match there.get(blob.stored.as_str()).filter(|old| old.length == blob.length) {
